@@ -1,0 +1,25 @@
+RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
+
+.PHONY: demo test lint mutants nightly bench clean
+
+demo:
+	$(RUN) --extra demo python examples/flights.py
+
+test:
+	$(RUN) --extra test python -m pytest
+
+lint:
+	$(RUN) --extra test sh -c 'ruff check && ruff format --check && mypy'
+
+mutants:
+	$(RUN) --extra test python tests/replay_mutants.py
+
+nightly:
+	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest -m nightly
+
+bench:
+	$(RUN) --extra bench python -m benchmarks
+
+clean:
+	rm -rf dist build spark-warehouse metastore_db derby.log .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find catalog connector tests -name __pycache__ -prune -exec rm -rf {} +

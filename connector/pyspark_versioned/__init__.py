@@ -1,0 +1,1 @@
+"""Spark over versioned tables: the data source `versioned`."""

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from pyspark_versioned.java import JavaMissing, require_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", COMMON, max_examples=50)
+settings.register_profile("ci", COMMON, max_examples=100, derandomize=True, print_blob=True)
+settings.register_profile("nightly", COMMON, max_examples=5000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use Spark, and let those without a JVM run first."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+
+
+@functools.cache
+def java_complaint() -> str | None:
+    try:
+        require_java()
+    except JavaMissing as missing:
+        return str(missing)
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures are made
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Stop the run before its first Spark test if there is no Java: one line, not many failures."""
+    if item.get_closest_marker("spark") and (complaint := java_complaint()):
+        pytest.exit(complaint, returncode=1)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark session for all tests."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("pyspark-versioned tests")
+        .config("spark.driver.memory", "2g")
+        .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", 2)
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
