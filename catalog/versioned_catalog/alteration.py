@@ -1,0 +1,139 @@
+"""The builder behind ``table.alter()``: collects changes, commits them as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from versioned_catalog.schema.changes import (
+    UNSET,
+    AddColumn,
+    Change,
+    ChangeType,
+    DropColumn,
+    DropDefault,
+    DropNotNull,
+    MoveColumn,
+    RenameColumn,
+    SetComment,
+    SetDefault,
+    SetNotNull,
+    SetPartitioning,
+    SetProperty,
+    UnsetProperty,
+)
+from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.schema.paths import parse_path
+from versioned_catalog.schema.types import DataType
+
+Path = str | tuple[str, ...]
+
+
+class Alteration:
+    """Changes to one table, in order, that are committed together or not at all.
+
+    A path is dotted text, with backticks around names that hold dots, or a tuple of names:
+    ``"address.zip"``, ``"tags.element.name"``, ``"attrs.value.x"``. Every method returns the builder.
+    Nothing is looked at before ``commit``.
+    """
+
+    def __init__(self, commit: Callable[[tuple[Change, ...]], int]) -> None:
+        self._commit = commit
+        self._changes: list[Change] = []
+
+    def _add(self, change: Change) -> Alteration:
+        self._changes.append(change)
+        return self
+
+    def add_column(
+        self,
+        path: Path,
+        type: str | DataType,
+        *,
+        default: object = UNSET,
+        nullable: bool = True,
+        comment: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+    ) -> Alteration:
+        """Add a column or a nested field.
+
+        Args:
+            path: where, its own name last.
+            type: Spark's DDL for it, or a type.
+            default: a Python value: what rows show that are there already, and what writers store
+                that leave the column out.
+            nullable: False needs a default.
+            comment: for people.
+            first: put it before its siblings.
+            after: put it after the sibling of this name; with neither, it comes last.
+        """
+        return self._add(
+            AddColumn(parse_path(path), _type(type), default, nullable, comment, first, after)
+        )
+
+    def drop_column(self, path: Path) -> Alteration:
+        """Drop a column. Its values never come back; its ID is never used again."""
+        return self._add(DropColumn(parse_path(path)))
+
+    def rename_column(self, path: Path, new_name: str) -> Alteration:
+        """Give a column another name."""
+        return self._add(RenameColumn(parse_path(path), new_name))
+
+    def move_column(
+        self, path: Path, *, first: bool = False, after: str | None = None
+    ) -> Alteration:
+        """Put a column before all its siblings, or after one."""
+        return self._add(MoveColumn(parse_path(path), first, after))
+
+    def change_type(self, path: Path, type: str | DataType) -> Alteration:
+        """Widen a column's type."""
+        return self._add(ChangeType(parse_path(path), _type(type)))
+
+    def set_default(self, path: Path, value: object) -> Alteration:
+        """Set what writers store that leave the column out. Rows that are there do not change."""
+        return self._add(SetDefault(parse_path(path), value))
+
+    def drop_default(self, path: Path) -> Alteration:
+        """Let writers that leave the column out store null again."""
+        return self._add(DropDefault(parse_path(path)))
+
+    def set_not_null(self, path: Path) -> Alteration:
+        """Forbid nulls. Refused where the table holds some."""
+        return self._add(SetNotNull(parse_path(path)))
+
+    def drop_not_null(self, path: Path) -> Alteration:
+        """Allow nulls."""
+        return self._add(DropNotNull(parse_path(path)))
+
+    def set_comment(self, path: Path, text: str | None) -> Alteration:
+        """Set a column's comment, or take it away."""
+        return self._add(SetComment(parse_path(path), text))
+
+    def set_property(self, key: str, value: str) -> Alteration:
+        """Set a property of the table; ``sort_by`` is bound to columns, whatever they are renamed to."""
+        return self._add(SetProperty(key, value))
+
+    def unset_property(self, key: str) -> Alteration:
+        """Take a property away."""
+        return self._add(UnsetProperty(key))
+
+    def set_partitioning(self, fields: Iterable[str]) -> Alteration:
+        """Partition what is written from now on; segments that are there keep their partitions."""
+        return self._add(SetPartitioning(tuple(fields)))
+
+    def commit(self) -> int:
+        """Commit all changes at once.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            InvalidRequestError: a change is not legal; none was made.
+            NotFoundError: a column is not there.
+            CommitConflictError: somebody changed the table, and a change is not legal any more.
+        """
+        return self._commit(tuple(self._changes))
+
+
+def _type(type_: str | DataType) -> DataType:
+    return parse_type(type_) if isinstance(type_, str) else type_

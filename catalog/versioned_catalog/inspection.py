@@ -1,0 +1,144 @@
+"""What can be asked of a table's metadata, as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.ddl import render_type
+from versioned_catalog.schema.literals import to_sql
+from versioned_catalog.schema.paths import render_path
+from versioned_catalog.schema.types import Array, Column, Map, Struct, WriteDefault, walk
+from versioned_catalog.segments.arrays import list_values, struct_child
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+HISTORY = pa.schema(
+    {
+        "version": pa.int64(),
+        "time": _TIME,
+        "operation": pa.string(),
+        "schema_version": pa.int32(),
+        "rows_added": pa.int64(),
+        "segments_added": pa.int64(),
+        "segments_removed": pa.int64(),
+        "base_version": pa.int64(),
+        "changes": pa.list_(pa.string()),
+        "writer": pa.string(),
+        "commit_id": pa.string(),
+    }
+)
+
+SCHEMAS = pa.schema(
+    {
+        "schema_version": pa.int32(),
+        "position": pa.int32(),
+        "column_id": pa.int32(),
+        "parent_id": pa.int32(),
+        "path": pa.string(),
+        "physical_path": pa.string(),
+        "type": pa.string(),
+        "nullable": pa.bool_(),
+        "read_default": pa.string(),
+        "write_default": pa.string(),
+        "comment": pa.string(),
+    }
+)
+
+
+def history(entries: Iterable[Commit | Stub]) -> pa.Table:
+    """See ``Table.history``."""
+    rows: list[dict[str, Any]] = []
+    schema_version: int | None = None
+    for entry in entries:
+        match entry:
+            case Stub(version, commit_id, time, _):
+                rows.append({"version": version, "time": time, "commit_id": commit_id})
+            case Commit():
+                if entry.schema is not None:
+                    schema_version = entry.schema.version
+                rows.append(_history_row(entry, schema_version))
+    return pa.Table.from_pylist(rows, schema=HISTORY)
+
+
+def _history_row(commit: Commit, schema_version: int | None) -> dict[str, Any]:
+    return {
+        "version": commit.head.version,
+        "time": commit.head.time,
+        "operation": commit.head.operation,
+        "schema_version": schema_version,
+        "rows_added": sum(record.rows for record in commit.added),
+        "segments_added": len(commit.added),
+        "segments_removed": len(commit.removed),
+        "base_version": commit.head.base_version,
+        "changes": commit.details.get("changes"),
+        "writer": commit.head.writer,
+        "commit_id": commit.head.commit_id,
+    }
+
+
+def segments(state: TableState) -> pa.Table:
+    """See ``Table.segments``."""
+    return state.segments.core.drop_columns(["ordinal", "extra"])
+
+
+def schemas(state: TableState) -> pa.Table:
+    """See ``Table.schemas``."""
+    rows = [
+        _schema_row(version, position, column, above)
+        for version, schema in sorted(state.schemas.items())
+        for position, (column, above) in enumerate(walk(schema.columns))
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS)
+
+
+def _schema_row(
+    version: int, position: int, column: Column, above: Sequence[Column]
+) -> dict[str, Any]:
+    return {
+        "schema_version": version,
+        "position": position,
+        "column_id": column.id,
+        "parent_id": above[-1].id if above else None,
+        "path": render_path((*(c.name for c in above), column.name)),
+        "physical_path": ".".join([*(c.physical_name for c in above), column.physical_name]),
+        "type": render_type(column.type),
+        "nullable": column.nullable,
+        "read_default": _sql(column.read_default, column),
+        "write_default": _sql(column.write_default, column),
+        "comment": column.comment,
+    }
+
+
+def _sql(default: WriteDefault | None, column: Column) -> str | None:
+    return None if default is None else to_sql(default, column.type)
+
+
+def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
+    """How many values at the end of a path of columns are null of themselves.
+
+    Args:
+        array: the values of the first column of the path.
+        path: the columns that lead to the one that counts, itself last.
+    """
+    if len(path) == 1:
+        return int(array.null_count)
+    column, rest = path[0], path[1:]
+    match column.type:
+        case Struct(fields):
+            present = array.filter(pc.is_valid(array))
+            at = next(i for i, field in enumerate(fields) if field.id == rest[0].id)
+            return own_nulls(struct_child(present, at), rest)
+        case Array():
+            _, values, _ = list_values(array)
+            return own_nulls(values, rest)
+        case Map(key, _):
+            _, entries, _ = list_values(array)
+            return own_nulls(struct_child(entries, 0 if rest[0].id == key.id else 1), rest)
+        case _:
+            return 0

@@ -1,0 +1,1 @@
+"""What happened to a table: entries, state, checkpoints, conflicts and commits."""

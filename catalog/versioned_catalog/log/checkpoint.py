@@ -1,0 +1,176 @@
+"""Checkpoints: the whole state at a version, as one Parquet file (FORMAT.md, section 8)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.entry import (
+    FORMAT,
+    Commit,
+    Stub,
+    commit_from_bytes,
+    commit_to_bytes,
+    dump_json,
+    features_from_json,
+    features_to_json,
+    load_json,
+    time_from_text,
+    time_to_text,
+)
+from versioned_catalog.log.segment_set import CORE, SegmentSet
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
+from versioned_catalog.storage.store import safe_path
+
+_KEY = b"versioned.state"
+
+
+def state_to_bytes(state: TableState) -> bytes:
+    """The checkpoint of a state."""
+    meta = {_KEY: dump_json(_state_to_json(state))}
+    table = state.segments.table(state.schemas).replace_schema_metadata(meta)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", store_schema=False)
+    return bytes(sink.getvalue())
+
+
+def state_from_bytes(data: bytes, what: str) -> TableState:
+    """The state of a checkpoint.
+
+    Args:
+        data: the file's content.
+        what: the file, for errors.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+        UnsupportedFeatureError: it needs what this library does not have.
+    """
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError, ValueError):
+        raise CorruptTableError(f"{what} is not a whole Parquet file") from None
+    meta = (table.schema.metadata or {}).get(_KEY)
+    if meta is None:
+        raise CorruptTableError(f"{what} is no checkpoint")
+    value = load_json(meta, what)
+    try:
+        return _state_from_json(value, _segments(table))
+    except CorruptTableError as error:
+        raise CorruptTableError(f"{what}: {error}") from None
+
+
+def _segments(table: pa.Table) -> SegmentSet:
+    bare = table.replace_schema_metadata(None)
+    for at, wanted in enumerate(CORE):
+        if wanted.name not in bare.column_names:
+            raise CorruptTableError(f"the column {wanted.name} is missing")
+        try:
+            column = bare[wanted.name].cast(wanted.type)
+        except pa.ArrowException:
+            raise CorruptTableError(f"the column {wanted.name} has another type") from None
+        if not wanted.nullable and column.null_count:
+            raise CorruptTableError(f"the column {wanted.name} holds nulls")
+        bare = bare.remove_column(bare.schema.get_field_index(wanted.name))
+        bare = bare.add_column(at, wanted, column)
+    for path in bare["path"].to_pylist():
+        safe_path(path)
+    return SegmentSet.of(bare)
+
+
+def _state_to_json(state: TableState) -> Json:
+    return {
+        "format": FORMAT,
+        "features": features_to_json(state.features),
+        "table_uuid": state.table_uuid,
+        "version": state.version,
+        "commit_id": state.commit_id,
+        "time": time_to_text(state.time),
+        "created_version": state.created_version,
+        "first_schema_version": state.first_schema_version,
+        "dropped": state.dropped,
+        "schemas": [schema_to_json(schema) for _, schema in sorted(state.schemas.items())],
+        "schema_version": state.schema_version,
+        "properties": dict(state.properties),
+        "comment": state.comment,
+        "next_column_id": state.next_column_id,
+        "fence": state.fence,
+        "floor": state.floor,
+        "applications": dict(state.applications),
+        "tags": {},
+    }
+
+
+def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
+    schemas = {s.version: s for s in map(schema_from_json, member(value, "schemas", list))}
+    state = TableState(
+        table_uuid=member(value, "table_uuid", str),
+        version=member(value, "version", int),
+        commit_id=member(value, "commit_id", str),
+        time=time_from_text(member(value, "time", str)),
+        created_version=member(value, "created_version", int),
+        first_schema_version=member(value, "first_schema_version", int),
+        dropped=member(value, "dropped", bool),
+        schemas=schemas,
+        schema_version=member(value, "schema_version", int),
+        properties=_texts(member(value, "properties", dict)),
+        comment=optional(value, "comment", str),
+        next_column_id=member(value, "next_column_id", int),
+        fence=member(value, "fence", int),
+        floor=member(value, "floor", int),
+        applications=member(value, "applications", dict),
+        segments=segments,
+        features=features_from_json(value),
+    )
+    known = set(segments.base["schema_version"].unique().to_pylist())
+    if state.schema_version not in schemas or not known <= schemas.keys():
+        raise CorruptTableError("a schema version is missing")
+    return state
+
+
+def _texts(value: dict[str, Any]) -> dict[str, str]:
+    return {str(key): str(text) for key, text in value.items()}
+
+
+def hint_to_bytes(version: int) -> bytes:
+    """The content of ``last_checkpoint.json``."""
+    return dump_json({"version": version})
+
+
+def hint_from_bytes(data: bytes | None) -> int | None:
+    """The version a hint names, or None for whatever is no hint: it is never the truth."""
+    try:
+        version = json.loads(data or b"null")["version"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return version if isinstance(version, int) and version >= 0 else None
+
+
+class TableCodec:
+    """How a table's log is read, written and folded."""
+
+    suffix = ".parquet"
+
+    def decode(self, data: bytes, what: str) -> Commit | Stub:
+        """An entry from a file's content."""
+        return commit_from_bytes(data, what)
+
+    def encode(self, entry: Commit) -> bytes:
+        """The content of an entry's file."""
+        return commit_to_bytes(entry)
+
+    def apply(self, state: TableState | None, entry: Commit) -> TableState:
+        """The state after one more entry."""
+        return apply(state, entry)
+
+    def checkpoint(self, state: TableState) -> bytes:
+        """The content of a checkpoint."""
+        return state_to_bytes(state)
+
+    def restore(self, data: bytes, what: str) -> TableState:
+        """The state of a checkpoint."""
+        return state_from_bytes(data, what)

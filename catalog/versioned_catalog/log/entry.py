@@ -1,0 +1,295 @@
+"""Log entries: one commit each (FORMAT.md, sections 3, 5 and 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
+from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
+from versioned_catalog.storage.store import safe_path
+
+FORMAT = 1
+"""The format version that this library writes, and the newest it reads."""
+
+KNOWN_FEATURES = frozenset({"manifest"})
+"""The features that this library implements, for reading and for writing."""
+
+OPERATIONS = frozenset({"create", "append", "overwrite", "alter", "replace", "drop", "fence"})
+
+NEW_LIFE = frozenset({"create", "replace"})
+"""Operations that begin a life of a table: a new UUID, and no segments."""
+
+UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a table needs of its readers and of its writers, by name."""
+
+    read: frozenset[str] = frozenset()
+    write: frozenset[str] = frozenset()
+
+    def __or__(self, other: Features) -> Features:
+        return Features(self.read | other.read, self.write | other.write)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of a sink that commits exactly once."""
+
+    application: str
+    id: int
+
+
+@dataclass(frozen=True)
+class Head:
+    """What every entry says of itself, whatever it is about."""
+
+    table_uuid: str
+    version: int
+    commit_id: str
+    base_version: int
+    time: datetime
+    operation: str
+    writer: str = ""
+    features: Features = field(default_factory=Features)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of a table. None and empty mean that the commit says nothing of it."""
+
+    head: Head
+    next_column_id: int
+    schema: Schema | None = None
+    properties: Mapping[str, str] | None = None
+    comment: str | None = None
+    sets_comment: bool = False
+    added: tuple[SegmentRecord, ...] = ()
+    removed: tuple[str, ...] = ()
+    manifest: str | None = None
+    batch: Batch | None = None
+    fence: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stub:
+    """What expiry leaves of an old entry."""
+
+    version: int
+    commit_id: str
+    time: datetime
+    floor: int
+
+
+def time_to_text(time: datetime) -> str:
+    """A time as entries hold it."""
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def time_from_text(text: str) -> datetime:
+    """A time from an entry.
+
+    Raises:
+        CorruptTableError: it is none.
+    """
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    except ValueError:
+        raise CorruptTableError(f"{text[:50]!r} is no time") from None
+
+
+def next_time(previous: datetime | None, now: datetime) -> datetime:
+    """The time of a commit: now, but always after the one before."""
+    return now if previous is None else max(previous + timedelta(microseconds=1), now)
+
+
+def load_json(data: bytes, what: str) -> dict[str, Json]:
+    """An object of a format and of features that we know.
+
+    Raises:
+        CorruptTableError: it is no JSON object.
+        UnsupportedFeatureError: it needs what this library does not have.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise CorruptTableError(f"{what} is not JSON") from None
+    if not isinstance(value, dict):
+        raise CorruptTableError(f"{what} is not a JSON object")
+    if member(value, "format", int) > FORMAT:
+        raise UnsupportedFeatureError(
+            f"{what} has format version {value['format']}, and this library reads up to {FORMAT}; "
+            "upgrade pyspark-versioned"
+        )
+    missing = sorted(features_from_json(value).read - KNOWN_FEATURES)
+    if missing:
+        raise UnsupportedFeatureError(
+            f"{what} needs the feature {', '.join(missing)}, which this library does not have; "
+            "upgrade pyspark-versioned"
+        )
+    return value
+
+
+def check_writable(features: Features, table: str) -> None:
+    """Refuse to write to a table that needs more of its writers than we have.
+
+    Raises:
+        UnsupportedFeatureError: naming the features.
+    """
+    missing = sorted(features.write - KNOWN_FEATURES)
+    if missing:
+        raise UnsupportedFeatureError(
+            f"writing to {table} needs the feature {', '.join(missing)}, which this library does "
+            "not have; upgrade pyspark-versioned"
+        )
+
+
+def dump_json(value: Json) -> bytes:
+    """JSON as we write it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def features_to_json(features: Features) -> Json:
+    """The JSON of features."""
+    return {"read": sorted(features.read), "write": sorted(features.write)}
+
+
+def features_from_json(value: Json) -> Features:
+    """Features from the object that holds them; a stub has none."""
+    found = value.get("features")
+    if found is None:
+        return Features()
+    return Features(_names(found, "read"), _names(found, "write"))
+
+
+def _names(value: Json, which: str) -> frozenset[str]:
+    names = member(value, which, list)
+    if not all(isinstance(name, str) for name in names):
+        raise CorruptTableError("features are named by text")
+    return frozenset(names)
+
+
+def head_to_json(head: Head) -> dict[str, Json]:
+    """The members that every entry has."""
+    return {
+        "format": FORMAT,
+        "features": features_to_json(head.features),
+        "table_uuid": head.table_uuid,
+        "version": head.version,
+        "commit_id": head.commit_id,
+        "base_version": head.base_version,
+        "time": time_to_text(head.time),
+        "operation": head.operation,
+        "writer": head.writer,
+    }
+
+
+def head_from_json(value: Json) -> Head:
+    """The members that every entry has, from its JSON."""
+    return Head(
+        table_uuid=member(value, "table_uuid", str),
+        version=member(value, "version", int),
+        commit_id=member(value, "commit_id", str),
+        base_version=member(value, "base_version", int),
+        time=time_from_text(member(value, "time", str)),
+        operation=member(value, "operation", str),
+        writer=optional(value, "writer", str) or "",
+        features=features_from_json(value),
+    )
+
+
+def commit_to_bytes(commit: Commit) -> bytes:
+    """The entry of a commit."""
+    out = head_to_json(commit.head)
+    out["next_column_id"] = commit.next_column_id
+    if commit.schema is not None:
+        out["schema"] = schema_to_json(commit.schema)
+    if commit.properties is not None:
+        out["properties"] = dict(commit.properties)
+    if commit.sets_comment:
+        out["comment"] = commit.comment
+    if commit.added:
+        out["added"] = [record_to_json(record) for record in commit.added]
+    if commit.removed:
+        out["removed"] = list(commit.removed)
+    if commit.manifest is not None:
+        out["manifest"] = commit.manifest
+    if commit.batch is not None:
+        out["batch"] = {"application": commit.batch.application, "id": commit.batch.id}
+    if commit.fence is not None:
+        out["fence"] = commit.fence
+    if commit.details:
+        out["details"] = dict(commit.details)
+    return dump_json(out)
+
+
+def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
+    """The commit of an entry, or the stub that stands in its place.
+
+    Args:
+        data: the file's content.
+        what: the file, for errors.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+        UnsupportedFeatureError: it needs what this library does not have.
+    """
+    value = load_json(data, what)
+    try:
+        return _stub(value) if value.get("stub") is True else _commit(value)
+    except CorruptTableError as error:
+        raise CorruptTableError(f"{what}: {error}") from None
+
+
+def _stub(value: Json) -> Stub:
+    return Stub(
+        member(value, "version", int),
+        member(value, "commit_id", str),
+        time_from_text(member(value, "time", str)),
+        member(value, "floor", int),
+    )
+
+
+def _commit(value: Json) -> Commit:
+    head = head_from_json(value)
+    if head.operation not in OPERATIONS:
+        raise CorruptTableError(f"the operation {head.operation[:50]!r} is unknown")
+    schema = optional(value, "schema", dict)
+    manifest = optional(value, "manifest", str)
+    batch = optional(value, "batch", dict)
+    return Commit(
+        head=head,
+        next_column_id=member(value, "next_column_id", int),
+        schema=None if schema is None else schema_from_json(schema),
+        properties=_texts(optional(value, "properties", dict)),
+        comment=optional(value, "comment", str),
+        sets_comment="comment" in value,
+        added=tuple(map(record_from_json, optional(value, "added", list) or [])),
+        removed=_paths(optional(value, "removed", list) or []),
+        manifest=None if manifest is None else safe_path(manifest),
+        batch=None
+        if batch is None
+        else Batch(member(batch, "application", str), member(batch, "id", int)),
+        fence=optional(value, "fence", int),
+        details=optional(value, "details", dict) or {},
+    )
+
+
+def _texts(value: dict[str, Any] | None) -> dict[str, str] | None:
+    if value is not None and not all(isinstance(text, str) for text in value.values()):
+        raise CorruptTableError("properties are text")
+    return value
+
+
+def _paths(values: list[Any]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise CorruptTableError("removed segments are named by path")
+    return tuple(map(safe_path, values))

@@ -1,0 +1,94 @@
+"""What the log says of one segment (FORMAT.md, section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.schema.wire import Json, member, optional
+from versioned_catalog.segments.stats import ColumnStats, columns_from_json, columns_to_json
+from versioned_catalog.storage.store import safe_path
+
+
+@dataclass(frozen=True)
+class SegmentRecord:
+    """One segment as a commit adds it.
+
+    Args:
+        path: where it is, in the table's folder.
+        schema_version: the schema it was written under.
+        rows, bytes: its size.
+        partition: the value texts of that schema's partitioning; None for null.
+        columns: statistics by column ID.
+        checksum: ``crc32:`` and 8 hex digits, or None.
+    """
+
+    path: str
+    schema_version: int
+    rows: int
+    bytes: int
+    partition: tuple[str | None, ...] = ()
+    columns: Mapping[int, ColumnStats] = field(default_factory=dict)
+    checksum: str | None = None
+
+
+@dataclass(frozen=True)
+class LiveSegment:
+    """A segment of a snapshot: its record, and the commit that added it.
+
+    Args:
+        record: what the commit said.
+        sequence: the commit's version.
+        ordinal: its place in that commit.
+        commit_time: when, in UTC.
+    """
+
+    record: SegmentRecord
+    sequence: int
+    ordinal: int
+    commit_time: datetime
+
+
+def record_to_json(record: SegmentRecord) -> Json:
+    """The JSON of a record."""
+    out: dict[str, Json] = {
+        "path": record.path,
+        "schema_version": record.schema_version,
+        "rows": record.rows,
+        "bytes": record.bytes,
+    }
+    if record.partition:
+        out["partition"] = list(record.partition)
+    if record.checksum is not None:
+        out["checksum"] = record.checksum
+    out["columns"] = columns_to_json(record.columns)
+    return out
+
+
+def record_from_json(value: Json) -> SegmentRecord:
+    """A record from its JSON.
+
+    Raises:
+        CorruptTableError: it is none.
+    """
+    rows, size = member(value, "rows", int), member(value, "bytes", int)
+    if rows < 0 or size < 0:
+        raise CorruptTableError("a segment can't have a negative size")
+    return SegmentRecord(
+        path=safe_path(member(value, "path", str)),
+        schema_version=member(value, "schema_version", int),
+        rows=rows,
+        bytes=size,
+        partition=_partition(optional(value, "partition", list) or []),
+        columns=columns_from_json(optional(value, "columns", dict) or {}),
+        checksum=optional(value, "checksum", str),
+    )
+
+
+def _partition(values: list[Any]) -> tuple[str | None, ...]:
+    if not all(value is None or isinstance(value, str) for value in values):
+        raise CorruptTableError("partition values must be text or null")
+    return tuple(values)

@@ -1,0 +1,253 @@
+"""The live segments of a snapshot.
+
+Most of them are in one Arrow table in the layout of a checkpoint (FORMAT.md, section 8); those of the
+newest commits are beside it as records, and are folded in when there are many. So a commit costs the
+same whatever the number of segments, and planning is a few kernel calls over columns.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.record import LiveSegment, SegmentRecord
+from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import Atom, Column, DataType, is_nested, is_opaque
+
+CORE = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("schema_version", pa.int32(), nullable=False),
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("sequence", pa.int64(), nullable=False),
+        pa.field("ordinal", pa.int32(), nullable=False),
+        pa.field("commit_time", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("partition", pa.list_(pa.field("element", pa.string()))),
+        pa.field("checksum", pa.string()),
+        pa.field("extra", pa.string()),
+    ]
+)
+"""The columns that every segment has."""
+
+FOLD_AT = 256
+"""Records kept beside the table before they are folded into it."""
+
+Schemas = Mapping[int, Schema]
+
+
+@dataclass(frozen=True)
+class SegmentSet:
+    """Live segments, in the order in which they were added.
+
+    Args:
+        base: segments in the layout of a checkpoint.
+        gone: paths in ``base`` that are live no longer.
+        tail: newer segments.
+        count, rows, bytes: totals over the live ones.
+    """
+
+    base: pa.Table = field(default_factory=CORE.empty_table)
+    gone: frozenset[str] = frozenset()
+    tail: tuple[LiveSegment, ...] = ()
+    count: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    @staticmethod
+    def of(base: pa.Table) -> SegmentSet:
+        """The set of a checkpoint's rows."""
+        rows: int = pc.sum(base["rows"]).as_py() or 0
+        size: int = pc.sum(base["bytes"]).as_py() or 0
+        return SegmentSet(base=base, count=base.num_rows, rows=rows, bytes=size)
+
+    def add(
+        self, records: Sequence[SegmentRecord], sequence: int, time: datetime, schemas: Schemas
+    ) -> SegmentSet:
+        """This set with the segments of one commit."""
+        new = tuple(LiveSegment(r, sequence, i, time) for i, r in enumerate(records))
+        grown = replace(
+            self,
+            tail=self.tail + new,
+            count=self.count + len(records),
+            rows=self.rows + sum(r.rows for r in records),
+            bytes=self.bytes + sum(r.bytes for r in records),
+        )
+        return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
+
+    def remove(self, paths: Iterable[str]) -> SegmentSet:
+        """This set without some segments.
+
+        Raises:
+            CorruptTableError: one of them is not live.
+        """
+        leaving = set(paths)
+        if not leaving:
+            return self
+        from_tail = [s.record for s in self.tail if s.record.path in leaving]
+        from_base = leaving - {r.path for r in from_tail}
+        if from_base & self.gone or not from_base <= self._base_paths:
+            raise CorruptTableError("a commit removes a segment that is not live")
+        chosen = self.base.filter(pc.is_in(self.base["path"], pa.array(from_base, pa.string())))
+        rows = sum(r.rows for r in from_tail) + (pc.sum(chosen["rows"]).as_py() or 0)
+        size = sum(r.bytes for r in from_tail) + (pc.sum(chosen["bytes"]).as_py() or 0)
+        gone = self.gone | from_base
+        emptied = len(gone) == self.base.num_rows
+        return SegmentSet(
+            base=self.base.slice(0, 0) if emptied else self.base,
+            gone=frozenset() if emptied else gone,
+            tail=tuple(s for s in self.tail if s.record.path not in leaving),
+            count=self.count - len(leaving),
+            rows=self.rows - rows,
+            bytes=self.bytes - size,
+        )
+
+    @cached_property
+    def _base_paths(self) -> frozenset[str]:
+        return frozenset(self.base["path"].to_pylist())
+
+    @cached_property
+    def _live_base(self) -> pa.Table:
+        if not self.gone:
+            return self.base
+        dead = pc.is_in(self.base["path"], pa.array(self.gone, pa.string()))
+        return self.base.filter(pc.invert(dead))
+
+    @cached_property
+    def core(self) -> pa.Table:
+        """One row a live segment, without statistics."""
+        return pa.concat_tables([self._live_base.select(CORE.names), core_table(self.tail)])
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the live segments."""
+        found: list[str] = self.core["path"].to_pylist()
+        return found
+
+    def statistic(self, name: str, column: Column, schemas: Schemas) -> pa.ChunkedArray:
+        """One statistic of one column over the live segments, nulls where unknown.
+
+        Args:
+            name: ``nulls``, ``nans``, ``min``, ``max`` or ``inexact``.
+            column: a column of the wanted schema; bounds come in its type.
+            schemas: every schema of the table, by version.
+        """
+        type_ = statistic_type(name, column.type)
+        key = f"{column.id}.{name}"
+        base = self._live_base
+        chunks: list[pa.Array] = []
+        if key in base.column_names:
+            chunks += base[key].cast(type_).chunks
+        else:
+            chunks.append(pa.nulls(base.num_rows, type_))
+        chunks.append(tail_statistic(self.tail, name, column, schemas))
+        return pa.chunked_array(chunks, type_)
+
+    def folded(self, schemas: Schemas) -> SegmentSet:
+        """The same set, all in one table, with the statistics of the newest schema's columns."""
+        return replace(self, base=self.table(schemas), gone=frozenset(), tail=())
+
+    def table(self, schemas: Schemas) -> pa.Table:
+        """One row a live segment in the layout of a checkpoint."""
+        table = self.core
+        for column_id in sorted(schemas[max(schemas)].ids) if schemas else ():
+            column = schemas[max(schemas)].column(column_id)
+            for name in statistics_of(column.type):
+                values = self.statistic(name, column, schemas)
+                table = table.append_column(f"{column_id}.{name}", values)
+        return table
+
+
+def statistics_of(type_: DataType) -> tuple[str, ...]:
+    """The statistics that columns of a type have."""
+    if is_nested(type_) or is_opaque(type_):
+        return ("nulls",)
+    if type_ in (Atom.FLOAT, Atom.DOUBLE):
+        return ("nulls", "nans", "min", "max", "inexact")
+    return ("nulls", "min", "max", "inexact")
+
+
+def statistic_type(name: str, type_: DataType) -> pa.DataType:
+    """The Arrow type of a statistic of a column."""
+    if name in ("nulls", "nans"):
+        return pa.int64()
+    return pa.int8() if name == "inexact" else to_arrow_type(type_)
+
+
+def core_table(segments: Sequence[LiveSegment]) -> pa.Table:
+    """The core columns of some segments."""
+    columns: list[list[Any]] = [
+        [s.record.path for s in segments],
+        [s.record.schema_version for s in segments],
+        [s.record.rows for s in segments],
+        [s.record.bytes for s in segments],
+        [s.sequence for s in segments],
+        [s.ordinal for s in segments],
+        [s.commit_time for s in segments],
+        [list(s.record.partition) or None for s in segments],
+        [s.record.checksum for s in segments],
+        [None] * len(segments),
+    ]
+    arrays = [pa.array(values, f.type) for values, f in zip(columns, CORE, strict=True)]
+    return pa.table(arrays, schema=CORE)
+
+
+def tail_statistic(
+    tail: Sequence[LiveSegment], name: str, column: Column, schemas: Schemas
+) -> pa.Array:
+    """``SegmentSet.statistic`` for records."""
+    found = [s.record.columns.get(column.id) for s in tail]
+    if name == "inexact":
+        flags = [None if s is None else s.min_inexact + 2 * s.max_inexact for s in found]
+        return pa.array(flags, pa.int8())
+    values = [None if stats is None else getattr(stats, name) for stats in found]
+    if name in ("nulls", "nans"):
+        return pa.array(values, pa.int64())
+    versions = [s.record.schema_version for s in tail]
+    return bounds_array(values, versions, column, schemas)
+
+
+def bounds_array(
+    texts: Sequence[str | None], versions: Sequence[int], column: Column, schemas: Schemas
+) -> pa.Array:
+    """Bounds as a column of the wanted type, each read in the type its segment was written under."""
+    target = to_arrow_type(column.type)
+    out = pa.nulls(len(texts), target)
+    for version in set(versions):
+        schema = schemas[version]
+        if column.id not in schema.ids:
+            continue
+        mine = [t if v == version else None for t, v in zip(texts, versions, strict=True)]
+        typed = parse_texts(mine, schema.column(column.id).type).cast(target)
+        out = pc.coalesce(out, typed)
+    return out
+
+
+def parse_texts(texts: Sequence[str | None], type_: DataType) -> pa.Array:
+    """Value texts (FORMAT.md, section 4.2) of a leaf type as an Arrow array.
+
+    Raises:
+        CorruptTableError: one of them is none of that type.
+    """
+    target = to_arrow_type(type_)
+    try:
+        if type_ is Atom.BINARY:
+            blobs = [None if t is None else base64.b64decode(t, validate=True) for t in texts]
+            return pa.array(blobs, target)
+        plain = pa.array(texts, pa.string())
+        if pa.types.is_date(target):
+            return plain.cast(pa.int32()).cast(target)
+        if pa.types.is_temporal(target):
+            return plain.cast(pa.int64()).cast(target)
+        return plain.cast(target)
+    except (ValueError, TypeError, pa.ArrowException):
+        raise CorruptTableError(f"a bound is no value of its column's type {target}") from None

@@ -1,0 +1,206 @@
+"""The warehouse's log: names to locations (FORMAT.md, section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.entry import (
+    FORMAT,
+    Head,
+    Stub,
+    dump_json,
+    head_from_json,
+    head_to_json,
+    load_json,
+    time_from_text,
+    time_to_text,
+)
+from versioned_catalog.schema.schema import name_key
+from versioned_catalog.schema.wire import Json, member, optional
+from versioned_catalog.storage.store import safe_path
+
+Name = tuple[str, ...]
+T = TypeVar("T")
+
+
+def full_key(name: Name) -> Name:
+    """What two names of tables or namespaces are compared by."""
+    return tuple(map(name_key, name))
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table's name, and where it is.
+
+    Args:
+        name: namespace parts, and the table's own last.
+        location: its folder in the warehouse.
+        table_uuid: which table is meant, should the folder be used again.
+    """
+
+    name: Name
+    location: str
+    table_uuid: str
+
+
+@dataclass(frozen=True)
+class WarehouseEntry:
+    """One commit of a warehouse. Removals come before additions."""
+
+    head: Head
+    add_namespaces: tuple[Name, ...] = ()
+    remove_namespaces: tuple[Name, ...] = ()
+    set_tables: tuple[TableName, ...] = ()
+    remove_tables: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
+class WarehouseState:
+    """A warehouse as of one commit; names are kept by their keys."""
+
+    warehouse_uuid: str
+    version: int
+    commit_id: str
+    time: datetime
+    namespaces: dict[Name, Name] = field(default_factory=dict)
+    tables: dict[Name, TableName] = field(default_factory=dict)
+
+
+class WarehouseCodec:
+    """How a warehouse's log is read, written and folded."""
+
+    suffix = ".json"
+
+    def decode(self, data: bytes, what: str) -> WarehouseEntry | Stub:
+        """An entry from a file's content.
+
+        Raises:
+            CorruptTableError: it is none.
+        """
+        value = load_json(data, what)
+        try:
+            return _entry(value)
+        except CorruptTableError as error:
+            raise CorruptTableError(f"{what}: {error}") from None
+
+    def encode(self, entry: WarehouseEntry) -> bytes:
+        """The content of an entry's file."""
+        out = head_to_json(entry.head)
+        out["namespaces"] = {
+            "add": _lists(entry.add_namespaces),
+            "remove": _lists(entry.remove_namespaces),
+        }
+        out["tables"] = {
+            "set": [_table_to_json(table) for table in entry.set_tables],
+            "remove": _lists(entry.remove_tables),
+        }
+        return dump_json(out)
+
+    def apply(self, state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
+        """The state after one more entry.
+
+        Raises:
+            CorruptTableError: it can't follow.
+        """
+        head = entry.head
+        if state is not None and head.table_uuid != state.warehouse_uuid:
+            raise CorruptTableError("the entry is of another warehouse")
+        begun = state or WarehouseState(head.table_uuid, -1, "", head.time)
+        namespaces = _without(begun.namespaces, entry.remove_namespaces)
+        namespaces |= {full_key(name): name for name in entry.add_namespaces}
+        tables = _without(begun.tables, entry.remove_tables)
+        tables |= {full_key(table.name): table for table in entry.set_tables}
+        return replace(
+            begun,
+            version=head.version,
+            commit_id=head.commit_id,
+            time=head.time,
+            namespaces=namespaces,
+            tables=tables,
+        )
+
+    def checkpoint(self, state: WarehouseState) -> bytes:
+        """The content of a checkpoint."""
+        return dump_json(
+            {
+                "format": FORMAT,
+                "features": {"read": [], "write": []},
+                "table_uuid": state.warehouse_uuid,
+                "version": state.version,
+                "commit_id": state.commit_id,
+                "time": time_to_text(state.time),
+                "namespaces": _lists(state.namespaces.values()),
+                "tables": [_table_to_json(table) for table in state.tables.values()],
+            }
+        )
+
+    def restore(self, data: bytes, what: str) -> WarehouseState:
+        """The state of a checkpoint.
+
+        Raises:
+            CorruptTableError: it is none.
+        """
+        value = load_json(data, what)
+        names = _names(member(value, "namespaces", list))
+        tables = [_table(table) for table in member(value, "tables", list)]
+        return WarehouseState(
+            member(value, "table_uuid", str),
+            member(value, "version", int),
+            member(value, "commit_id", str),
+            time_from_text(member(value, "time", str)),
+            {full_key(name): name for name in names},
+            {full_key(table.name): table for table in tables},
+        )
+
+
+def _entry(value: Json) -> WarehouseEntry | Stub:
+    if value.get("stub") is True:
+        return Stub(
+            member(value, "version", int),
+            member(value, "commit_id", str),
+            time_from_text(member(value, "time", str)),
+            member(value, "floor", int),
+        )
+    namespaces = optional(value, "namespaces", dict) or {}
+    tables = optional(value, "tables", dict) or {}
+    return WarehouseEntry(
+        head_from_json(value),
+        _names(optional(namespaces, "add", list) or []),
+        _names(optional(namespaces, "remove", list) or []),
+        tuple(_table(table) for table in optional(tables, "set", list) or []),
+        _names(optional(tables, "remove", list) or []),
+    )
+
+
+def _without(names: dict[Name, T], removed: Iterable[Name]) -> dict[Name, T]:
+    gone = set(map(full_key, removed))
+    return {key: value for key, value in names.items() if key not in gone}
+
+
+def _lists(names: Iterable[Name]) -> list[list[str]]:
+    return [list(name) for name in names]
+
+
+def _names(values: list[Json]) -> tuple[Name, ...]:
+    for value in values:
+        if not isinstance(value, list) or not value or not all(isinstance(p, str) for p in value):
+            raise CorruptTableError("names are lists of text")
+    return tuple(tuple(value) for value in values)
+
+
+def _table_to_json(table: TableName) -> Json:
+    return {
+        "name": list(table.name),
+        "location": table.location,
+        "table_uuid": table.table_uuid,
+    }
+
+
+def _table(value: Json) -> TableName:
+    (name,) = _names([member(value, "name", list)])
+    location = safe_path(member(value, "location", str))
+    return TableName(name, location, member(value, "table_uuid", str))

@@ -1,0 +1,1 @@
+"""Answering a scan: filters, pruning, plans, and adapting segments to the wanted schema."""

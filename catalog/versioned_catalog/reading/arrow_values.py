@@ -1,0 +1,64 @@
+"""Arrow values from Python's, made of bytes.
+
+``pa.scalar`` and ``pa.array`` import pandas at their first call where it is installed, and so does
+every kernel that is given a Python value: half a second in each worker that only filters.
+"""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+Stored = bool | int | float | str | bytes | decimal.Decimal
+
+
+def array_of(values: Sequence[Stored], type_: pa.DataType) -> pa.Array:
+    """Values as an array; dates in days, times, timestamps and intervals in microseconds.
+
+    Args:
+        values: what the type stores, none of them null.
+        type_: the Arrow type of a column that is neither nested nor opaque.
+    """
+    if pa.types.is_boolean(type_):
+        return array_of([int(value) for value in values], pa.int8()).cast(type_)
+    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+        return _array_of_bytes(values, type_)
+    if pa.types.is_decimal(type_):
+        data = b"".join(_unscaled(v).to_bytes(16, "little", signed=True) for v in values)
+    else:
+        code = _FLOATS if pa.types.is_floating(type_) else _INTEGERS
+        data = struct.pack(f"={len(values)}{code[type_.bit_width]}", *values)
+    return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(data)])
+
+
+_INTEGERS = {8: "b", 16: "h", 32: "i", 64: "q"}
+_FLOATS = {32: "f", 64: "d"}
+
+
+def _array_of_bytes(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    parts = [value.encode() if isinstance(value, str) else value for value in values]
+    ends = itertools.accumulate(map(len, parts), initial=0)
+    offsets = struct.pack(f"={len(parts) + 1}i", *ends)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(parts))]
+    return pa.Array.from_buffers(type_, len(parts), buffers)
+
+
+def _unscaled(value: Any) -> int:
+    sign, digits, _ = value.as_tuple()
+    number = int("".join(map(str, digits)))
+    return -number if sign else number
+
+
+TRUE, FALSE = array_of([True, False], pa.bool_())
+NULL = pa.nulls(1, pa.bool_())[0]
+ZERO = array_of([0], pa.int64())[0]
+
+
+def repeat(value: bool | None, count: int) -> pa.BooleanArray:
+    """The same boolean, or null, ``count`` times."""
+    return pa.repeat(NULL if value is None else TRUE if value else FALSE, count)

@@ -1,0 +1,48 @@
+"""Segments into pieces of work of about one size: small ones together, large ones split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from versioned_catalog.segments.reader import SegmentTask
+
+WHOLE = 1_000_000
+"""``SegmentTask.part`` counts in millionths of a file."""
+
+TARGET_BYTES = 128 * 1024 * 1024
+OPEN_COST_BYTES = 4 * 1024 * 1024
+"""What opening a file counts for beside its bytes, as in Spark."""
+
+
+def pack(
+    tasks: Iterable[tuple[SegmentTask, int]], target: int = TARGET_BYTES
+) -> list[tuple[SegmentTask, ...]]:
+    """Pieces of work of about ``target`` bytes, in the order of the segments.
+
+    Args:
+        tasks: whole segments, and how many bytes each has.
+        target: bytes of Parquet in a piece.
+    """
+    packed: list[tuple[SegmentTask, ...]] = []
+    held: list[SegmentTask] = []
+    size = 0
+    for task, cost in _split(tasks, target):
+        if held and size + cost > target:
+            packed.append(tuple(held))
+            held, size = [], 0
+        held.append(task)
+        size += cost
+    if held:
+        packed.append(tuple(held))
+    return packed
+
+
+def _split(
+    tasks: Iterable[tuple[SegmentTask, int]], target: int
+) -> Iterator[tuple[SegmentTask, int]]:
+    for task, size in tasks:
+        parts = max(1, round(size / target))
+        for n in range(parts):
+            part = (WHOLE * n // parts, WHOLE * (n + 1) // parts)
+            yield replace(task, part=part), size // parts + OPEN_COST_BYTES

@@ -1,0 +1,220 @@
+"""A scan: which rows of which columns of one snapshot, planned into tasks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.state import TableState
+from versioned_catalog.reading.bounds import SegmentBounds
+from versioned_catalog.reading.filters import Bound, columns_of
+from versioned_catalog.reading.packing import TARGET_BYTES, pack
+from versioned_catalog.reading.partitions import partition_may_match
+from versioned_catalog.reading.planning import SegmentPlan, resolve
+from versioned_catalog.reading.pruning import may_match
+from versioned_catalog.schema.arrow import to_arrow_schema
+from versioned_catalog.schema.types import Column, Struct, children, is_floating, walk
+from versioned_catalog.segments.reader import SegmentTask, read_segment
+from versioned_catalog.storage.store import Store
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What a scan will do.
+
+    Args:
+        version: the snapshot it reads.
+        segments: how many are live.
+        pruned: how many of them are skipped by statistics and partition.
+        by_schema_version: how many are read, by the schema they were written under.
+    """
+
+    version: int
+    segments: int
+    pruned: int
+    by_schema_version: dict[int, int]
+
+
+class Scan:
+    """The rows of one snapshot, pinned when the scan was made.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+        columns: what is shown, in order; implicit columns may be among them.
+        filter: which rows, or None for all.
+        prune: whether statistics are used to skip what can't match.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        state: TableState,
+        columns: Sequence[Column],
+        filter: Bound | None = None,
+        *,
+        prune: bool = True,
+    ) -> None:
+        self.store = store
+        self.state = state
+        self.columns = tuple(columns)
+        self.filter = filter
+        self._prune = prune
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return to_arrow_schema(self.columns)
+
+    @cached_property
+    def _wanted(self) -> tuple[Column, ...]:
+        """The columns shown, and after them those that only the filter looks at."""
+        if self.filter is None:
+            return self.columns
+        shown = {column.id for column, _ in walk(self.columns)}
+        missing = columns_of(self.filter) - shown
+        top = {self._top(column_id) for column_id in missing if column_id > 0}
+        clash = top & {column.id for column in self.columns}
+        if clash:
+            raise InvalidRequestError("a filter looks into a struct at a field that was cut away")
+        extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
+        from versioned_catalog.reading.implicit import IMPLICIT
+
+        extra += [c for c in IMPLICIT if c.id in missing]
+        return (*self.columns, *extra)
+
+    def _top(self, column_id: int) -> int:
+        above = self.state.schema.ancestors(column_id)
+        return above[0].id if above else column_id
+
+    @cached_property
+    def _kept(self) -> pa.Table:
+        """The core columns of the segments that may hold wanted rows."""
+        core = self.state.segments.core
+        if self.filter is None or not self._prune or not core.num_rows:
+            return core
+        bounds = SegmentBounds(self.state, self.state.schema)
+        mask = may_match(self.filter, bounds, core.num_rows)
+        mask = pc.and_(mask, partition_may_match(self.filter, self.state))
+        return core.filter(mask)
+
+    def plan(self, schema_version: int) -> SegmentPlan:
+        """What is done with segments that were written under a schema version."""
+        return resolve(self.state.schemas[schema_version], self._wanted)
+
+    def tasks(self) -> list[tuple[SegmentTask, int]]:
+        """One task a segment that is read, and the segment's bytes; plans are made once a schema."""
+        kept = self._kept
+        plans = {v: self.plan(v) for v in pc.unique(kept["schema_version"]).to_pylist()}
+        nan_free = self._nan_free() if kept.num_rows else {}
+        return [
+            (self._task(row, plans[row["schema_version"]], nan_free), row["bytes"])
+            for row in kept.select(_TASK_COLUMNS).to_pylist()
+        ]
+
+    def _task(
+        self, row: dict[str, Any], plan: SegmentPlan, nan_free: dict[str, frozenset[int]]
+    ) -> SegmentTask:
+        return SegmentTask(
+            path=row["path"],
+            table_uuid=self.state.table_uuid,
+            schema_version=row["schema_version"],
+            rows=row["rows"],
+            sequence=row["sequence"],
+            commit_time=row["commit_time"],
+            plan=plan,
+            filter=self.filter,
+            shown=len(self.columns),
+            nan_free=nan_free.get(row["path"], frozenset()),
+            prune=self._prune,
+        )
+
+    def _nan_free(self) -> dict[str, frozenset[int]]:
+        """For each segment, the floats the filter looks at that hold no NaN in it."""
+        looked = columns_of(self.filter) if self.filter is not None else frozenset()
+        schema = self.state.schema
+        floats = [schema.column(i) for i in looked if i in schema.ids]
+        floats = [column for column in floats if is_floating(column.type)]
+        if not floats:
+            return {}
+        segments = self.state.segments
+        free: dict[str, frozenset[int]] = dict.fromkeys(segments.paths, frozenset())
+        for column in floats:
+            nans = segments.statistic("nans", column, self.state.schemas)
+            none = pc.fill_null(pc.equal(nans, 0), False)
+            for path in segments.core["path"].filter(none).to_pylist():
+                free[path] |= {column.id}
+        return free
+
+    def partitions(self, target: int = TARGET_BYTES) -> list[tuple[SegmentTask, ...]]:
+        """The tasks, packed into pieces of work of about ``target`` bytes."""
+        return pack(self.tasks(), target)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, a batch at a time, in the order of segments.
+
+        Raises:
+            CorruptTableError: a segment is missing or not what the log says.
+        """
+        for task, _ in self.tasks():
+            yield from read_segment(self.store, task)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, in the order of segments."""
+        tasks = [task for task, _ in self.tasks()]
+
+        def read(task: SegmentTask) -> list[pa.RecordBatch]:
+            return list(read_segment(self.store, task))
+
+        if len(tasks) < 2:
+            found = [read(task) for task in tasks]
+        else:
+            with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as pool:
+                found = list(pool.map(read, tasks))
+        batches = [batch for part in found for batch in part]
+        if not self.columns:
+            return _rows_of_nothing(sum(batch.num_rows for batch in batches))
+        return pa.Table.from_batches(batches, self.schema)
+
+    def count(self) -> int:
+        """How many rows there are; from metadata alone where there is no filter."""
+        if self.filter is None:
+            return self.state.segments.rows
+        bare = Scan(self.store, self.state, (), self.filter, prune=self._prune)
+        return sum(batch.num_rows for batch in bare.to_batches())
+
+    def report(self) -> ScanReport:
+        """What the scan will do, and what was pruned."""
+        kept = self._kept["schema_version"].value_counts().to_pylist()
+        by_version = {int(found["values"]): int(found["counts"]) for found in kept}
+        live = self.state.segments.count
+        return ScanReport(
+            self.state.version, live, live - self._kept.num_rows, dict(sorted(by_version.items()))
+        )
+
+
+_TASK_COLUMNS = ["path", "schema_version", "rows", "bytes", "sequence", "commit_time"]
+
+
+def _cut(column: Column, wanted: frozenset[int]) -> Column:
+    """A struct cut down to the fields that lead to wanted IDs."""
+    if column.id in wanted or not isinstance(column.type, Struct):
+        return column
+    inner = tuple(
+        _cut(child, wanted)
+        for child in children(column.type)
+        if any(below.id in wanted for below, _ in walk((child,)))
+    )
+    return replace(column, type=Struct(inner))
+
+
+def _rows_of_nothing(rows: int) -> pa.Table:
+    return pa.table({"_": pa.nulls(rows)}).select([])

@@ -1,0 +1,88 @@
+"""Column lists as Spark's DDL writes them: ``ts TIMESTAMP NOT NULL, host STRING DEFAULT 'a'``."""
+
+from __future__ import annotations
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.paths import quote
+from versioned_catalog.schema.sql_literals import take_default, to_sql
+from versioned_catalog.schema.sql_tokens import Cursor, Kind
+from versioned_catalog.schema.sql_types import (
+    parse_type,
+    render_comment,
+    render_nullability,
+    render_type,
+    take_type,
+)
+from versioned_catalog.schema.types import UNASSIGNED, Column, Constant, DataType, WriteDefault
+
+
+def parse_columns(ddl: str) -> tuple[Column, ...]:
+    """The columns of a list, without IDs. A DEFAULT is both the read and the write default;
+    ``current_timestamp()`` and ``current_date()`` are write defaults only.
+
+    Raises:
+        InvalidRequestError: it does not parse, a type can't be stored, or a default does not fit.
+    """
+    cursor = Cursor(ddl, "column list")
+    if cursor.token.kind is Kind.END:
+        raise InvalidRequestError("the column list is empty; a column is written as: host STRING")
+    columns = [_take_column(cursor)]
+    while cursor.accept(","):
+        columns.append(_take_column(cursor))
+    cursor.expect_end()
+    return tuple(columns)
+
+
+def _take_column(cursor: Cursor) -> Column:
+    name = cursor.name()
+    cursor.accept(":")
+    try:
+        type_ = take_type(cursor)
+        return _take_options(cursor, name, type_)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"column {quote(name)}: {error}") from None
+
+
+def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
+    seen: set[str] = set()
+    nullable = True
+    default: WriteDefault | None = None
+    comment: str | None = None
+    while word := cursor.accept_word("NOT", "NULL", "DEFAULT", "COMMENT"):
+        option = "NULL" if word == "NOT" else word
+        if option in seen:
+            raise InvalidRequestError(f"{option} is said twice")
+        seen.add(option)
+        if word == "NOT":
+            cursor.expect_word("NULL")
+            nullable = False
+        elif word == "DEFAULT":
+            default = take_default(cursor, type_)
+        elif word == "COMMENT":
+            comment = cursor.string()
+    if not (cursor.token.kind is Kind.END or cursor.at_symbol(",")):
+        raise cursor.error("a comma, NOT NULL, DEFAULT or COMMENT was expected")
+    return Column(
+        UNASSIGNED,
+        name,
+        type_,
+        nullable,
+        read_default=default if isinstance(default, Constant) else None,
+        write_default=default,
+        comment=comment,
+    )
+
+
+def render_columns(columns: tuple[Column, ...]) -> str:
+    """The DDL of columns, with their write defaults."""
+    return ", ".join(map(_render_column, columns))
+
+
+def _render_column(column: Column) -> str:
+    default = column.write_default
+    shown = "" if default is None else f" DEFAULT {to_sql(default, column.type)}"
+    options = f"{render_nullability(column)}{shown}{render_comment(column)}"
+    return f"{quote(column.name)} {render_type(column.type)}{options}"
+
+
+__all__ = ["parse_columns", "parse_type", "render_columns", "render_type"]

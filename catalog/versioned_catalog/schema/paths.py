@@ -1,0 +1,51 @@
+"""Paths of column names: ``address.zip``, ``tags.element.name``, ``attrs.value.x``."""
+
+from __future__ import annotations
+
+import re
+
+from versioned_catalog.errors import InvalidRequestError
+
+ColumnPath = tuple[str, ...]
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
+    """A path from dotted text, with backticks around parts that hold dots, or from a tuple.
+
+    Raises:
+        InvalidRequestError: it is empty or the backticks do not match.
+    """
+    if not isinstance(path, str):
+        parts = tuple(path)
+        if not parts or not all(isinstance(part, str) and part for part in parts):
+            raise InvalidRequestError(f"{path!r} is no path of names")
+        return parts
+    found: list[str] = []
+    at = 0
+    while True:
+        match = _PART.match(path, at)
+        if match is None:
+            raise InvalidRequestError(
+                f"{path!r} is no path of names: write parts that hold dots in backticks, as `a.b`.c"
+            )
+        quoted, plain = match.groups()
+        found.append(quoted.replace("``", "`") if quoted is not None else plain)
+        at = match.end()
+        if at == len(path):
+            return tuple(found)
+        if path[at] != ".":
+            raise InvalidRequestError(f"{path!r} is no path of names: a dot is missing at {at}")
+        at += 1
+
+
+def quote(name: str) -> str:
+    """One name as SQL writes it: in backticks where it needs them."""
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def render_path(path: ColumnPath) -> str:
+    """The path as a user writes it."""
+    return ".".join(quote(part) for part in path)

@@ -1,0 +1,279 @@
+"""A schema: an ordered list of columns with IDs, and what the table is arranged by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.schema.paths import ColumnPath, render_path
+from versioned_catalog.schema.types import (
+    FIRST_INTERNAL_ID,
+    UNASSIGNED,
+    Array,
+    Column,
+    Map,
+    Struct,
+    children,
+    is_repeated,
+    walk,
+    with_children,
+)
+
+INTERNAL_NAMES = ("__sequence", "__op_type")
+"""Physical names taken at the top level from the start (FORMAT.md, section 4.3)."""
+
+
+def name_key(name: str) -> str:
+    """What two names are compared by: they are the same name if their keys are equal."""
+    return name.lower().casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """One part of a table's partitioning.
+
+    Args:
+        source: the ID of the column it is computed from.
+        transform: ``identity``, ``days``, ``bucket(16)``, …: see ``schema.transforms``.
+    """
+
+    source: int
+    transform: str
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """One part of a table's sort order, by column ID."""
+
+    source: int
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Schema:
+    """An ordered list of columns under one version number.
+
+    Args:
+        columns: the top-level columns, in order.
+        version: the schema version.
+        partitioning, sort_by: what new segments are split and sorted by.
+
+    Raises:
+        InvalidRequestError: names or IDs clash, a name is empty, or something refers to a column
+            that is not there.
+    """
+
+    columns: tuple[Column, ...]
+    version: int = 0
+    partitioning: tuple[PartitionField, ...] = ()
+    sort_by: tuple[SortField, ...] = ()
+    _by_id: dict[int, tuple[Column, tuple[Column, ...]]] = field(
+        init=False, repr=False, compare=False, hash=False
+    )
+
+    def __post_init__(self) -> None:
+        _check_names(self.columns, ())
+        by_id: dict[int, tuple[Column, tuple[Column, ...]]] = {}
+        for column, above in walk(self.columns):
+            if column.id in by_id and column.id != UNASSIGNED:
+                raise InvalidRequestError(f"column ID {column.id} is given twice")
+            if column.id >= FIRST_INTERNAL_ID or column.id < UNASSIGNED:
+                raise InvalidRequestError(f"column ID {column.id} is out of range")
+            by_id[column.id] = (column, above)
+        object.__setattr__(self, "_by_id", by_id)
+        arranged: tuple[PartitionField | SortField, ...] = (*self.partitioning, *self.sort_by)
+        for used in arranged:
+            if used.source not in by_id:
+                raise InvalidRequestError(f"there is no column with ID {used.source} to arrange by")
+            if is_repeated((*by_id[used.source][1], by_id[used.source][0])):
+                raise InvalidRequestError(
+                    f"{self.path_text(used.source)} is inside a list or map or is one; "
+                    "partition and sort by columns that have one value a row"
+                )
+
+    @staticmethod
+    def parse(ddl: str) -> Schema:
+        """A schema from Spark's DDL: ``"ts TIMESTAMP NOT NULL, host STRING DEFAULT 'a'"``.
+
+        Raises:
+            InvalidRequestError: it does not parse, or a default does not fit its column.
+        """
+        from versioned_catalog.schema.ddl import parse_columns
+
+        return Schema(parse_columns(ddl))
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The IDs of all columns, nested ones too."""
+        return frozenset(self._by_id)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the top-level columns, in order."""
+        return [column.name for column in self.columns]
+
+    def column(self, column_id: int) -> Column:
+        """The column with this ID.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        return self._entry(column_id)[0]
+
+    def ancestors(self, column_id: int) -> tuple[Column, ...]:
+        """The columns that a nested column is inside of, outermost first."""
+        return self._entry(column_id)[1]
+
+    def _entry(self, column_id: int) -> tuple[Column, tuple[Column, ...]]:
+        try:
+            return self._by_id[column_id]
+        except KeyError:
+            raise NotFoundError(f"there is no column with ID {column_id}") from None
+
+    def find(self, path: ColumnPath) -> Column | None:
+        """The column at a path of names, without regard to case, or None."""
+        columns: tuple[Column, ...] = self.columns
+        found: Column | None = None
+        for part in path:
+            found = next((c for c in columns if name_key(c.name) == name_key(part)), None)
+            if found is None:
+                return None
+            columns = children(found.type)
+        return found
+
+    def get(self, path: ColumnPath) -> Column:
+        """The column at a path.
+
+        Raises:
+            NotFoundError: there is none; the message says what is there.
+        """
+        found = self.find(path)
+        if found is None:
+            raise NotFoundError(
+                f"there is no column {render_path(path)}; the columns are {self._listing(path)}"
+            )
+        return found
+
+    def _listing(self, path: ColumnPath) -> str:
+        parent = self.find(path[:-1]) if len(path) > 1 else None
+        columns = children(parent.type) if parent else self.columns
+        return ", ".join(render_path((c.name,)) for c in columns[:50]) or "none"
+
+    def path(self, column_id: int) -> ColumnPath:
+        """The names that lead to the column with this ID."""
+        column, above = self._entry(column_id)
+        return (*(c.name for c in above), column.name)
+
+    def path_text(self, column_id: int) -> str:
+        """The path as a user writes it."""
+        return render_path(self.path(column_id))
+
+    def physical_path(self, column_id: int) -> ColumnPath:
+        """The physical names that lead to the column with this ID."""
+        column, above = self._entry(column_id)
+        return (*(c.physical_name for c in above), column.physical_name)
+
+    def replace_column(self, column_id: int, change: Callable[[Column], Column]) -> Schema:
+        """This schema with one column, wherever it is, put through ``change``."""
+        return self.edit_siblings(
+            column_id,
+            lambda siblings: tuple(change(c) if c.id == column_id else c for c in siblings),
+        )
+
+    def edit_siblings(
+        self, column_id: int, edit: Callable[[tuple[Column, ...]], tuple[Column, ...]]
+    ) -> Schema:
+        """This schema with ``edit`` applied to the list of columns that holds the one named."""
+        above = self.ancestors(column_id)
+        return self.edit_children(above[-1].id if above else None, edit)
+
+    def edit_children(
+        self, parent_id: int | None, edit: Callable[[tuple[Column, ...]], tuple[Column, ...]]
+    ) -> Schema:
+        """This schema with ``edit`` applied to the columns inside a parent (None: the top)."""
+        if parent_id is None:
+            return replace(self, columns=edit(self.columns))
+
+        def change(column: Column) -> Column:
+            inner = children(column.type)
+            if column.id == parent_id:
+                return replace(column, type=with_children(column.type, edit(inner)))
+            if not inner:
+                return column
+            return replace(column, type=with_children(column.type, tuple(map(change, inner))))
+
+        return replace(self, columns=tuple(change(c) for c in self.columns))
+
+
+def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
+    seen: dict[str, str] = {}
+    for column in columns:
+        here = (*above, column.name)
+        if not column.name:
+            raise InvalidRequestError(
+                f"a column in {render_path(above) or 'the table'} has no name"
+            )
+        if any(ord(ch) < 32 or ch == "\x7f" or 0xD800 <= ord(ch) <= 0xDFFF for ch in column.name):
+            raise InvalidRequestError(
+                f"the column name {column.name!r} holds control characters; choose another name"
+            )
+        key = name_key(column.name)
+        if key in seen:
+            raise InvalidRequestError(
+                f"the column {render_path(here)} is there twice (also as {seen[key]}); "
+                "names are the same whatever their case"
+            )
+        seen[key] = column.name
+        if isinstance(column.type, Struct | Array | Map):
+            _check_names(children(column.type), here)
+
+
+def physical_candidates(name: str, column_id: int) -> Iterable[str]:
+    """Physical names for a new column, best first (FORMAT.md, section 4.3)."""
+    safe = re.sub(r"\W", "_", name)
+    yield safe
+    while True:
+        safe = f"{safe}_{column_id}"
+        yield safe
+
+
+def assign_ids(column: Column, next_id: int, used: set[str]) -> tuple[Column, int]:
+    """Give a new column, and all below it, IDs and physical names.
+
+    Args:
+        column: the column; IDs in it are forgotten.
+        next_id: the first ID that is free.
+        used: the physical names, as ``name_key``, that its siblings have or ever had.
+
+    Returns:
+        The column, and the next ID that is free.
+    """
+    candidates = physical_candidates(column.name, next_id)
+    physical = next(name for name in candidates if name_key(name) not in used)
+    inner, after = assign_all(children(column.type), next_id + 1, set())
+    type_ = with_children(column.type, inner)
+    return replace(column, id=next_id, physical_name=physical, type=type_), after
+
+
+def assign_all(
+    columns: Iterable[Column], next_id: int, used: set[str]
+) -> tuple[tuple[Column, ...], int]:
+    """``assign_ids`` for siblings, one after another."""
+    done: list[Column] = []
+    for column in columns:
+        assigned, next_id = assign_ids(column, next_id, used)
+        used = used | {name_key(assigned.physical_name)}
+        done.append(assigned)
+    return tuple(done), next_id
+
+
+def new_schema(columns: Iterable[Column], next_id: int, version: int) -> tuple[Schema, int]:
+    """The first schema of a table's life: every column given an ID and a physical name.
+
+    Returns:
+        The schema, and the next ID that is free.
+    """
+    assigned, after = assign_all(columns, next_id, {name_key(name) for name in INTERNAL_NAMES})
+    return Schema(assigned, version), after

@@ -1,0 +1,260 @@
+"""Types and columns as values.
+
+Nested types hold columns, since every nested field has an ID of its own. The union is closed:
+``match`` on it exhaustively.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+UNASSIGNED = 0
+"""The ID of a column that no table has taken in yet."""
+
+FIRST_INTERNAL_ID = 2_147_483_000
+"""IDs from here on are never given to users' columns (FORMAT.md, section 13)."""
+
+
+class Atom(enum.Enum):
+    """Types without parameters; the value is the name in FORMAT.md."""
+
+    BOOLEAN = "boolean"
+    BYTE = "byte"
+    SHORT = "short"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    STRING = "string"
+    BINARY = "binary"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    VARIANT = "variant"
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """Exact numbers of ``precision`` digits, ``scale`` of them after the point."""
+
+    precision: int
+    scale: int
+
+
+@dataclass(frozen=True, slots=True)
+class Char:
+    """Strings padded with spaces to ``length`` characters."""
+
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Varchar:
+    """Strings of at most ``length`` characters."""
+
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Times of day in microseconds, shown with ``precision`` digits of the second."""
+
+    precision: int
+
+
+@dataclass(frozen=True, slots=True)
+class DayTimeInterval:
+    """Durations in microseconds; ``start`` and ``end`` are units as Spark names them."""
+
+    start: str = "day"
+    end: str = "second"
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Planar shapes in the reference system ``srid``."""
+
+    srid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Geography:
+    """Shapes on the globe in the reference system ``srid``."""
+
+    srid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields, in order."""
+
+    fields: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Lists of ``element``."""
+
+    element: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Maps of ``key``, never null, to ``value``."""
+
+    key: Column
+    value: Column
+
+
+DataType = (
+    Atom
+    | Decimal
+    | Char
+    | Varchar
+    | Time
+    | DayTimeInterval
+    | Geometry
+    | Geography
+    | Struct
+    | Array
+    | Map
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A typed value, kept as the JSON text of its value text (FORMAT.md, section 4.2).
+
+    ``Constant('"999"')`` is 999 for an INT column; what it means is in ``schema.literals``.
+    """
+
+    json: str
+
+
+class Now(enum.Enum):
+    """Write defaults that are evaluated once a write."""
+
+    TIMESTAMP = "current_timestamp"
+    DATE = "current_date"
+
+
+WriteDefault = Constant | Now
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column or a nested field.
+
+    Args:
+        id: the column ID, or UNASSIGNED for a column that no table has taken in.
+        name: the logical name, in the case it was given.
+        type: its type.
+        nullable: whether nulls are allowed.
+        physical_name: the name inside Parquet files; empty while the ID is unassigned.
+        read_default: what rows show that were written before the column existed; None is null.
+        write_default: what a writer stores that is given no value; None is null.
+        comment: for people.
+    """
+
+    id: int
+    name: str
+    type: DataType
+    nullable: bool = True
+    physical_name: str = ""
+    read_default: Constant | None = None
+    write_default: WriteDefault | None = None
+    comment: str | None = None
+
+
+def children(type_: DataType) -> tuple[Column, ...]:
+    """The columns directly inside a type, in the order of their IDs."""
+    match type_:
+        case Struct(fields):
+            return fields
+        case Array(element):
+            return (element,)
+        case Map(key, value):
+            return (key, value)
+        case (
+            Atom()
+            | Decimal()
+            | Char()
+            | Varchar()
+            | Time()
+            | DayTimeInterval()
+            | Geometry()
+            | Geography()
+        ):
+            return ()
+
+
+def with_children(type_: DataType, columns: tuple[Column, ...]) -> DataType:
+    """The same type around other columns, as many as ``children`` gave (structs: any number)."""
+    match type_:
+        case Struct():
+            return Struct(columns)
+        case Array():
+            (element,) = columns
+            return Array(element)
+        case Map():
+            key, value = columns
+            return Map(key, value)
+        case (
+            Atom()
+            | Decimal()
+            | Char()
+            | Varchar()
+            | Time()
+            | DayTimeInterval()
+            | Geometry()
+            | Geography()
+        ):
+            return type_
+
+
+def map_columns(column: Column, change: Callable[[Column], Column]) -> Column:
+    """Apply ``change`` to a column and to all below it, parents first."""
+    changed = change(column)
+    inner = tuple(map_columns(child, change) for child in children(changed.type))
+    return replace(changed, type=with_children(changed.type, inner))
+
+
+def walk(columns: tuple[Column, ...]) -> Iterator[tuple[Column, tuple[Column, ...]]]:
+    """Every column in pre-order, with its ancestors, outermost first."""
+
+    def below(
+        column: Column, above: tuple[Column, ...]
+    ) -> Iterator[tuple[Column, tuple[Column, ...]]]:
+        yield column, above
+        for child in children(column.type):
+            yield from below(child, (*above, column))
+
+    for column in columns:
+        yield from below(column, ())
+
+
+def is_nested(type_: DataType) -> bool:
+    """Whether the type has columns inside."""
+    return isinstance(type_, Struct | Array | Map)
+
+
+def is_opaque(type_: DataType) -> bool:
+    """Whether values are groups of bytes that are neither compared nor given defaults."""
+    return type_ is Atom.VARIANT or isinstance(type_, Geometry | Geography)
+
+
+def is_text(type_: DataType) -> bool:
+    """Whether values are strings of whatever length rule."""
+    return type_ is Atom.STRING or isinstance(type_, Char | Varchar)
+
+
+def is_floating(type_: DataType) -> bool:
+    """Whether values may be NaN."""
+    return type_ in (Atom.FLOAT, Atom.DOUBLE)
+
+
+def is_repeated(ancestors: tuple[Column, ...]) -> bool:
+    """Whether a column below these may have many values, or none, in one row."""
+    return any(isinstance(column.type, Array | Map) for column in ancestors)

@@ -1,0 +1,1 @@
+"""Parquet segments: writing them with IDs and statistics, and reading them back."""

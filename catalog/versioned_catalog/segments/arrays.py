@@ -1,0 +1,59 @@
+"""Rebuilding nested Arrow arrays around other children, without copying what is inside."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataType) -> pa.Array:
+    """A struct array, null where ``source`` is null, of other children.
+
+    Args:
+        source: where the nulls come from.
+        children: one array a field of ``type_``, as long as ``source``.
+        type_: the struct type of the result.
+    """
+    mask = source.is_null() if source.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+
+
+def struct_child(source: pa.StructArray, index: int) -> pa.Array:
+    """A field of a struct array, its offset applied and the parent's nulls not."""
+    return source.field(index)
+
+
+def list_values(source: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array | None]:
+    """The offsets, from 0, the values between them, and the null mask of a list or map array."""
+    offsets = source.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    values = source.values.slice(first, last - first)
+    # Arrow takes no mask beside offsets that are a slice, so these are made anew.
+    offsets = pc.subtract(offsets, pa.scalar(first, offsets.type))
+    return offsets, values, source.is_null() if source.null_count else None
+
+
+def list_of(
+    offsets: pa.Array, values: pa.Array, mask: pa.Array | None, type_: pa.DataType
+) -> pa.Array:
+    """A list array of the given type."""
+    return pa.ListArray.from_arrays(offsets, values, type=type_, mask=mask)
+
+
+def map_of(
+    offsets: pa.Array,
+    keys: pa.Array,
+    values: pa.Array,
+    mask: pa.Array | None,
+    type_: pa.DataType,
+) -> pa.Array:
+    """A map array of the given type."""
+    if mask is not None:
+        # MapArray takes nulls only through its offsets.
+        offsets = pc.if_else(pa.concat_arrays([mask, pa.array([False])]), None, offsets)
+    return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,102 @@
+"""How a table's columns stand in a Parquet file (FORMAT.md, section 6.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import (
+    Array,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Map,
+    Struct,
+)
+from versioned_catalog.schema.wire import schema_to_json
+from versioned_catalog.segments.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    struct_child,
+    struct_of,
+)
+
+FIELD_ID = b"PARQUET:field_id"
+TABLE_UUID = b"versioned.table_uuid"
+SCHEMA_VERSION = b"versioned.schema_version"
+SCHEMA = b"versioned.schema"
+
+
+def file_schema(schema: Schema, table_uuid: str) -> pa.Schema:
+    """The Arrow schema that makes PyArrow write a segment: physical names, field IDs, our footer."""
+    footer = {
+        TABLE_UUID: table_uuid.encode(),
+        SCHEMA_VERSION: str(schema.version).encode(),
+        SCHEMA: json.dumps(schema_to_json(schema), separators=(",", ":")).encode(),
+    }
+    return pa.schema([_file_field(column) for column in schema.columns], metadata=footer)
+
+
+def _file_field(column: Column) -> pa.Field:
+    meta = {FIELD_ID: str(column.id).encode()}
+    return pa.field(column.physical_name, _file_type(column.type), column.nullable, meta)
+
+
+def _file_type(type_: DataType) -> pa.DataType:
+    match type_:
+        case Struct(fields):
+            return pa.struct([_file_field(f) for f in fields])
+        case Array(element):
+            return pa.list_(_file_field(element))
+        case Map(key, value):
+            return pa.map_(_file_field(key), _file_field(value))
+        case DayTimeInterval():
+            # Parquet has no durations; Spark stores them the same way.
+            return pa.int64()
+        case _:
+            return to_arrow_type(type_)
+
+
+def to_file(batch: pa.RecordBatch | pa.Table, schema: Schema, target: pa.Schema) -> pa.Table:
+    """Rows of the schema's logical columns as rows of the file's."""
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    columns = [
+        pa.chunked_array([_to_file(chunk, c, field.type) for chunk in data.chunks], field.type)
+        for data, c, field in zip(table.columns, schema.columns, target, strict=True)
+    ]
+    return pa.table(columns, schema=target)
+
+
+def _to_file(array: pa.Array, column: Column, target: pa.DataType) -> pa.Array:
+    match column.type:
+        case Struct(fields):
+            read = [struct_child(array, i) for i in range(len(fields))]
+            made = [
+                _to_file(child, f, target.field(i).type)
+                for i, (child, f) in enumerate(zip(read, fields, strict=True))
+            ]
+            return struct_of(array, made, target)
+        case Array(element):
+            offsets, values, mask = list_values(array)
+            return list_of(offsets, _to_file(values, element, target.value_type), mask, target)
+        case Map(key, value):
+            offsets, entries, mask = list_values(array)
+            keys = _to_file(struct_child(entries, 0), key, target.key_type)
+            values = _to_file(struct_child(entries, 1), value, target.item_type)
+            return map_of(offsets, keys, values, mask, target)
+        case DayTimeInterval():
+            return array.cast(pa.int64())
+        case _:
+            return array
+
+
+def field_id(field: pa.Field) -> int | None:
+    """The column ID that a field of a file carries, or None."""
+    meta: Mapping[bytes, bytes] = field.metadata or {}
+    text = meta.get(FIELD_ID)
+    return int(text) if text is not None and text.lstrip(b"-").isdigit() else None

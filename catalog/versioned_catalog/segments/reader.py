@@ -1,0 +1,231 @@
+"""Reading one segment by its plan: the loop that executors run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.reading import implicit
+from versioned_catalog.reading.adapting import Adapter, batch_of_nothing
+from versioned_catalog.reading.bounds import RowGroupBounds
+from versioned_catalog.reading.evaluate import keep_mask
+from versioned_catalog.reading.filters import Bound
+from versioned_catalog.reading.planning import SegmentPlan
+from versioned_catalog.reading.pruning import may_match
+from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.storage.store import Store
+
+BATCH_ROWS = 262_144
+
+
+@dataclass(frozen=True)
+class SegmentTask:
+    """One segment, or a part of one, to be read by a plan. It travels to executors.
+
+    Args:
+        path, table_uuid, schema_version, rows: what the log says of it.
+        sequence, commit_time: the commit that added it.
+        plan: how its rows become rows of the wanted columns.
+        filter: which rows are wanted, over the plan's outputs; None for all.
+        shown: how many of the plan's outputs are shown; the rest is there for the filter.
+        part: (first, end) in millionths of the file: row groups whose middle is there are read.
+        nan_free: the columns of which the log knows that they hold no NaN.
+        prune: whether row groups are skipped by their statistics.
+    """
+
+    path: str
+    table_uuid: str
+    schema_version: int
+    rows: int
+    sequence: int
+    commit_time: datetime
+    plan: SegmentPlan
+    filter: Bound | None
+    shown: int
+    part: tuple[int, int] = (0, 1_000_000)
+    nan_free: frozenset[int] = field(default_factory=frozenset)
+    prune: bool = True
+
+
+def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+    """The wanted rows of a segment.
+
+    Raises:
+        CorruptTableError: the file is missing, damaged, or not what the log says it is.
+    """
+    try:
+        yield from _read(store, task)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
+
+
+def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+    file = _open(store, task)
+    _check(file, f"{store.url}/{task.path}", task)
+    adapter = Adapter(task.plan)
+    for position, rows, batches in _groups(file, task):
+        at = position
+        for batch in batches(rows):
+            yield from _finish(adapter, task, batch, at)
+            at += batch.num_rows
+
+
+def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
+    source = store.open(task.path)
+    local = isinstance(source, str)
+    try:
+        return pq.ParquetFile(source, memory_map=local, pre_buffer=not local)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTableError(
+            f"{store.url}/{task.path} is not a whole Parquet file: {error}"
+        ) from error
+
+
+def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:
+    """Whether the file is the one that the log means."""
+    footer = file.metadata.metadata or {}
+    if footer.get(TABLE_UUID) != task.table_uuid.encode():
+        raise CorruptTableError(f"{what} is no segment of this table")
+    if footer.get(SCHEMA_VERSION) != str(task.schema_version).encode():
+        raise CorruptTableError(f"{what} says another schema version than the log does")
+    if file.metadata.num_rows != task.rows:
+        raise CorruptTableError(
+            f"{what} holds {file.metadata.num_rows} rows, and {task.rows} were committed"
+        )
+    arrow = file.schema_arrow
+    for column in task.plan.needed:
+        at = arrow.get_field_index(column.physical_name)
+        if at < 0 or field_id(arrow.field(at)) != column.id:
+            raise CorruptTableError(
+                f"{what} has no column {column.physical_name} with ID {column.id}"
+            )
+
+
+Reading = Callable[[int], Iterator[pa.RecordBatch]]
+
+
+def _groups(file: pq.ParquetFile, task: SegmentTask) -> Iterator[tuple[int, int, Reading]]:
+    """The row groups to read: position of the first row, number of rows, how to read them."""
+    meta = file.metadata
+    wanted = _kept_groups(file, task)
+    paths = task.plan.physical_paths()
+    position = 0
+    for group in range(meta.num_row_groups):
+        rows: int = meta.row_group(group).num_rows
+        if group in wanted:
+            yield position, rows, _reading(file, group, paths)
+        position += rows
+
+
+def _reading(file: pq.ParquetFile, group: int, paths: list[str]) -> Reading:
+    def read(rows: int) -> Iterator[pa.RecordBatch]:
+        if paths:
+            yield from file.iter_batches(BATCH_ROWS, [group], paths, use_threads=False)
+            return
+        for start in range(0, rows, BATCH_ROWS):
+            yield batch_of_nothing(min(BATCH_ROWS, rows - start))
+
+    return read
+
+
+def _kept_groups(file: pq.ParquetFile, task: SegmentTask) -> set[int]:
+    meta = file.metadata
+    mine = _groups_of_part(meta, task.part)
+    if task.filter is None or not task.prune or not mine:
+        return set(mine)
+    bounds = RowGroupBounds(meta, mine, task.plan, task.nan_free)
+    mask = may_match(task.filter, bounds, len(mine))
+    return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
+
+
+def _groups_of_part(meta: Any, part: tuple[int, int]) -> list[int]:
+    """The row groups whose middle, counted in rows, falls into a part of the file."""
+    first, end = part
+    total = max(meta.num_rows, 1)
+    found: list[int] = []
+    position = 0
+    for group in range(meta.num_row_groups):
+        rows: int = meta.row_group(group).num_rows
+        middle = (2 * position + rows) * 500_000 // total
+        if first <= middle < end:
+            found.append(group)
+        position += rows
+    return found
+
+
+def _finish(
+    adapter: Adapter, task: SegmentTask, batch: pa.RecordBatch, position: int
+) -> Iterator[pa.RecordBatch]:
+    """Adapt, filter, and drop what was there for the filter only."""
+    rows = batch.num_rows
+    adapted = adapter.adapt(batch.columns, rows, _implied(task, position, rows))
+    if task.filter is not None:
+        adapted = _filtered(adapted, task, rows)
+    if adapted.num_rows:
+        shown = adapted.num_columns == task.shown
+        yield adapted if shown else adapted.select(range(task.shown))
+
+
+def _filtered(batch: pa.RecordBatch, task: SegmentTask, rows: int) -> pa.RecordBatch:
+    assert task.filter is not None
+    lookup = _Lookup(task.plan, batch)
+    mask = keep_mask(task.filter, lookup, rows)
+    kept: int = pc.sum(mask).as_py() or 0
+    if kept == rows:
+        return batch
+    return batch.filter(mask) if kept else batch.slice(0, 0)
+
+
+class _Lookup:
+    """Columns of an adapted batch by ID, nested ones through their structs."""
+
+    def __init__(self, plan: SegmentPlan, batch: pa.RecordBatch) -> None:
+        self._columns = [output.column for output in plan.outputs]
+        self._batch = batch
+
+    def __call__(self, column_id: int) -> pa.Array:
+        for at, column in enumerate(self._columns):
+            found = _inside(column, self._batch.column(at), column_id)
+            if found is not None:
+                return found
+        raise KeyError(column_id)
+
+
+def _inside(column: Any, array: pa.Array, column_id: int) -> pa.Array | None:
+    if column.id == column_id:
+        return array
+    for at, child in enumerate(getattr(column.type, "fields", ())):
+        # struct_field gives null where the parent is null.
+        found = _inside(child, pc.struct_field(array, at), column_id)
+        if found is not None:
+            return found
+    return None
+
+
+def _implied(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
+    """The implicit columns that the plan wants."""
+    asked = [o.column for o in task.plan.outputs if implicit.is_implicit(o.column)]
+    return {column.id: _implied_array(task, column, position, rows) for column in asked}
+
+
+def _implied_array(task: SegmentTask, column: Any, position: int, rows: int) -> pa.Array:
+    type_ = to_arrow_type(column.type)
+    if column.id == implicit.ROW_POSITION:
+        import numpy as np
+
+        return pa.array(np.arange(position, position + rows), type_)
+    value = {
+        implicit.SEGMENT: task.path,
+        implicit.SCHEMA_VERSION: task.schema_version,
+        implicit.SEQUENCE: task.sequence,
+        implicit.COMMIT_TIME: task.commit_time,
+    }[column.id]
+    return pa.repeat(pa.scalar(value, type_), rows)

@@ -1,0 +1,223 @@
+"""Statistics of the columns of a segment (FORMAT.md, section 7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.schema.types import (
+    Array,
+    Atom,
+    Char,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Geography,
+    Geometry,
+    Map,
+    Struct,
+    Time,
+    Varchar,
+    is_floating,
+    walk,
+)
+from versioned_catalog.schema.wire import Json, optional
+from versioned_catalog.segments.bounds import (
+    Key,
+    extremes,
+    greatest,
+    key_reader,
+    least,
+    lower_text,
+    upper_text,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """What is known of one column of a segment; None is unknown.
+
+    Args:
+        nulls: how many values are null of themselves: the parent is there and this is null.
+        nans: how many are NaN; None for what is no float.
+        min, max: bounds over values neither null nor NaN, as value text.
+        min_inexact, max_inexact: whether the bound was cut, and may not occur.
+    """
+
+    nulls: int | None = None
+    nans: int | None = None
+    min: str | None = None
+    max: str | None = None
+    min_inexact: bool = False
+    max_inexact: bool = False
+
+
+_INEXACT = {
+    (False, False): None,
+    (True, False): "min",
+    (False, True): "max",
+    (True, True): "both",
+}
+_FLAGS = {word: flags for flags, word in _INEXACT.items()}
+_ID = re.compile(r"[1-9][0-9]{0,9}")
+
+
+def stats_to_json(stats: ColumnStats) -> Json:
+    """The JSON of one column's statistics (FORMAT.md, section 6)."""
+    members = {
+        "nulls": stats.nulls,
+        "nans": stats.nans,
+        "min": stats.min,
+        "max": stats.max,
+        "inexact": _INEXACT[stats.min_inexact, stats.max_inexact],
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def stats_from_json(value: Json) -> ColumnStats:
+    """One column's statistics from their JSON; whether bounds fit the column is not looked at.
+
+    Raises:
+        CorruptTableError: they are none.
+    """
+    if not isinstance(value, dict):
+        raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
+    word = optional(value, "inexact", str)
+    if word not in _FLAGS:
+        raise CorruptTableError(f"{str(word)[:100]!r} is no way for bounds to be inexact")
+    return ColumnStats(
+        _count(value, "nulls"),
+        _count(value, "nans"),
+        optional(value, "min", str),
+        optional(value, "max", str),
+        *_FLAGS[word],
+    )
+
+
+def _count(value: Json, name: str) -> int | None:
+    count = optional(value, name, int)
+    if count is not None and not 0 <= count < 2**63:
+        raise CorruptTableError(f"the member {name!r} of statistics is {count}, which is no count")
+    return count
+
+
+def columns_to_json(stats: Mapping[int, ColumnStats]) -> Json:
+    """The member ``columns`` of a segment record."""
+    return {str(column_id): stats_to_json(found) for column_id, found in stats.items()}
+
+
+def columns_from_json(value: Json) -> dict[int, ColumnStats]:
+    """Statistics by column ID from the member ``columns`` of a segment record.
+
+    Raises:
+        CorruptTableError: they are none.
+    """
+    if not isinstance(value, dict):
+        raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
+    for key in value:
+        if not _ID.fullmatch(key) or int(key) >= 2**31:
+            raise CorruptTableError(f"{key[:100]!r} is no column ID to have statistics")
+    return {int(key): stats_from_json(found) for key, found in value.items()}
+
+
+def collect(
+    columns: tuple[Column, ...], batch: pa.RecordBatch | pa.Table
+) -> dict[int, ColumnStats]:
+    """Statistics by column ID of one batch: see ``StatsCollector``."""
+    collector = StatsCollector(columns)
+    collector.update(batch)
+    return collector.finish()
+
+
+class StatsCollector:
+    """Statistics of all columns, nested ones too, over any number of batches.
+
+    Args:
+        columns: the top-level columns, with IDs.
+    """
+
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        self._columns = columns
+        self._found = {column.id: _Running.of(column.type) for column, _ in walk(columns)}
+
+    def update(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Take in rows, whose columns stand in order and have the Arrow types of ours."""
+        batches = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
+        for one in batches:
+            for column, array in zip(self._columns, one.columns, strict=True):
+                self._visit(column, array, 0)
+
+    def finish(self) -> dict[int, ColumnStats]:
+        """The statistics of what was taken in so far."""
+        return {column_id: running.stats() for column_id, running in self._found.items()}
+
+    def _visit(self, column: Column, array: pa.Array, parents_null: int) -> None:
+        """Take in a column's values, null also where one of ``parents_null`` parents is."""
+        self._found[column.id].update(array, parents_null)
+        match column.type:
+            case Struct(fields):
+                # flatten(), unlike field(), applies the parent's nulls and offset.
+                for child, values in zip(fields, array.flatten(), strict=True):
+                    self._visit(child, values, array.null_count)
+            case Array(element):
+                self._visit(element, array.flatten(), 0)
+            case Map(key, value):
+                keys, items = _entries(array)
+                self._visit(key, keys, 0)
+                self._visit(value, items, 0)
+            case (
+                Atom()
+                | Decimal()
+                | Char()
+                | Varchar()
+                | Time()
+                | DayTimeInterval()
+                | Geometry()
+                | Geography()
+            ):
+                pass
+
+
+def _entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """Keys and values of a map, without those that are behind nulls or outside a slice."""
+    if array.null_count:
+        array = array.drop_null()
+    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    return array.keys[first:last], array.items[first:last]
+
+
+@dataclass(slots=True)
+class _Running:
+    """One column's statistics so far."""
+
+    type: DataType
+    read: Callable[[pa.Scalar], Key] | None
+    nulls: int
+    nans: int | None
+    range: tuple[Key, Key] | None
+
+    @staticmethod
+    def of(type_: DataType) -> _Running:
+        return _Running(type_, key_reader(type_), 0, 0 if is_floating(type_) else None, None)
+
+    def update(self, array: pa.Array, parents_null: int) -> None:
+        self.nulls += array.null_count - parents_null
+        if self.nans is not None:
+            self.nans += pc.is_nan(array).true_count
+        found = None if self.read is None else extremes(array, self.read)
+        if found is not None:
+            old = self.range or found
+            self.range = least(old[0], found[0]), greatest(old[1], found[1])
+
+    def stats(self) -> ColumnStats:
+        if self.range is None:
+            return ColumnStats(self.nulls, self.nans)
+        low, low_cut = lower_text(self.range[0], self.type) or (None, False)
+        high, high_cut = upper_text(self.range[1], self.type) or (None, False)
+        return ColumnStats(self.nulls, self.nans, low, high, low_cut, high_cut)

@@ -1,0 +1,152 @@
+"""A store on a local or mounted disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from versioned_catalog.errors import CorruptTableError, StorageError
+from versioned_catalog.storage.store import Location, Put, Sink, Store, safe_path
+
+
+@contextmanager
+def _told(what: str, path: str) -> Iterator[None]:
+    """Failures of the system in our words."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"can't {what} {path}: {error.strerror or error}") from error
+
+
+class LocalStore(Store):
+    """Files below a folder of this machine.
+
+    Put-if-absent is a complete temporary file and ``link``, which is atomic where ``open("x")`` shows
+    files half written.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.abspath(root)
+        self._real_root = os.path.realpath(self._root)
+        self.location = Location(self._root)
+
+    def _full(self, path: str) -> str:
+        return os.path.join(self._root, safe_path(path))
+
+    def _inside(self, full: str) -> str:
+        """The real path, links followed; it must be below the real root."""
+        real = os.path.realpath(full)
+        if os.path.commonpath([real, self._real_root]) != self._real_root:
+            raise CorruptTableError(f"{full} is a link that leads outside the table's folder")
+        return real
+
+    def read(self, path: str) -> bytes | None:
+        full = self._inside(self._full(path))
+        with _told("read", full):
+            try:
+                with open(full, "rb") as file:
+                    return file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def put_if_absent(self, path: str, data: bytes) -> Put:
+        full = self._full(path)
+        with _told("write", full):
+            temporary = self._write_beside(full, data)
+            try:
+                os.link(temporary, full)
+            except FileExistsError:
+                return Put.TAKEN
+            except OSError as error:
+                if error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK):
+                    raise StorageError(
+                        f"the file system of {full} has no hard links, so two writers could both "
+                        "win; put the table on one that has them, or on an object store"
+                    ) from error
+                raise
+            finally:
+                with suppress(OSError):
+                    os.unlink(temporary)
+        try:
+            _sync_folder(os.path.dirname(full))
+        except OSError:
+            return Put.UNKNOWN
+        return Put.WON
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        full = self._full(path)
+        with _told("write", full):
+            os.replace(self._write_beside(full, data), full)
+            _sync_folder(os.path.dirname(full))
+
+    def _write_beside(self, full: str, data: bytes) -> str:
+        """A complete, synced temporary file in the same folder."""
+        folder, name = os.path.split(full)
+        temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
+        try:
+            file = open(temporary, "xb")  # noqa: SIM115 - closed below, opened in two places
+        except FileNotFoundError:
+            _make_folder(folder)
+            file = open(temporary, "xb")  # noqa: SIM115
+        with file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return temporary
+
+    def list(self, folder: str) -> list[str]:
+        full = self._full(folder)
+        with _told("list", full):
+            try:
+                return sorted(name for name in os.listdir(full) if not name.startswith("."))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def delete(self, path: str) -> None:
+        full = self._full(path)
+        with _told("delete", full), suppress(FileNotFoundError):
+            os.unlink(full)
+
+    @contextmanager
+    def create(self, path: str) -> Iterator[Sink]:
+        full = self._full(path)
+        folder = os.path.dirname(full)
+        with _told("write", full):
+            if not os.path.isdir(folder):
+                _make_folder(folder)
+            with open(full, "xb", buffering=1 << 20) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            _sync_folder(folder)
+
+    def open(self, path: str) -> str:
+        real = self._inside(self._full(path))
+        if not os.path.isfile(real):
+            raise CorruptTableError(f"{real} is missing")
+        return real
+
+    def child(self, path: str) -> LocalStore:
+        return LocalStore(self._full(path))
+
+
+def _make_folder(folder: str) -> None:
+    """Make a folder durably: a synced file in a folder that a crash forgets is lost."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    _make_folder(parent)
+    with suppress(FileExistsError):
+        os.mkdir(folder)
+    _sync_folder(parent)
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,75 @@
+"""A store in this process's memory, for tests and for trying things out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from fsspec.implementations.memory import MemoryFileSystem
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.storage.store import Location, Put, Sink, Store, safe_path
+
+# fsspec's look and write are two steps, and its files are shared by the whole process.
+_LOCK = threading.Lock()
+
+
+class MemoryStore(Store):
+    """Files in ``memory://``."""
+
+    def __init__(self, root: str) -> None:
+        self._fs = MemoryFileSystem()
+        self._root = "/" + root.strip("/")
+        self.location = Location("memory:/" + self._root)
+
+    def _full(self, path: str) -> str:
+        return f"{self._root}/{safe_path(path)}"
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            return bytes(self._fs.cat_file(self._full(path)))
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+
+    def put_if_absent(self, path: str, data: bytes) -> Put:
+        full = self._full(path)
+        with _LOCK:
+            if self._fs.exists(full):
+                return Put.TAKEN
+            self._fs.pipe_file(full, data)
+        return Put.WON
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        with _LOCK:
+            self._fs.pipe_file(self._full(path), data)
+
+    def list(self, folder: str) -> list[str]:
+        try:
+            found = self._fs.ls(self._full(folder), detail=False)
+        except FileNotFoundError:
+            return []
+        names = (str(name).rstrip("/").rpartition("/")[2] for name in found)
+        return sorted(name for name in names if not name.startswith("."))
+
+    def delete(self, path: str) -> None:
+        if self._fs.exists(self._full(path)):
+            self._fs.rm_file(self._full(path))
+
+    def create(self, path: str) -> AbstractContextManager[Sink]:
+        return self._create(self._full(path))
+
+    @contextmanager
+    def _create(self, full: str) -> Iterator[Sink]:
+        with self._fs.open(full, "wb") as file:
+            yield file
+
+    def open(self, path: str) -> Any:
+        try:
+            return self._fs.open(self._full(path), "rb")
+        except FileNotFoundError:
+            raise CorruptTableError(f"{self.url}/{path} is missing") from None
+
+    def child(self, path: str) -> MemoryStore:
+        return MemoryStore(self._full(path))

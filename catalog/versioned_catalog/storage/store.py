@@ -1,0 +1,111 @@
+"""The one interface between the format and bytes on storage.
+
+A store is rooted at a folder. Paths given to it are relative, use ``/`` and stay inside.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from versioned_catalog.errors import CorruptTableError
+
+
+class Put(enum.Enum):
+    """What came of a put-if-absent."""
+
+    WON = "won"
+    TAKEN = "taken"
+    UNKNOWN = "unknown"
+    """No answer, or one that may be wrong: the object may be there, or may still appear."""
+
+
+class Sink(Protocol):
+    """A file being written."""
+
+    def write(self, data: Any, /) -> int:
+        """Append bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A store as a value that travels to other processes: its URL, and how to open it."""
+
+    url: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __repr__(self) -> str:
+        # Options may be credentials.
+        return f"Location({self.url!r})"
+
+
+class Store(abc.ABC):
+    """Files below one folder.
+
+    Every method raises StorageError where the file system refuses or fails, and CorruptTableError for
+    a path that would leave the folder.
+    """
+
+    location: Location
+
+    @property
+    def url(self) -> str:
+        """Where the folder is, for people."""
+        return self.location.url
+
+    @abc.abstractmethod
+    def read(self, path: str) -> bytes | None:
+        """The whole content, or None where there is no such file."""
+
+    @abc.abstractmethod
+    def put_if_absent(self, path: str, data: bytes) -> Put:
+        """Make a small file, whole and durable, only where there is none.
+
+        A definite failure, after which the file can't be there, raises StorageError.
+        """
+
+    @abc.abstractmethod
+    def overwrite(self, path: str, data: bytes) -> None:
+        """Make or replace a small file; readers see the old or the new content."""
+
+    @abc.abstractmethod
+    def list(self, folder: str) -> list[str]:
+        """The names of the files in a folder, sorted, without those that begin with a dot."""
+
+    @abc.abstractmethod
+    def delete(self, path: str) -> None:
+        """Remove a file; it is no error if there is none."""
+
+    @abc.abstractmethod
+    def create(self, path: str) -> AbstractContextManager[Sink]:
+        """Write a large file under a name that is new; durable when the block ends without error."""
+
+    @abc.abstractmethod
+    def open(self, path: str) -> Any:
+        """A file to read from at random, as PyArrow takes it (a path, where it can be mapped).
+
+        Raises:
+            CorruptTableError: it is not there.
+        """
+
+    @abc.abstractmethod
+    def child(self, path: str) -> Store:
+        """The store of a folder below this one."""
+
+
+def safe_path(path: str) -> str:
+    """The path itself, if it stays inside its folder (FORMAT.md, section 1).
+
+    Raises:
+        CorruptTableError: it does not.
+    """
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts) or any(
+        ch == "\\" or ord(ch) < 32 or ch == "\x7f" for ch in path
+    ):
+        raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
+    return path

@@ -1,0 +1,119 @@
+"""A write, planned once and carried out anywhere: bind, write segments, tell what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.operations import Base, evolution_of
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.binding import plan as plan_changes
+from versioned_catalog.schema.changes import AddColumn
+from versioned_catalog.schema.evolution import BoundChange
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.segments.binding import Binder, unknown_columns
+from versioned_catalog.segments.writer import WriteSpec, target_bytes, write_segments
+from versioned_catalog.storage.opening import reopen
+from versioned_catalog.storage.store import Location, Store
+
+
+@dataclass(frozen=True)
+class WritePlan:
+    """All that a writer of rows must know; it travels to executors.
+
+    Args:
+        location: the table's folder.
+        table: the table, for errors.
+        base: the snapshot that the write was planned on; None for a table in the making.
+        changes: columns that the write brings along.
+        spec: how segments are written.
+        now: what ``current_timestamp`` is in this write.
+    """
+
+    location: Location
+    table: str
+    base: Base | None
+    changes: tuple[BoundChange, ...]
+    spec: WriteSpec
+    now: datetime
+
+    def write(
+        self, arrow: pa.Schema, batches: Iterable[pa.RecordBatch], store: Store | None = None
+    ) -> list[SegmentRecord]:
+        """Write rows as segments that no snapshot holds yet.
+
+        Args:
+            arrow: the schema of the batches.
+            batches: the rows.
+            store: the table's folder, where it is open already.
+
+        Raises:
+            InvalidRequestError: the rows do not fit the table.
+        """
+        binder = Binder(arrow, self.spec.schema, self.table, self.now)
+        bound = (binder.bind(batch) for batch in batches)
+        return write_segments(store or reopen(self.location), self.spec, bound)
+
+
+def plan_write(
+    store: Store, state: TableState, table: str, arrow: pa.Schema, *, merge_schema: bool
+) -> WritePlan:
+    """Plan a write on a snapshot.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+        table: the table, for errors.
+        arrow: the schema of what is written.
+        merge_schema: add the columns that the table does not have.
+
+    Raises:
+        InvalidRequestError: the rows can't fit the table.
+    """
+    changes: tuple[BoundChange, ...] = ()
+    schema: Schema = state.schema
+    if merge_schema:
+        requests = [
+            AddColumn(path, column.type, nullable=True)
+            for path, column in unknown_columns(arrow, schema)
+        ]
+        if requests:
+            changes, after = plan_changes(requests, evolution_of(state), max(state.schemas) + 1)
+            schema = after.schema
+    spec = WriteSpec(state.table_uuid, state.version, schema, target_bytes(state.properties))
+    now = datetime.now(timezone.utc)
+    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now)
+    Binder(arrow, schema, table, now)  # refuse before anything is written
+    return plan
+
+
+def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the batches of whatever can be written.
+
+    Args:
+        data: a pyarrow Table, RecordBatch, or RecordBatchReader (or what exports one).
+
+    Raises:
+        InvalidRequestError: it is none of them.
+    """
+    match data:
+        case pa.Table():
+            return data.schema, iter(data.to_batches())
+        case pa.RecordBatch():
+            return data.schema, iter([data])
+        case pa.RecordBatchReader():
+            return data.schema, iter(data)
+        case _ if hasattr(data, "__arrow_c_stream__"):
+            reader = pa.RecordBatchReader.from_stream(data)
+            return reader.schema, iter(reader)
+        case _:
+            raise InvalidRequestError(
+                f"{type(data).__name__} can't be written; give a pyarrow Table, RecordBatch or "
+                "RecordBatchReader"
+            )
