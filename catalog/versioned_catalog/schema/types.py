@@ -10,11 +10,21 @@ import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from versioned_catalog.errors import InvalidRequestError
+
+DAY_TIME_UNITS = ("day", "hour", "minute", "second")
+"""The units of day-time intervals, largest first."""
+
 UNASSIGNED = 0
 """The ID of a column that no table has taken in yet."""
 
 FIRST_INTERNAL_ID = 2_147_483_000
 """IDs from here on are never given to users' columns (FORMAT.md, section 13)."""
+
+
+def _check_range(what: str, number: int, least: int, most: int = 2**31 - 1) -> None:
+    if not least <= number <= most:
+        raise InvalidRequestError(f"{what} is {number}; it must be from {least} to {most}")
 
 
 class Atom(enum.Enum):
@@ -42,12 +52,22 @@ class Decimal:
     precision: int
     scale: int
 
+    def __post_init__(self) -> None:
+        if not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
+            raise InvalidRequestError(
+                f"DECIMAL({self.precision},{self.scale}) can't be; decimals have 1 to 38 digits, and "
+                "no more than that after the point"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Char:
     """Strings padded with spaces to ``length`` characters."""
 
     length: int
+
+    def __post_init__(self) -> None:
+        _check_range("the length of CHAR", self.length, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +76,18 @@ class Varchar:
 
     length: int
 
+    def __post_init__(self) -> None:
+        _check_range("the length of VARCHAR", self.length, 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Time:
     """Times of day in microseconds, shown with ``precision`` digits of the second."""
 
     precision: int
+
+    def __post_init__(self) -> None:
+        _check_range("the precision of TIME", self.precision, 0, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +97,11 @@ class DayTimeInterval:
     start: str = "day"
     end: str = "second"
 
+    def __post_init__(self) -> None:
+        known = self.start in DAY_TIME_UNITS and self.end in DAY_TIME_UNITS
+        if not known or DAY_TIME_UNITS.index(self.start) > DAY_TIME_UNITS.index(self.end):
+            raise InvalidRequestError(f"INTERVAL {self.start} TO {self.end} can't be")
+
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
@@ -78,12 +109,18 @@ class Geometry:
 
     srid: int
 
+    def __post_init__(self) -> None:
+        _check_range("the reference system of GEOMETRY", self.srid, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Geography:
     """Shapes on the globe in the reference system ``srid``."""
 
     srid: int
+
+    def __post_init__(self) -> None:
+        _check_range("the reference system of GEOGRAPHY", self.srid, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
 from versioned_catalog.schema.types import (
+    DAY_TIME_UNITS,
     Array,
     Atom,
     Char,
@@ -31,6 +32,7 @@ from versioned_catalog.schema.types import (
 Json = Any
 T = TypeVar("T")
 
+_UNIT = f"({'|'.join(DAY_TIME_UNITS)})"
 _PARAMETRIC: list[tuple[re.Pattern[str], Callable[..., DataType]]] = [
     (re.compile(r"decimal\(([0-9]{1,10}),([0-9]{1,10})\)"), lambda p, s: Decimal(int(p), int(s))),
     (re.compile(r"char\(([0-9]{1,10})\)"), lambda n: Char(int(n))),
@@ -38,11 +40,9 @@ _PARAMETRIC: list[tuple[re.Pattern[str], Callable[..., DataType]]] = [
     (re.compile(r"time\(([0-9]{1,10})\)"), lambda p: Time(int(p))),
     (re.compile(r"geometry\(([0-9]{1,10})\)"), lambda n: Geometry(int(n))),
     (re.compile(r"geography\(([0-9]{1,10})\)"), lambda n: Geography(int(n))),
+    (re.compile(rf"interval {_UNIT}(?: to {_UNIT})?"), lambda a, b: DayTimeInterval(a, b or a)),
 ]
 _ATOMS = {atom.value: atom for atom in Atom}
-_UNITS = ("day", "hour", "minute", "second")
-_UNIT = f"({'|'.join(_UNITS)})"
-_INTERVAL = re.compile(rf"interval {_UNIT}(?: to {_UNIT})?")
 
 
 def type_to_json(type_: DataType) -> Json:
@@ -94,37 +94,14 @@ def type_from_json(value: Json) -> DataType:
 def _named_type(text: str) -> DataType:
     if text in _ATOMS:
         return _ATOMS[text]
-    interval = _INTERVAL.fullmatch(text)
-    if interval:
-        return _interval(interval[1], interval[2] or interval[1])
     for pattern, make in _PARAMETRIC:
         match = pattern.fullmatch(text)
         if match:
-            return _checked(make(*match.groups()), text)
+            try:
+                return make(*match.groups())
+            except InvalidRequestError as error:
+                raise CorruptTableError(f"{text[:100]!r} is no type: {error}") from None
     raise CorruptTableError(f"{text[:100]!r} is no type")
-
-
-def _interval(start: str, end: str) -> DataType:
-    if _UNITS.index(start) > _UNITS.index(end):
-        raise CorruptTableError(f"an interval can't go from {start} to {end}")
-    return DayTimeInterval(start, end)
-
-
-def _checked(type_: DataType, text: str) -> DataType:
-    match type_:
-        case Decimal(precision, scale):
-            good = 1 <= precision <= 38 and scale <= precision
-        case Char(length) | Varchar(length):
-            good = 1 <= length < 2**31
-        case Time(precision):
-            good = precision <= 6
-        case Geometry(srid) | Geography(srid):
-            good = srid < 2**31
-        case Atom() | DayTimeInterval() | Struct() | Array() | Map():
-            good = True
-    if not good:
-        raise CorruptTableError(f"{text[:100]!r} is no type")
-    return type_
 
 
 def column_to_json(column: Column) -> Json:
