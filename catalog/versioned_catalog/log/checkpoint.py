@@ -32,10 +32,11 @@ _KEY = b"versioned.state"
 
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
-    meta = {_KEY: dump_json(_state_to_json(state))}
-    table = state.segments.table(state.schemas).replace_schema_metadata(meta)
+    table = state.segments.table(state.schemas)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", store_schema=False)
+    with pq.ParquetWriter(sink, table.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({_KEY: dump_json(_state_to_json(state))})
     return bytes(sink.getvalue())
 
 
