@@ -12,7 +12,7 @@ from versioned_catalog.errors import (
     UnsupportedFeatureError,
     VersionedError,
 )
-from versioned_catalog.reading.scan import Scan
+from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.table import Table
 

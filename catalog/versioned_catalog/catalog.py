@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from versioned_catalog.log.warehouse import (
     WarehouseState,
     full_key,
 )
-from versioned_catalog.schema.arrow import schema_from_arrow
+from versioned_catalog.schema.arrow_schema import schema_from_arrow
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import Change, SetPartitioning, SetProperty
 from versioned_catalog.schema.evolution import Evolution
@@ -292,7 +292,7 @@ class Catalog:
                 version=known.version + 1,
                 commit_id=commit_id,
                 base_version=known.version,
-                time=next_time(None if state is None else known.time, datetime.now(timezone.utc)),
+                time=next_time(None if state is None else known.time, datetime.now(UTC)),
                 operation=entry.head.operation,
                 writer=WRITER,
             )
@@ -375,13 +375,13 @@ def _load_at(store: Store, name: str, table_uuid: str | None) -> Table:
 
 def _nothing() -> WarehouseState:
     """A warehouse before its first commit."""
-    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
     return WarehouseState(str(uuid.uuid4()), -1, "", epoch)
 
 
 def _no_head(operation: str) -> Head:
     """A head of which only the operation counts; the commit fills in the rest."""
-    return Head("", 0, "", -1, datetime(1970, 1, 1, tzinfo=timezone.utc), operation)
+    return Head("", 0, "", -1, datetime(1970, 1, 1, tzinfo=UTC), operation)
 
 
 def _check_namespace(state: WarehouseState, name: Name) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.adapting.arrays import list_values, struct_child
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.paths import render_path
 from versioned_catalog.schema.types import Array, Column, Map, Struct, WriteDefault, walk
-from versioned_catalog.segments.arrays import list_values, struct_child
 
 _TIME = pa.timestamp("us", tz="UTC")
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog import inspection
+from versioned_catalog.adapting.implicit import find_implicit
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.filtering.filters import bind, parse_filters
 from versioned_catalog.log.entry import Batch, Commit, Stub
 from versioned_catalog.log.operations import (
     Alter,
@@ -26,9 +28,7 @@ from versioned_catalog.log.operations import (
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded, Timeline
-from versioned_catalog.reading.filters import bind, parse_filters
-from versioned_catalog.reading.implicit import find_implicit
-from versioned_catalog.reading.scan import Scan
+from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import Change
 from versioned_catalog.schema.paths import ColumnPath, parse_path, render_path
@@ -37,7 +37,7 @@ from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.schema.types import Column, is_repeated
 from versioned_catalog.storage.store import Store
-from versioned_catalog.writing import WritePlan, batches_of, plan_write
+from versioned_catalog.writing.plan import WritePlan, batches_of, plan_write
 
 TableTimeline = Timeline[Commit, TableState]
 
@@ -349,4 +349,4 @@ def _time(value: datetime | str) -> datetime:
             ) from None
     if not isinstance(value, datetime):
         raise InvalidRequestError(f"{value!r} is no timestamp")
-    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value

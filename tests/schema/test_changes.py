@@ -38,7 +38,7 @@ from versioned_catalog.schema.schema import new_schema
 from versioned_catalog.schema.sorting import parse_sort_by, render_sort_by
 from versioned_catalog.schema.types import Atom, Column, Constant, DataType, Decimal, Now, walk
 
-NOON = dt.datetime(2026, 11, 21, 12, 30, tzinfo=dt.timezone.utc)
+NOON = dt.datetime(2026, 11, 21, 12, 30, tzinfo=dt.UTC)
 
 
 def table(*columns: tuple[str, str]) -> Evolution:

@@ -42,7 +42,7 @@ from versioned_catalog.schema.types import (
     Varchar,
 )
 
-UTC = dt.timezone.utc
+UTC = dt.UTC
 PARIS = dt.timezone(dt.timedelta(hours=2))
 NOON = dt.datetime(2020, 1, 31, 12, 0, 0, 500_000)
 # A struct in a table: its fields have IDs, and one of them is younger than what is stored.

@@ -45,7 +45,7 @@ from versioned_catalog.schema.types import (
     Varchar,
 )
 
-UTC = dt.timezone.utc
+UTC = dt.UTC
 ALL = [Identity(), Years(), Months(), Days(), Hours(), Bucket(16), Truncate(10)]
 INT_MAX = 2**31 - 1
 

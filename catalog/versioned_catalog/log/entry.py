@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
@@ -25,7 +25,7 @@ OPERATIONS = frozenset({"create", "append", "overwrite", "alter", "replace", "dr
 NEW_LIFE = frozenset({"create", "replace"})
 """Operations that begin a life of a table: a new UUID, and no segments."""
 
-UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Stub:
 
 def time_to_text(time: datetime) -> str:
     """A time as entries hold it."""
-    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def time_from_text(text: str) -> datetime:
@@ -101,7 +101,7 @@ def time_from_text(text: str) -> datetime:
         CorruptTableError: it is none.
     """
     try:
-        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     except ValueError:
         raise CorruptTableError(f"{text[:50]!r} is no time") from None
 

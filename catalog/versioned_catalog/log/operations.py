@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow.compute as pc
@@ -339,7 +339,7 @@ def evolution_of(state: TableState) -> Evolution:
 
 
 def _head(state: TableState | None, commit_id: str, operation: str, base_version: int) -> Head:
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     return Head(
         table_uuid="" if state is None else state.table_uuid,
         version=0 if state is None else state.version + 1,

@@ -9,7 +9,7 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.wire import Json, member, optional
-from versioned_catalog.segments.stats import ColumnStats, columns_from_json, columns_to_json
+from versioned_catalog.statistics.stats import ColumnStats, columns_from_json, columns_to_json
 from versioned_catalog.storage.store import safe_path
 
 

@@ -1,18 +1,12 @@
-"""Between our types and Arrow's, both ways and without loss.
-
-A schema's Arrow form carries IDs, physical names, defaults and comments in field metadata, so that it
-can be turned back (as GreptimeDB keeps its column schemas in Arrow's).
-"""
+"""Between our types and Arrow's, both ways."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import (
     Array,
     Atom,
@@ -96,33 +90,6 @@ def to_arrow_field(column: Column) -> pa.Field:
 def to_arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
     """The Arrow schema in which rows of these columns are shown."""
     return pa.schema([to_arrow_field(column) for column in columns])
-
-
-_KEY = b"versioned.schema"
-
-
-def schema_to_arrow(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a table, our whole schema in its metadata."""
-    from versioned_catalog.schema.wire import schema_to_json
-
-    text = json.dumps(schema_to_json(schema), separators=(",", ":"))
-    return to_arrow_schema(schema.columns).with_metadata({_KEY: text.encode()})
-
-
-def schema_from_arrow(arrow: pa.Schema) -> Schema:
-    """The schema that ``schema_to_arrow`` made, or a new one without IDs from plain Arrow fields.
-
-    Raises:
-        InvalidRequestError: a type that can't be stored, named with its column.
-    """
-    from versioned_catalog.schema.wire import schema_from_json
-
-    kept = (arrow.metadata or {}).get(_KEY)
-    if kept is not None:
-        schema = schema_from_json(json.loads(kept))
-        if to_arrow_schema(schema.columns).equals(arrow.remove_metadata()):
-            return schema
-    return Schema(tuple(column_from_field(field) for field in arrow))
 
 
 def column_from_field(field: pa.Field) -> Column:

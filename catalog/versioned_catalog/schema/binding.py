@@ -76,7 +76,7 @@ Clock = Callable[[], dt.datetime]
 
 def utc_now() -> dt.datetime:
     """The time, with its zone."""
-    return dt.datetime.now(dt.timezone.utc)
+    return dt.datetime.now(dt.UTC)
 
 
 def plan(
@@ -374,5 +374,5 @@ def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
 
 def _at(now: Now, type_: DataType, clock: Clock) -> Constant | None:
     """What ``now`` is at this moment, in UTC."""
-    moment = clock().astimezone(dt.timezone.utc)
+    moment = clock().astimezone(dt.UTC)
     return constant(moment.date() if now is Now.DATE else moment, type_)

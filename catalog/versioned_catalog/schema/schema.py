@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.schema.ddl import parse_columns
 from versioned_catalog.schema.paths import ColumnPath, render_path
 from versioned_catalog.schema.types import (
     FIRST_INTERNAL_ID,
@@ -100,8 +101,6 @@ class Schema:
         Raises:
             InvalidRequestError: it does not parse, or a default does not fit its column.
         """
-        from versioned_catalog.schema.ddl import parse_columns
-
         return Schema(parse_columns(ddl))
 
     @property

@@ -44,7 +44,7 @@ ValueText = str | list[Any] | dict[str, Any] | None
 _MICRO = dt.timedelta(microseconds=1)
 _DAY = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1)
-_EPOCH_UTC = _EPOCH.replace(tzinfo=dt.timezone.utc)
+_EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _DECIMAL = re.compile(r"(?!-[0.]*\Z)-?(0|[1-9][0-9]{0,37})(?:\.([0-9]{1,38}))?")
 _FLOAT = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,4})?")

@@ -1,1 +1,1 @@
-"""Parquet segments: writing them with IDs and statistics, and reading them back."""
+"""Parquet segments: how they are laid out, written and read back."""

@@ -7,6 +7,13 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from versioned_catalog.adapting.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    struct_child,
+    struct_of,
+)
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import (
@@ -18,13 +25,6 @@ from versioned_catalog.schema.types import (
     Struct,
 )
 from versioned_catalog.schema.wire import schema_to_json
-from versioned_catalog.segments.arrays import (
-    list_of,
-    list_values,
-    map_of,
-    struct_child,
-    struct_of,
-)
 
 FIELD_ID = b"PARQUET:field_id"
 TABLE_UUID = b"versioned.table_uuid"

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from versioned_catalog.adapting import implicit
+from versioned_catalog.adapting.adapter import Adapter, batch_of_nothing
+from versioned_catalog.adapting.planning import SegmentPlan
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.reading import implicit
-from versioned_catalog.reading.adapting import Adapter, batch_of_nothing
-from versioned_catalog.reading.bounds import RowGroupBounds
-from versioned_catalog.reading.evaluate import keep_mask
-from versioned_catalog.reading.filters import Bound
-from versioned_catalog.reading.planning import SegmentPlan
-from versioned_catalog.reading.pruning import may_match
+from versioned_catalog.filtering.bounds import RowGroupBounds
+from versioned_catalog.filtering.evaluate import keep_mask
+from versioned_catalog.filtering.filters import Bound
+from versioned_catalog.filtering.pruning import may_match
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.storage.store import Store

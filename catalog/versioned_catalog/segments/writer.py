@@ -20,7 +20,7 @@ from versioned_catalog.schema.literals import from_scalar_text
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import apply, parse_transform, result_type
 from versioned_catalog.segments.file_schema import file_schema, to_file
-from versioned_catalog.segments.stats import StatsCollector
+from versioned_catalog.statistics.stats import StatsCollector
 from versioned_catalog.storage.store import Sink, Store
 
 TARGET_BYTES = "target_segment_bytes"

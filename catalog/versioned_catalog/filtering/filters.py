@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.reading.places import (
+from versioned_catalog.filtering.places import (
     After,
     Before,
     Exactly,

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.adapting.implicit import is_implicit
+from versioned_catalog.adapting.planning import SegmentPlan
+from versioned_catalog.filtering.pruning import Bounds
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.reading.implicit import is_implicit
-from versioned_catalog.reading.planning import SegmentPlan
-from versioned_catalog.reading.pruning import Bounds
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.literals import to_scalar
 from versioned_catalog.schema.schema import Schema

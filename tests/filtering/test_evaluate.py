@@ -11,8 +11,8 @@ from filter_oracle import PATH, UTC, array_of, expected, filtered, resolver
 from hypothesis import given
 from hypothesis import strategies as st
 
-from versioned_catalog.reading.evaluate import evaluate, keep_mask
-from versioned_catalog.reading.filters import (
+from versioned_catalog.filtering.evaluate import evaluate, keep_mask
+from versioned_catalog.filtering.filters import (
     AllOf,
     AnyOf,
     Comparison,

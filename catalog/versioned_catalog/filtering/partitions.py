@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.filtering.filters import And, Bound, Compare, In, Op
+from versioned_catalog.filtering.places import Literal
 from versioned_catalog.log.state import TableState
-from versioned_catalog.reading.filters import And, Bound, Compare, In, Op
-from versioned_catalog.reading.places import Literal
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import Bucket, apply, parse_transform

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.adapting.adapter import Adapter
+from versioned_catalog.adapting.arrays import list_values, struct_child
+from versioned_catalog.adapting.planning import Cast, Fill, Output, Rebuild, SegmentPlan, Step, Take
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.reading.adapting import Adapter
-from versioned_catalog.reading.planning import Cast, Fill, Output, Rebuild, SegmentPlan, Step, Take
 from versioned_catalog.schema.arrow import from_arrow_type, to_arrow_type
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.literals import constant
@@ -38,7 +39,6 @@ from versioned_catalog.schema.types import (
     is_text,
 )
 from versioned_catalog.schema.widening import widens
-from versioned_catalog.segments.arrays import list_values, struct_child
 
 
 class Binder:
@@ -60,7 +60,7 @@ class Binder:
     ) -> None:
         self._table = table
         self._columns = schema.columns
-        self._now = now or datetime.now(timezone.utc)
+        self._now = now or datetime.now(UTC)
         fields = [_Given(field.name, field.type) for field in arrow]
         outputs = self._outputs(fields, schema.columns, ())
         self._given = [_canonical(field.type) for field in arrow]

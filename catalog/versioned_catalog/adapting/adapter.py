@@ -6,8 +6,14 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.reading.planning import (
+from versioned_catalog.adapting.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    struct_child,
+    struct_of,
+)
+from versioned_catalog.adapting.planning import (
     Cast,
     Fill,
     Implicit,
@@ -16,16 +22,10 @@ from versioned_catalog.reading.planning import (
     SegmentPlan,
     Take,
 )
+from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.schema.literals import to_scalar
 from versioned_catalog.schema.types import Array, Column, Constant, Map, Struct
-from versioned_catalog.segments.arrays import (
-    list_of,
-    list_values,
-    map_of,
-    struct_child,
-    struct_of,
-)
 
 Implied = Mapping[int, pa.Array]
 """Implicit columns by ID."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +17,10 @@ from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import AddColumn
 from versioned_catalog.schema.evolution import BoundChange
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.segments.binding import Binder, unknown_columns
 from versioned_catalog.segments.writer import WriteSpec, target_bytes, write_segments
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
+from versioned_catalog.writing.binding import Binder, unknown_columns
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def plan_write(
             changes, after = plan_changes(requests, evolution_of(state), max(state.schemas) + 1)
             schema = after.schema
     spec = WriteSpec(state.table_uuid, state.version, schema, target_bytes(state.properties))
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     plan = WritePlan(store.location, table, Base.of(state), changes, spec, now)
     Binder(arrow, schema, table, now)  # refuse before anything is written
     return plan

@@ -28,7 +28,7 @@ from versioned_catalog.schema.types import (
     Time,
     Varchar,
 )
-from versioned_catalog.segments.stats import (
+from versioned_catalog.statistics.stats import (
     ColumnStats,
     StatsCollector,
     collect,

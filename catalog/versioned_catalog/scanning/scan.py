@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.adapting.planning import SegmentPlan, resolve
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.filtering.bounds import SegmentBounds
+from versioned_catalog.filtering.filters import Bound, columns_of
+from versioned_catalog.filtering.partitions import partition_may_match
+from versioned_catalog.filtering.pruning import may_match
 from versioned_catalog.log.state import TableState
-from versioned_catalog.reading.bounds import SegmentBounds
-from versioned_catalog.reading.filters import Bound, columns_of
-from versioned_catalog.reading.packing import TARGET_BYTES, pack
-from versioned_catalog.reading.partitions import partition_may_match
-from versioned_catalog.reading.planning import SegmentPlan, resolve
-from versioned_catalog.reading.pruning import may_match
+from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column, Struct, children, is_floating, walk
 from versioned_catalog.segments.reader import SegmentTask, read_segment
@@ -86,7 +86,7 @@ class Scan:
         if clash:
             raise InvalidRequestError("a filter looks into a struct at a field that was cut away")
         extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
-        from versioned_catalog.reading.implicit import IMPLICIT
+        from versioned_catalog.adapting.implicit import IMPLICIT
 
         extra += [c for c in IMPLICIT if c.id in missing]
         return (*self.columns, *extra)

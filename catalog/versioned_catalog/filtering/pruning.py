@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.reading.arrow_values import TRUE, ZERO, array_of, repeat
-from versioned_catalog.reading.filters import (
+from versioned_catalog.filtering.arrow_values import TRUE, ZERO, array_of, repeat
+from versioned_catalog.filtering.filters import (
     Always,
     And,
     Bound,
@@ -24,7 +24,7 @@ from versioned_catalog.reading.filters import (
     TextKind,
     TextMatch,
 )
-from versioned_catalog.reading.places import Literal
+from versioned_catalog.filtering.places import Literal
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from versioned_catalog.reading.filters import (
+from versioned_catalog.filtering.filters import (
     AllOf,
     AnyOf,
     Comparison,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from versioned_catalog.adapting.implicit import is_implicit
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.reading.implicit import is_implicit
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import (

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.reading.arrow_values import FALSE, NULL, TRUE, array_of, repeat
-from versioned_catalog.reading.filters import (
+from versioned_catalog.filtering.arrow_values import FALSE, NULL, TRUE, array_of, repeat
+from versioned_catalog.filtering.filters import (
     Always,
     And,
     Bound,
@@ -23,7 +23,7 @@ from versioned_catalog.reading.filters import (
     TextKind,
     TextMatch,
 )
-from versioned_catalog.reading.places import Literal
+from versioned_catalog.filtering.places import Literal
 
 ColumnOf = Callable[[int], Any]
 """A column's values, an Array or ChunkedArray of its own Arrow type, by ID."""

@@ -15,7 +15,7 @@ from filter_oracle import PATH, filtered, resolver
 from hypothesis import given
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.reading.filters import (
+from versioned_catalog.filtering.filters import (
     AllOf,
     Always,
     And,
@@ -39,7 +39,7 @@ from versioned_catalog.reading.filters import (
     columns_of,
     parse_filters,
 )
-from versioned_catalog.reading.places import Literal
+from versioned_catalog.filtering.places import Literal
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import (
     Array,
@@ -280,11 +280,11 @@ LIGHT = """
 import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
-from versioned_catalog.reading.evaluate import keep_mask
-from versioned_catalog.reading.filters import bind, parse_filters
-from versioned_catalog.reading.pruning import Bounds, may_match
+from versioned_catalog.filtering.evaluate import keep_mask
+from versioned_catalog.filtering.filters import bind, parse_filters
+from versioned_catalog.filtering.pruning import Bounds, may_match
 from versioned_catalog.schema.types import Atom, Column
-from versioned_catalog.segments.stats import collect
+from versioned_catalog.statistics.stats import collect
 
 columns = Column(1, "a", Atom.DOUBLE), Column(2, "b", Atom.STRING)
 batch = pa.record_batch([pa.nulls(3, pa.float64()), pa.nulls(3, pa.string())], ["a", "b"])

@@ -11,7 +11,7 @@ from filter_oracle import PATH, array_of, expected, filtered, resolver
 from hypothesis import given
 from hypothesis import strategies as st
 
-from versioned_catalog.reading.filters import (
+from versioned_catalog.filtering.filters import (
     AllOf,
     AnyOf,
     Comparison,
@@ -25,11 +25,11 @@ from versioned_catalog.reading.filters import (
     Unbound,
     bind,
 )
-from versioned_catalog.reading.pruning import Bounds, may_match
+from versioned_catalog.filtering.pruning import Bounds, may_match
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Atom, Char, Column, DataType, DayTimeInterval, Decimal
 from versioned_catalog.schema.value_text import decode_raw
-from versioned_catalog.segments.stats import ColumnStats, collect
+from versioned_catalog.statistics.stats import ColumnStats, collect
 
 NAN, INF = math.nan, math.inf
 Unit = tuple[int, int | None, int | None, Any, Any]

@@ -28,7 +28,7 @@ from versioned_catalog.schema.types import (
     walk,
 )
 from versioned_catalog.schema.wire import Json, optional
-from versioned_catalog.segments.bounds import (
+from versioned_catalog.statistics.extremes import (
     Key,
     extremes,
     greatest,

@@ -1,0 +1,1 @@
+"""Filters as values: bound to columns by ID, evaluated exactly, and used to prune."""

@@ -1,0 +1,37 @@
+"""Between a table's schema and Arrow's, both ways and without loss.
+
+A schema's Arrow form carries IDs, physical names, defaults and comments in its metadata, so that it
+can be turned back (as GreptimeDB keeps its column schemas in Arrow's).
+"""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from versioned_catalog.schema.arrow import column_from_field, to_arrow_schema
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.wire import schema_from_json, schema_to_json
+
+_KEY = b"versioned.schema"
+
+
+def schema_to_arrow(schema: Schema) -> pa.Schema:
+    """The Arrow schema of a table, our whole schema in its metadata."""
+    text = json.dumps(schema_to_json(schema), separators=(",", ":"))
+    return to_arrow_schema(schema.columns).with_metadata({_KEY: text.encode()})
+
+
+def schema_from_arrow(arrow: pa.Schema) -> Schema:
+    """The schema that ``schema_to_arrow`` made, or a new one without IDs from plain Arrow fields.
+
+    Raises:
+        InvalidRequestError: a type that can't be stored, named with its column.
+    """
+    kept = (arrow.metadata or {}).get(_KEY)
+    if kept is not None:
+        schema = schema_from_json(json.loads(kept))
+        if to_arrow_schema(schema.columns).equals(arrow.remove_metadata()):
+            return schema
+    return Schema(tuple(column_from_field(field) for field in arrow))
