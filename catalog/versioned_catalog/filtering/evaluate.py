@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.filtering.arrow_values import FALSE, NULL, TRUE, array_of, repeat
+from versioned_catalog.arrow_values import FALSE, NULL, TRUE, array_of, repeat
 from versioned_catalog.filtering.filters import (
     Always,
     And,

@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.filtering.arrow_values import Stored, array_of
+from versioned_catalog.arrow_values import Stored, array_of
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.calendar_text import (
     MICROS,

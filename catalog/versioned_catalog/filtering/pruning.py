@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.filtering.arrow_values import TRUE, ZERO, array_of, repeat
+from versioned_catalog.arrow_values import TRUE, ZERO, array_of, repeat
 from versioned_catalog.filtering.filters import (
     Always,
     And,
