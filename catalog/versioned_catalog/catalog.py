@@ -16,7 +16,6 @@ from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, No
 from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.entry import Head, next_time
 from versioned_catalog.log.operations import WRITER, Create, propose
-from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded, Timeline
 from versioned_catalog.log.warehouse import (
     Name,
@@ -34,9 +33,10 @@ from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.types import Column
-from versioned_catalog.storage.opening import open_store
-from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.opening import open_store, reopen
+from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table, TableTimeline
+from versioned_catalog.writing.plan import WritePlan, plan_create
 
 Columns = str | Schema | Any
 """What a schema is given as: Spark's DDL, a Schema, or a pyarrow Schema."""
@@ -164,15 +164,38 @@ class Catalog:
             InvalidRequestError: the schema can't be.
         """
         parts = parse_path(name)
-        self._check_free(self._state(), parts)
         operation = creation(schema, partitioned_by, properties, comment)
-        table = self._create_somewhere(parts, operation)
-        uuid_ = table.state.table_uuid
-        location = table.store.url.removeprefix(self._store.url).strip("/")
+        store = self._place(parts, operation)
+        return self._create(parts, store, operation, str(uuid.uuid4()))
+
+    def plan_table(
+        self, name: str | Name, schema: Schema, arrow: pa.Schema
+    ) -> tuple[WritePlan, Create]:
+        """Plan the making of a table together with its first rows; see ``commit_table``.
+
+        Args:
+            name: the table's name.
+            schema: its schema.
+            arrow: the schema of what will be written.
+        """
+        operation = creation(schema, (), None, None)
+        store = self._place(parse_path(name), operation)
+        return _plan_at(store, operation, arrow), operation
+
+    def commit_table(
+        self, name: str | Name, location: Location, operation: Create, commit_id: str
+    ) -> Table:
+        """Make a table with the rows that were written by its plan."""
+        return self._create(parse_path(name), reopen(location), operation, commit_id)
+
+    def _create(self, name: Name, store: Store, operation: Create, commit_id: str) -> Table:
+        """Make the table, then give it the name."""
+        table = _create_at(store, operation, render_path(name), commit_id)
+        location = store.url.removeprefix(self._store.url).strip("/")
 
         def change(state: WarehouseState) -> WarehouseEntry:
-            self._check_free(state, parts)
-            named = TableName(parts, location, uuid_)
+            self._check_free(state, name)
+            named = TableName(name, location, operation.table_uuid)
             return WarehouseEntry(_no_head("create_table"), set_tables=(named,))
 
         try:
@@ -182,19 +205,20 @@ class Catalog:
             raise
         return table
 
+    def _place(self, name: Name, operation: Create) -> Store:
+        """The folder of the name, or one beside it where a table lives that has another name now."""
+        self._check_free(self._state(), name)
+        folder = "/".join(_safe_folder(part) for part in name)
+        store = self._store.child(folder)
+        state = _timeline_at(store).load().state
+        if state is None or state.dropped:
+            return store
+        return self._store.child(f"{folder}-{operation.table_uuid[:8]}")
+
     def _check_free(self, state: WarehouseState, name: Name) -> None:
         if full_key(name) in state.tables:
             raise AlreadyExistsError(f"the table {render_path(name)} is there already")
         _check_namespace(state, name[:-1])
-
-    def _create_somewhere(self, name: Name, operation: Create) -> Table:
-        """Make the table in the folder of its name, or beside it where a renamed one lives there."""
-        folder = "/".join(_safe_folder(part) for part in name)
-        try:
-            return _create_at(self._store.child(folder), operation, render_path(name))
-        except AlreadyExistsError:
-            aside = f"{folder}-{operation.table_uuid[:8]}"
-            return _create_at(self._store.child(aside), operation, render_path(name))
 
     def load_table(self, name: str | Name) -> Table:
         """A table by its name, at its newest version.
@@ -279,7 +303,23 @@ class Catalog:
         """Make a table in a folder, outside any warehouse. See ``create_table``."""
         store = open_store(path, storage_options)
         operation = creation(schema, partitioned_by, properties, comment)
-        return _create_at(store, operation, store.url)
+        return _create_at(store, operation, store.url, str(uuid.uuid4()))
+
+    @staticmethod
+    def plan_path(
+        path: str | os.PathLike[str],
+        schema: Schema,
+        arrow: pa.Schema,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> tuple[WritePlan, Create]:
+        """Plan the making of a table in a folder together with its first rows; see ``plan_table``."""
+        operation = creation(schema, (), None, None)
+        return _plan_at(open_store(path, storage_options), operation, arrow), operation
+
+    @staticmethod
+    def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
+        """Make a table with the rows that were written by its plan."""
+        return _create_at(reopen(location), operation, location.url, commit_id)
 
     def _commit(self, change: Callable[[WarehouseState], WarehouseEntry]) -> None:
         commit_id = str(uuid.uuid4())
@@ -353,19 +393,26 @@ def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[s
             )
 
 
-def _create_at(store: Store, operation: Create, name: str) -> Table:
-    timeline: TableTimeline = Timeline(store, TableCodec())
-    loaded = timeline.load()
-    commit_id = str(uuid.uuid4())
+def _timeline_at(store: Store) -> TableTimeline:
+    return Timeline(store, TableCodec())
+
+
+def _create_at(store: Store, operation: Create, name: str, commit_id: str) -> Table:
+    timeline = _timeline_at(store)
     done = timeline.commit(
-        loaded, commit_id, lambda state: propose(operation, state, commit_id, name)
+        timeline.load(), commit_id, lambda state: propose(operation, state, commit_id, name)
     )
     return Table(timeline, done, name)
 
 
+def _plan_at(store: Store, operation: Create, arrow: pa.Schema) -> WritePlan:
+    state = _timeline_at(store).load().state
+    return plan_create(store, operation, state, store.url, arrow)
+
+
 def _load_at(store: Store, name: str, table_uuid: str | None) -> Table:
-    timeline: TableTimeline = Timeline(store, TableCodec())
-    loaded: Loaded[TableState] = timeline.load()
+    timeline = _timeline_at(store)
+    loaded = timeline.load()
     state = loaded.state
     gone = state is None or state.dropped
     if gone or (table_uuid is not None and state is not None and state.table_uuid != table_uuid):

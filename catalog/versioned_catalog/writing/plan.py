@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.operations import Base, evolution_of
+from versioned_catalog.log.operations import Base, Create, evolution_of, first_evolution
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.binding import plan as plan_changes
@@ -91,6 +91,27 @@ def plan_write(
     plan = WritePlan(store.location, table, Base.of(state), changes, spec, now)
     Binder(arrow, schema, table, now)  # refuse before anything is written
     return plan
+
+
+def plan_create(
+    store: Store, operation: Create, state: TableState | None, table: str, arrow: pa.Schema
+) -> WritePlan:
+    """Plan the first rows of a table in the making.
+
+    Args:
+        store: the folder where it will be.
+        operation: what makes it.
+        state: what the log there adds up to: nothing, or a table that was dropped.
+        table: the table, for errors.
+        arrow: the schema of what is written.
+    """
+    evolution = first_evolution(operation, state)
+    base_version = -1 if state is None else state.version
+    size = target_bytes(evolution.properties)
+    spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
+    now = datetime.now(UTC)
+    Binder(arrow, evolution.schema, table, now)  # refuse before anything is written
+    return WritePlan(store.location, table, None, (), spec, now)
 
 
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -1,0 +1,110 @@
+"""The options of the data source, parsed and checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.paths import parse_path
+
+_KNOWN = ("path", "warehouse", "versionAsOf", "timestampAsOf", "columns", "mergeSchema")
+_STORAGE = "storage."
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user asked of the data source.
+
+    Args:
+        path: the table's folder, or with ``warehouse`` its name.
+        warehouse: the folder of a warehouse, or None.
+        version, timestamp: which snapshot to read.
+        columns: the columns to show, or None for all.
+        merge_schema: whether a write adds columns that the table does not have.
+        storage: what the file system is opened with; may hold credentials, so it is never shown.
+    """
+
+    path: str
+    warehouse: str | None = None
+    version: int | None = None
+    timestamp: str | None = None
+    columns: tuple[str, ...] | None = None
+    merge_schema: bool = False
+    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def parse_options(given: Mapping[str, str]) -> Options:
+    """Options from Spark's, whose keys have no case.
+
+    Raises:
+        InvalidRequestError: one is unknown, missing or makes no sense.
+    """
+    lower = {key.lower(): value for key, value in given.items()}
+    known = {key.lower(): lower.pop(key.lower(), None) for key in _KNOWN}
+    # Storage options keep the case that Spark gives them in.
+    storage = {k[len(_STORAGE) :]: v for k, v in given.items() if k.lower().startswith(_STORAGE)}
+    unknown = sorted(key for key in lower if not key.startswith(_STORAGE))
+    if unknown:
+        raise InvalidRequestError(_unknown_text(unknown[0]))
+    if not known["path"]:
+        raise InvalidRequestError(
+            'no table is named; use load("/path/of/table"), or option("warehouse", W) and '
+            'load("ns.table")'
+        )
+    if known["versionasof"] is not None and known["timestampasof"] is not None:
+        raise InvalidRequestError("give versionAsOf or timestampAsOf, not both")
+    return Options(
+        path=known["path"],
+        warehouse=known["warehouse"],
+        version=_version(known["versionasof"]),
+        timestamp=known["timestampasof"],
+        columns=None if known["columns"] is None else _names(known["columns"]),
+        merge_schema=_flag("mergeSchema", known["mergeschema"]),
+        storage=storage,
+    )
+
+
+def _unknown_text(option: str) -> str:
+    near = difflib.get_close_matches(option, [key.lower() for key in _KNOWN], 1)
+    hint = f"; did you mean {next(k for k in _KNOWN if k.lower() == near[0])}?" if near else ""
+    return (
+        f"the option {option} is unknown{hint} The options are {', '.join(_KNOWN)}, storage.<key>"
+    )
+
+
+def _version(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InvalidRequestError(f"versionAsOf is {text!r}; it must be a version's number")
+    return int(text)
+
+
+def _flag(name: str, text: str | None) -> bool:
+    match None if text is None else text.lower():
+        case None | "false":
+            return False
+        case "true":
+            return True
+        case _:
+            raise InvalidRequestError(f"{name} is {text!r}; it must be true or false")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Comma separated names, in backticks where they hold commas or dots."""
+    found: list[str] = []
+    part, quoted = "", False
+    for ch in text + ",":
+        if ch == "`":
+            quoted = not quoted
+        if ch == "," and not quoted:
+            found.append(part.strip())
+            part = ""
+        else:
+            part += ch
+    if quoted or not all(found):
+        raise InvalidRequestError(f"columns is {text!r}; write names with commas between them")
+    return tuple(name if "`" not in name else ".".join(parse_path(name)) for name in found)

@@ -1,0 +1,100 @@
+"""A schema that a user gives to a read, as a projection by name: checked, then bound to IDs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import types as spark
+
+from pyspark_versioned.spark_types import from_spark, to_spark
+from versioned_catalog.adapting.implicit import find_implicit
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.schema.paths import ColumnPath, render_path
+from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.schema.types import Array, Column, Map, Struct, children
+
+
+def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Column, ...]:
+    """The columns that a Spark schema asks for, in its order and under its spelling.
+
+    Args:
+        wanted: what the user, or Spark for him, asks for; structs may be cut down.
+        schema: the table's.
+        table: the table, for errors.
+
+    Raises:
+        NotFoundError: the table has no such column.
+        InvalidRequestError: a column is of another type, or may be null where that is denied.
+    """
+    return tuple(
+        _match(field, schema.find((field.name,)) or find_implicit(field.name), (field.name,), table)
+        for field in wanted.fields
+    )
+
+
+def _match(field: spark.StructField, column: Column | None, path: ColumnPath, table: str) -> Column:
+    if column is None:
+        raise NotFoundError(f"{table} has no column {render_path(path)}, which the schema asks for")
+    if column.nullable and not field.nullable:
+        raise InvalidRequestError(
+            f"{table}: the schema says that {render_path(path)} is NOT NULL, and it may be null"
+        )
+    return replace(
+        _cut(field.dataType, column, path, table), name=field.name, nullable=field.nullable
+    )
+
+
+def _cut(wanted: spark.DataType, column: Column, path: ColumnPath, table: str) -> Column:
+    match wanted, column.type:
+        case spark.StructType(), Struct(fields):
+            by_name = {name_key(f.name): f for f in fields}
+            inner = tuple(
+                _match(f, by_name.get(name_key(f.name)), (*path, f.name), table)
+                for f in wanted.fields
+            )
+            return replace(column, type=Struct(inner))
+        case spark.ArrayType(), Array(element):
+            asked = spark.StructField("element", wanted.elementType, wanted.containsNull)
+            return replace(column, type=Array(_match(asked, element, (*path, "element"), table)))
+        case spark.MapType(), Map(key, value):
+            keys = spark.StructField("key", wanted.keyType, nullable=False)
+            values = spark.StructField("value", wanted.valueType, wanted.valueContainsNull)
+            made = _match(keys, key, (*path, "key"), table)
+            return replace(column, type=Map(made, _match(values, value, (*path, "value"), table)))
+        case _ if _same(wanted, column, path):
+            return column
+        case _:
+            raise InvalidRequestError(
+                f"{table}: the schema says that {render_path(path)} is {wanted.simpleString()}, and "
+                f"it is {to_spark(column.type).simpleString()}; read it as it is, and cast it"
+            )
+
+
+def _same(wanted: spark.DataType, column: Column, path: ColumnPath) -> bool:
+    shown = to_spark(column.type)
+    if isinstance(wanted, spark.CharType | spark.VarcharType):
+        return from_spark(wanted, path) == column.type
+    return wanted == shown
+
+
+def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
+    """Looks columns up by path among those that are shown.
+
+    The function raises NotFoundError where there is none, InvalidRequestError where a list or map
+    is in the way.
+    """
+
+    def find(path: ColumnPath) -> Column:
+        siblings, found = columns, None
+        for part in path:
+            if found is not None and not isinstance(found.type, Struct):
+                raise InvalidRequestError(f"{render_path(path)} is inside a list or map")
+            found = next((c for c in siblings if name_key(c.name) == name_key(part)), None)
+            if found is None:
+                raise NotFoundError(f"there is no column {render_path(path)}")
+            siblings = children(found.type)
+        assert found is not None
+        return found
+
+    return find

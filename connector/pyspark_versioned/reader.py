@@ -1,0 +1,125 @@
+"""Reading: one snapshot, planned on the driver into pieces that executors only carry out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from pyspark_versioned.projection import finder
+from pyspark_versioned.pushdown import to_unbound
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from versioned_catalog.filtering.filters import And, Bound, bind
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scanning.packing import TARGET_BYTES
+from versioned_catalog.scanning.scan import Scan
+from versioned_catalog.schema.types import Column
+from versioned_catalog.segments.reader import SegmentTask, read_segment
+from versioned_catalog.storage.opening import reopen
+from versioned_catalog.storage.store import Location, Store
+
+LEAST_PIECE_BYTES = 8 * 1024 * 1024
+WANTED_PIECES = 16
+"""The number of cores is not known here; so many pieces keep a few of them busy to the end."""
+
+
+@dataclass
+class Piece(InputPartition):
+    """What one Spark task reads."""
+
+    tasks: tuple[SegmentTask, ...]
+
+    def __init__(self, tasks: tuple[SegmentTask, ...]) -> None:
+        super().__init__(None)
+        self.tasks = tasks
+
+
+class VersionedReader(DataSourceReader):
+    """Reads the wanted columns of one snapshot.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+        columns: what is shown.
+        shape: the Arrow schema that Spark expects of every batch.
+    """
+
+    def __init__(
+        self, store: Store, state: TableState, columns: tuple[Column, ...], shape: pa.Schema
+    ) -> None:
+        self._location: Location = store.location
+        self._columns = columns
+        self._shape = shape
+        self._filter: Bound | None = None
+        self._planning: tuple[Store, TableState] | None = (store, state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Executors obey their pieces; the snapshot stays on the driver.
+        return {**self.__dict__, "_planning": None}
+
+    def partitions(self) -> list[InputPartition]:
+        """The pieces of work."""
+        assert self._planning is not None
+        store, state = self._planning
+        scan = Scan(store, state, self._columns, self._filter)
+        tasks = scan.tasks()
+        total = sum(size for _, size in tasks)
+        wanted = max(LEAST_PIECE_BYTES, min(TARGET_BYTES, total // WANTED_PIECES))
+        return [Piece(tasks) for tasks in scan.partitions(wanted)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a piece."""
+        if not isinstance(partition, Piece):
+            # What Spark makes of a read that has no pieces.
+            return
+        store = reopen(self._location)
+        for task in partition.tasks:
+            for batch in read_segment(store, task):
+                yield shaped(batch, self._shape)
+
+
+class PushdownReader(VersionedReader):
+    """A reader that takes filters; Spark refuses it unless filter pushdown is on."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        """Take the filters that we apply exactly, and give the others back."""
+        taken: list[Bound] = []
+        for pushed in filters:
+            bound = self._bound(pushed)
+            if bound is None:
+                yield pushed
+            else:
+                taken.append(bound)
+        if taken:
+            self._filter = reduce(lambda a, b: And((a, b)), taken)
+
+    def _bound(self, pushed: Filter) -> Bound | None:
+        unbound = to_unbound(pushed)
+        if unbound is None:
+            return None
+        try:
+            return bind(unbound, finder(self._columns))
+        except (InvalidRequestError, NotFoundError):
+            return None
+
+
+def shaped(batch: pa.RecordBatch, shape: pa.Schema) -> pa.RecordBatch:
+    """The batch as Spark expects it; it checks the first one only, so all are checked here.
+
+    Raises:
+        CorruptTableError: it can't be made so.
+    """
+    if batch.schema.equals(shape):
+        return batch
+    try:
+        arrays = [
+            array if array.type.equals(field.type) else array.cast(field.type)
+            for array, field in zip(batch.columns, shape, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=shape)
+    except (pa.ArrowException, ValueError) as error:
+        raise CorruptTableError(f"the rows are not what Spark was told: {error}") from error

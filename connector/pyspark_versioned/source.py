@@ -1,0 +1,103 @@
+"""The data source: ``spark.read.format("versioned")`` and ``df.write.format("versioned")``."""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pyspark_versioned.options import Options, parse_options
+from pyspark_versioned.projection import project
+from pyspark_versioned.reader import PushdownReader, VersionedReader
+from pyspark_versioned.spark_types import from_spark_schema, to_spark_schema
+from pyspark_versioned.target import Target
+from pyspark_versioned.writer import plan_writer
+from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.table import resolve
+
+_PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+class VersionedDataSource(DataSource):
+    """Tables that survive schema change.
+
+    The version is pinned when the source is made, since Spark pickles it then, and asks it for a
+    reader later, in other processes.
+    """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(dict(options))
+        self._parsed: Options = parse_options(options)
+        self._target = Target.of(self._parsed)
+        self._pinned = self._pin()
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "versioned"
+
+    def _pin(self) -> int | None:
+        """The version that reads see; None where there is no table yet, which a write may make."""
+        table = self._target.find()
+        if table is None:
+            return None
+        return table.at(self._parsed.version, self._parsed.timestamp).version
+
+    def _snapshot(self) -> tuple[Table, TableState]:
+        table = self._target.load()
+        if self._pinned is None:
+            raise NotFoundError(f"there was no table at {table.name} when it was asked for")
+        return table, table.at(self._pinned)
+
+    def schema(self) -> StructType:
+        """The columns of the snapshot, or those that the option ``columns`` names."""
+        _, state = self._snapshot()
+        names = self._parsed.columns
+        if names is None:
+            return to_spark_schema(state.schema.columns)
+        return to_spark_schema(tuple(resolve(state.schema, (name,)) for name in names))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of some columns: all of them, or those of a schema that the user gave."""
+        table, state = self._snapshot()
+        columns = project(schema, state.schema, table.name)
+        shape = to_arrow_schema(schema, timezone="UTC")
+        kind = PushdownReader if _pushing_down() else VersionedReader
+        return kind(table.store, state, columns, shape)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """The writer of a frame."""
+        parsed = self._parsed
+        if parsed.version is not None or parsed.timestamp is not None:
+            raise InvalidRequestError(
+                "the past can't be written to; leave out versionAsOf and such"
+            )
+        if parsed.columns is not None:
+            raise InvalidRequestError("a write takes its columns from the frame; leave out columns")
+        return plan_writer(
+            self._target,
+            Schema(from_spark_schema(schema)),
+            to_arrow_schema(schema, timezone="UTC"),
+            overwrite=overwrite,
+            merge_schema=parsed.merge_schema,
+        )
+
+
+def _pushing_down() -> bool:
+    """Whether Spark asks for a reader to push filters into.
+
+    A reader that can take filters fails every read while the conf is off, and the conf can't be seen
+    from here; but who asks can.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_globals.get("__name__") == _PUSHDOWN_MODULE or frame.f_code.co_filename.endswith(
+            "data_source_pushdown_filters.py"
+        ):
+            return True
+    return False

@@ -1,0 +1,153 @@
+"""Between Spark's types and ours, both ways."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as spark
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.paths import ColumnPath, render_path
+from versioned_catalog.schema.types import (
+    DAY_TIME_UNITS,
+    UNASSIGNED,
+    Array,
+    Atom,
+    Char,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Geography,
+    Geometry,
+    Map,
+    Struct,
+    Time,
+    Varchar,
+)
+
+_ATOMS: dict[Atom, spark.DataType] = {
+    Atom.BOOLEAN: spark.BooleanType(),
+    Atom.BYTE: spark.ByteType(),
+    Atom.SHORT: spark.ShortType(),
+    Atom.INT: spark.IntegerType(),
+    Atom.LONG: spark.LongType(),
+    Atom.FLOAT: spark.FloatType(),
+    Atom.DOUBLE: spark.DoubleType(),
+    Atom.STRING: spark.StringType(),
+    Atom.BINARY: spark.BinaryType(),
+    Atom.DATE: spark.DateType(),
+    Atom.TIMESTAMP: spark.TimestampType(),
+    Atom.TIMESTAMP_NTZ: spark.TimestampNTZType(),
+    Atom.VARIANT: spark.VariantType(),
+}
+_OURS = {theirs: ours for ours, theirs in _ATOMS.items()}
+
+
+def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
+    """The Spark schema of columns; comments are kept."""
+    return spark.StructType([_field(column) for column in columns])
+
+
+def _field(column: Column) -> spark.StructField:
+    meta = {} if column.comment is None else {"comment": column.comment}
+    return spark.StructField(column.name, to_spark(column.type), column.nullable, meta)
+
+
+def to_spark(type_: DataType) -> spark.DataType:
+    """Spark's type for ours; CHAR and VARCHAR are strings, as they travel."""
+    match type_:
+        case Atom():
+            return _ATOMS[type_]
+        case Decimal(precision, scale):
+            return spark.DecimalType(precision, scale)
+        case Char() | Varchar():
+            return spark.StringType()
+        case Time(precision):
+            return spark.TimeType(precision)
+        case DayTimeInterval(start, end):
+            return spark.DayTimeIntervalType(DAY_TIME_UNITS.index(start), DAY_TIME_UNITS.index(end))
+        case Geometry(srid):
+            return spark.GeometryType(srid)
+        case Geography(srid):
+            return spark.GeographyType(srid)
+        case Struct(fields):
+            return to_spark_schema(fields)
+        case Array(element):
+            return spark.ArrayType(to_spark(element.type), element.nullable)
+        case Map(key, value):
+            return spark.MapType(to_spark(key.type), to_spark(value.type), value.nullable)
+
+
+def from_spark_schema(schema: spark.StructType, above: ColumnPath = ()) -> tuple[Column, ...]:
+    """Columns without IDs from a Spark schema.
+
+    Raises:
+        InvalidRequestError: a type that can't be stored, named with its column.
+    """
+    return tuple(_column(field, above) for field in schema.fields)
+
+
+def _column(field: spark.StructField, above: ColumnPath) -> Column:
+    path = (*above, field.name)
+    comment = (field.metadata or {}).get("comment")
+    type_ = from_spark(field.dataType, path)
+    return Column(UNASSIGNED, field.name, type_, field.nullable, comment=comment)
+
+
+def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
+    """Our type for Spark's.
+
+    Args:
+        type_: Spark's.
+        path: the column, for errors.
+
+    Raises:
+        InvalidRequestError: it can't be stored.
+    """
+    match type_:
+        case spark.CharType():
+            return Char(type_.length)
+        case spark.VarcharType():
+            return Varchar(type_.length)
+        case spark.DecimalType():
+            return Decimal(type_.precision, type_.scale)
+        case spark.TimeType():
+            return Time(type_.precision)
+        case spark.DayTimeIntervalType():
+            return DayTimeInterval(
+                DAY_TIME_UNITS[type_.startField or 0], DAY_TIME_UNITS[_or(type_.endField, 3)]
+            )
+        case spark.GeometryType():
+            return Geometry(_srid(type_.srid, path))
+        case spark.GeographyType():
+            return Geography(_srid(type_.srid, path))
+        case spark.StructType():
+            return Struct(from_spark_schema(type_, path))
+        case spark.ArrayType():
+            element = from_spark(type_.elementType, (*path, "element"))
+            return Array(Column(UNASSIGNED, "element", element, type_.containsNull))
+        case spark.MapType():
+            key = Column(
+                UNASSIGNED, "key", from_spark(type_.keyType, (*path, "key")), nullable=False
+            )
+            value = from_spark(type_.valueType, (*path, "value"))
+            return Map(key, Column(UNASSIGNED, "value", value, type_.valueContainsNull))
+        case _ if type_ in _OURS:
+            return _OURS[type_]
+        case _:
+            raise InvalidRequestError(
+                f"the column {render_path(path)} is {type_.simpleString()}, which can't be stored; "
+                "cast it to a type that can, such as string"
+            )
+
+
+def _or(field: int | None, default: int) -> int:
+    return default if field is None else field
+
+
+def _srid(srid: object, path: ColumnPath) -> int:
+    if not isinstance(srid, int) or srid < 0:
+        raise InvalidRequestError(
+            f"the column {render_path(path)} has shapes of any reference system, which can't be "
+            "stored; fix the system, as in GEOMETRY(4326)"
+        )
+    return srid

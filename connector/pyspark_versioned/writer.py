@@ -1,0 +1,109 @@
+"""Writing: planned on the driver, carried out by executors, committed at once."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from pyspark_versioned.target import Target
+from versioned_catalog import Catalog, Table
+from versioned_catalog.log.operations import Create
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.writing.plan import WritePlan
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task wrote."""
+
+    records: list[SegmentRecord]
+
+
+class _Writer(DataSourceArrowWriter):
+    """What all writes share. The commit ID is made here, before anything is written: whoever is
+    asked later can find out whether the commit landed."""
+
+    def __init__(self, target: Target, plan: WritePlan) -> None:
+        self._target = target
+        self._plan = plan
+        self._commit_id = str(uuid.uuid4())
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Write the rows of a task as segments that no snapshot holds yet."""
+        first = next(iterator, None)
+        if first is None:
+            return Written([])
+        return Written(self._plan.write(first.schema, itertools.chain([first], iterator)))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Delete nothing: the commit may have landed before its process died."""
+
+
+def _records(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecord, ...]:
+    written = (message for message in messages if isinstance(message, Written))
+    return tuple(record for message in written for record in message.records)
+
+
+class TableWriter(_Writer):
+    """Appends to a table that is there, or replaces its rows."""
+
+    def __init__(self, target: Target, plan: WritePlan, *, overwrite: bool) -> None:
+        super().__init__(target, plan)
+        self._overwrite = overwrite
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit what all tasks wrote."""
+        table: Table = self._target.load()
+        commit = table.commit_overwrite if self._overwrite else table.commit_append
+        commit(self._plan, _records(messages), commit_id=self._commit_id)
+
+
+class CreatingWriter(_Writer):
+    """Makes the table together with its first rows, in one commit."""
+
+    def __init__(self, target: Target, plan: WritePlan, operation: Create) -> None:
+        super().__init__(target, plan)
+        self._operation = operation
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Make the table with what all tasks wrote."""
+        operation = replace(self._operation, records=_records(messages))
+        target = self._target
+        if target.warehouse is None:
+            Catalog.commit_path(self._plan.location, operation, self._commit_id)
+        else:
+            catalog = Catalog(target.warehouse, target.storage)
+            catalog.commit_table(target.path, self._plan.location, operation, self._commit_id)
+
+
+def plan_writer(
+    target: Target, schema: Schema, arrow: pa.Schema, *, overwrite: bool, merge_schema: bool
+) -> _Writer:
+    """The writer for a frame; what can't fit is refused before a row is written.
+
+    Args:
+        target: the table.
+        schema: the frame's schema as ours, for a table in the making.
+        arrow: the frame's schema as Arrow's.
+        overwrite: replace the rows.
+        merge_schema: add the columns that the table does not have.
+
+    Raises:
+        InvalidRequestError: the frame does not fit the table.
+    """
+    table = target.find()
+    if table is not None:
+        plan = table.plan_write(arrow, merge_schema=merge_schema)
+        return TableWriter(target, plan, overwrite=overwrite)
+    if target.warehouse is None:
+        plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage)
+    else:
+        catalog = Catalog(target.warehouse, target.storage)
+        plan, operation = catalog.plan_table(target.path, schema, arrow)
+    return CreatingWriter(target, plan, operation)
