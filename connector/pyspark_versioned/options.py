@@ -10,7 +10,15 @@ from typing import Any
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.paths import parse_path
 
-_KNOWN = ("path", "warehouse", "versionAsOf", "timestampAsOf", "columns", "mergeSchema")
+_KNOWN = (
+    "path",
+    "warehouse",
+    "versionAsOf",
+    "timestampAsOf",
+    "columns",
+    "mergeSchema",
+    "pushdown",
+)
 _STORAGE = "storage."
 
 
@@ -24,6 +32,7 @@ class Options:
         version, timestamp: which snapshot to read.
         columns: the columns to show, or None for all.
         merge_schema: whether a write adds columns that the table does not have.
+        pushdown: whether filters are taken from Spark; None where Spark's version decides.
         storage: what the file system is opened with; may hold credentials, so it is never shown.
     """
 
@@ -33,6 +42,7 @@ class Options:
     timestamp: str | None = None
     columns: tuple[str, ...] | None = None
     merge_schema: bool = False
+    pushdown: bool | None = None
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -62,7 +72,8 @@ def parse_options(given: Mapping[str, str]) -> Options:
         version=_version(known["versionasof"]),
         timestamp=known["timestampasof"],
         columns=None if known["columns"] is None else _names(known["columns"]),
-        merge_schema=_flag("mergeSchema", known["mergeschema"]),
+        merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
+        pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         storage=storage,
     )
 
@@ -83,9 +94,11 @@ def _version(text: str | None) -> int | None:
     return int(text)
 
 
-def _flag(name: str, text: str | None) -> bool:
+def _flag(name: str, text: str | None) -> bool | None:
     match None if text is None else text.lower():
-        case None | "false":
+        case None:
+            return None
+        case "false":
             return False
         case "true":
             return True

@@ -66,8 +66,20 @@ class VersionedDataSource(DataSource):
         table, state = self._snapshot()
         columns = project(schema, state.schema, table.name)
         shape = to_arrow_schema(schema, timezone="UTC")
-        kind = PushdownReader if _pushing_down() else VersionedReader
+        kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         return kind(table.store, state, columns, shape)
+
+    def _takes_filters(self) -> bool:
+        """Whether filters that Spark pushes down are taken.
+
+        Up to 4.3, Spark keeps what it pushed on the relation, so that another query on the same
+        DataFrame, with another filter or none, reads the rows of the first. The versions that keep it
+        on the scan are those that can push limits, too (SPARK-58551). Before, only who asks for it
+        gets it, for a DataFrame that is filtered once.
+        """
+        if self._parsed.pushdown is not None:
+            return self._parsed.pushdown
+        return hasattr(DataSourceReader, "pushLimit")
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""

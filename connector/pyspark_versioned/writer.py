@@ -15,6 +15,7 @@ from versioned_catalog import Catalog, Table
 from versioned_catalog.log.operations import Create
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import Column, Map, children, with_children
 from versioned_catalog.writing.plan import WritePlan
 
 
@@ -101,9 +102,19 @@ def plan_writer(
     if table is not None:
         plan = table.plan_write(arrow, merge_schema=merge_schema)
         return TableWriter(target, plan, overwrite=overwrite)
+    # As Spark does in CREATE TABLE AS SELECT: that a query's column holds no nulls now is no promise.
+    schema = Schema(tuple(map(_nullable, schema.columns)))
     if target.warehouse is None:
         plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage)
     else:
         catalog = Catalog(target.warehouse, target.storage)
         plan, operation = catalog.plan_table(target.path, schema, arrow)
     return CreatingWriter(target, plan, operation)
+
+
+def _nullable(column: Column) -> Column:
+    """The column with nulls allowed in it and all below it, but for keys of maps."""
+    loose = tuple(_nullable(child) for child in children(column.type))
+    if isinstance(column.type, Map):
+        loose = (replace(loose[0], nullable=False), loose[1])
+    return replace(column, nullable=True, type=with_children(column.type, loose))
