@@ -1,0 +1,175 @@
+"""Random histories of a table, held to a naive model by every path that Python has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from model import naive
+from model.drive import (
+    arrow_rows,
+    create,
+    described,
+    random_alter,
+    random_fields,
+    random_filters,
+    random_rows,
+    run_alter,
+    to_tuples,
+)
+from model.naive import Model, Refused
+from versioned_catalog import Catalog, Table, VersionedError
+
+STEPS, HISTORIES = {
+    "dev": (10, 100),
+    "ci": (30, 200),
+    "nightly": (30, 2000),
+}[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
+
+randoms = st.randoms(use_true_random=False)
+
+
+def bag(rows: list[Any]) -> list[str]:
+    """Rows as a multiset; NaN is itself, and -0.0 is not 0.0 when it is shown."""
+    return sorted(map(repr, rows))
+
+
+class Histories(RuleBasedStateMachine):
+    """One table and its model."""
+
+    table: Table
+    model: Model
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.mkdtemp()
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder)
+
+    @initialize(random=randoms)
+    def begin(self, random: Random) -> None:
+        self.model = Model(())
+        self.model.fields = random_fields(random, self.model, random.randint(1, 4))
+        place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"
+        self.table = create(random, str(place), self.model)
+        self.model.commit()
+
+    @rule(random=randoms)
+    def alter(self, random: Random) -> None:
+        changes = random_alter(random, self.model)
+        try:
+            fields = naive.alter(self.model, changes)
+        except Refused:
+            fields = None
+        version = self.table.version
+        try:
+            run_alter(self.table, self.model, changes)
+        except VersionedError as error:
+            assert fields is None, (changes, error)
+            assert self.table.version == version
+            return
+        assert fields is not None, changes
+        self.model.fields = fields
+        self.model.commit()
+
+    @rule(random=randoms, overwrite=st.integers(0, 4).map(lambda n: n == 0))
+    def write(self, random: Random, overwrite: bool) -> None:
+        names, rows = random_rows(random, self.model)
+        try:
+            stored = [naive.store_row(self.model.fields, row) for row in rows]
+            naive.store_row(
+                self.model.fields, dict.fromkeys(names, 0) | _any_row(self.model, names)
+            )
+        except Refused:
+            stored = None
+        data = arrow_rows(self.model, names, rows)
+        version = self.table.version
+        try:
+            (self.table.overwrite if overwrite else self.table.append)(data)
+        except VersionedError as error:
+            assert stored is None, (rows, error)
+            assert self.table.version == version
+            return
+        assert stored is not None, rows
+        self.model.rows = stored if overwrite else self.model.rows + stored
+        self.model.commit()
+
+    @rule(random=randoms)
+    def reopen(self, random: Random) -> None:
+        """See the table afresh, from its log, or from a checkpoint."""
+        if random.random() < 0.5:
+            self.table._timeline.write_checkpoint(self.table.state)
+        self.table = Catalog.load_path(self.table.location)
+
+    @rule(random=randoms)
+    def filtered(self, random: Random) -> None:
+        model = self.model
+        filters, by_key = random_filters(random, model)
+        expected = [
+            to_tuples({f.name: naive.show(f, row) for f in model.fields})
+            for row in model.rows
+            if naive.holds(model.fields, row, by_key)
+        ]
+        for prune in (True, False):
+            scan = self.table.scan(filters=filters, prune=prune)
+            assert bag(map_rows(scan.to_arrow())) == bag(expected), (filters, prune)
+            assert scan.count() == len(expected)
+
+    @rule(random=randoms)
+    def projected(self, random: Random) -> None:
+        fields = random.sample(self.model.fields, random.randint(1, len(self.model.fields)))
+        names = [f.name for f in fields]
+        expected = [to_tuples({f.name: naive.show(f, r) for f in fields}) for r in self.model.rows]
+        scan = self.table.scan(columns=names)
+        assert scan.schema.names == names
+        found = pa.Table.from_batches(scan.to_batches(), scan.schema)
+        assert bag(map_rows(found)) == bag(expected)
+
+    @rule(random=randoms)
+    def travelled(self, random: Random) -> None:
+        version = random.randrange(len(self.model.past))
+        self.agrees(self.model.past[version], version)
+
+    @invariant()
+    def whole(self) -> None:
+        if not hasattr(self, "table"):
+            return
+        assert self.table.version == len(self.model.past) - 1
+        assert self.table.count() == len(self.model.rows)
+        self.agrees(naive.Version(self.model.fields, self.model.rows), None)
+
+    def agrees(self, then: naive.Version, version: int | None) -> None:
+        scan = self.table.scan(version=version)
+        found = scan.to_arrow()
+        assert described(scan.schema) == described(then.fields)
+        expected = [to_tuples({f.name: naive.show(f, r) for f in then.fields}) for r in then.rows]
+        assert bag(map_rows(found)) == bag(expected)
+
+
+def _any_row(model: Model, names: list[str]) -> dict[str, Any]:
+    """Nothing of what is written when there are no rows counts but which columns there are."""
+    return {f.name: None for f in model.fields if f.name in names and f.nullable}
+
+
+def map_rows(table: pa.Table) -> list[Any]:
+    return [to_tuples(row) for row in table.to_pylist()]
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(
+    max_examples=HISTORIES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)

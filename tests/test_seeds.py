@@ -1,0 +1,120 @@
+"""The examples of the documents that the project comes from; answers written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import Catalog, Schema, Table
+from versioned_catalog.adapting.planning import Fill, Take
+from versioned_catalog.schema.arrow_schema import schema_from_arrow, schema_to_arrow
+from versioned_catalog.schema.schema import new_schema
+
+
+def rows(table: Table, **how: Any) -> list[dict[str, Any]]:
+    return table.scan(**how).to_arrow().to_pylist()
+
+
+def every_way(table: Table, filters: Any = None) -> Iterator[list[dict[str, Any]]]:
+    """The rows by every path that Python has."""
+    table._timeline.write_checkpoint(table.state)
+    for view in (table, Catalog.load_path(table.location)):
+        for prune in (True, False):
+            scan = view.scan(filters=filters, prune=prune)
+            found = scan.to_arrow().to_pylist()
+            yield found
+            yield pa.Table.from_batches(scan.to_batches(), scan.schema).to_pylist()
+            assert scan.count() == len(found)
+
+
+@pytest.fixture
+def kudu(tmp_path: Path) -> Table:
+    table = Catalog.create_path(tmp_path / "x", "col_a INT, col_b INT")
+    table.append(pa.table({"col_a": pa.array([1], pa.int32()), "col_b": pa.array([1], pa.int32())}))
+    table.alter().drop_column("col_b").commit()
+    table.alter().add_column("col_b", "int", default=999, nullable=False).commit()
+    return table
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (None, [{"col_a": 1, "col_b": 999}]),
+        ([("col_b", "=", 999)], [{"col_a": 1, "col_b": 999}]),
+        ([("col_a", "=", 1)], [{"col_a": 1, "col_b": 999}]),
+        ([("col_b", "=", 1)], []),
+        ([("col_b", "<", 999)], []),
+        ([[("col_b", "=", 1)], [("col_b", ">", 998)]], [{"col_a": 1, "col_b": 999}]),
+    ],
+)
+def test_kudu(kudu: Table, filters: Any, expected: list[dict[str, Any]]) -> None:
+    for found in every_way(kudu, filters):
+        assert found == expected
+
+
+def test_kudu_before_the_drop(kudu: Table) -> None:
+    assert rows(kudu, version=1) == [{"col_a": 1, "col_b": 1}]
+    assert rows(kudu, version=2) == [{"col_a": 1}]
+    assert rows(kudu, columns=["col_b"]) == [{"col_b": 999}]
+
+
+def test_materialize(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t1", "a STRING, b INT")
+    table.append(pa.table({"a": ["hello"], "b": pa.array([5], pa.int32())}))
+    table.alter().drop_column("b").commit()
+    table.alter().add_column("b", "int", default=50).commit()
+    for found in every_way(table, [("b", "=", 5)]):
+        assert found == []
+    for found in every_way(table, [("b", "=", 50)]):
+        assert found == [{"a": "hello", "b": 50}]
+
+
+@pytest.fixture
+def cpu(tmp_path: Path) -> Table:
+    ddl = "ts TIMESTAMP, host STRING, usage_user DOUBLE, usage_system DOUBLE, datacenter STRING"
+    table = Catalog.create_path(tmp_path / "cpu", ddl)
+    row = {
+        "ts": pa.array([0], pa.timestamp("us", "UTC")),
+        "host": ["h"],
+        "usage_user": [1.0],
+        "usage_system": [2.0],
+        "datacenter": ["d"],
+    }
+    table.append(pa.table(row))
+    table.alter().add_column("usage_idle", "double").commit()
+    return table
+
+
+def test_greptimedb_plan(cpu: Table) -> None:
+    scan = cpu.scan(columns=["ts", "usage_system", "usage_idle"])
+    plan = scan.plan(0)
+    assert plan.is_source_needed == (True, False, False, True, False)
+    assert plan.indices_in_result == (0, 1, None)
+    assert [output.step for output in plan.outputs] == [Take(0), Take(1), Fill(None)]
+    assert plan.physical_paths() == ["ts", "usage_system"]
+    assert scan.to_arrow().column("usage_system").to_pylist() == [2.0]
+    assert scan.to_arrow().column("usage_idle").to_pylist() == [None]
+
+
+def test_same_schema_needs_no_adapter(cpu: Table) -> None:
+    cpu.append(cpu.scan().to_arrow())
+    assert cpu.scan().plan(1).is_identity
+    assert not cpu.scan().plan(0).is_identity
+
+
+def test_round_trip_through_arrow(cpu: Table) -> None:
+    assert schema_from_arrow(schema_to_arrow(cpu.schema)) == cpu.schema
+
+
+def test_round_trip_keeps_all_metadata() -> None:
+    ddl = (
+        "a INT NOT NULL DEFAULT 7 COMMENT 'seven', s STRUCT<x: STRING COMMENT 'in', y: ARRAY<DATE>>, "
+        "m MAP<STRING, DECIMAL(10,2)>, c CHAR(3), v VARCHAR(9), t TIME(3), n TIMESTAMP_NTZ, "
+        "i INTERVAL DAY TO SECOND, now TIMESTAMP DEFAULT current_timestamp()"
+    )
+    schema, _ = new_schema(Schema.parse(ddl).columns, 1, 0)
+    assert schema_from_arrow(schema_to_arrow(schema)) == schema
