@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.changes import (
     UNSET,
     AddColumn,
@@ -67,8 +68,10 @@ class Alteration:
             first: put it before its siblings.
             after: put it after the sibling of this name; with neither, it comes last.
         """
+        _check_text(comment, "a comment")
+        _check_text(after, "the name of a sibling")
         return self._add(
-            AddColumn(parse_path(path), _type(type), default, nullable, comment, first, after)
+            AddColumn(parse_path(path), _type(type), default, bool(nullable), comment, first, after)
         )
 
     def drop_column(self, path: Path) -> Alteration:
@@ -77,12 +80,14 @@ class Alteration:
 
     def rename_column(self, path: Path, new_name: str) -> Alteration:
         """Give a column another name."""
+        _check_text(new_name, "a new name", required=True)
         return self._add(RenameColumn(parse_path(path), new_name))
 
     def move_column(
         self, path: Path, *, first: bool = False, after: str | None = None
     ) -> Alteration:
         """Put a column before all its siblings, or after one."""
+        _check_text(after, "the name of a sibling")
         return self._add(MoveColumn(parse_path(path), first, after))
 
     def change_type(self, path: Path, type: str | DataType) -> Alteration:
@@ -107,6 +112,7 @@ class Alteration:
 
     def set_comment(self, path: Path, text: str | None) -> Alteration:
         """Set a column's comment, or take it away."""
+        _check_text(text, "a comment")
         return self._add(SetComment(parse_path(path), text))
 
     def set_property(self, key: str, value: str) -> Alteration:
@@ -119,7 +125,7 @@ class Alteration:
 
     def set_partitioning(self, fields: Iterable[str]) -> Alteration:
         """Partition what is written from now on; segments that are there keep their partitions."""
-        return self._add(SetPartitioning(tuple(fields)))
+        return self._add(SetPartitioning(listed(fields)))
 
     def commit(self) -> int:
         """Commit all changes at once.
@@ -136,4 +142,22 @@ class Alteration:
 
 
 def _type(type_: str | DataType) -> DataType:
-    return parse_type(type_) if isinstance(type_, str) else type_
+    if isinstance(type_, str):
+        return parse_type(type_)
+    if not isinstance(type_, DataType):
+        raise InvalidRequestError(f"{type_!r} is no type; write it as Spark does: 'DECIMAL(10,2)'")
+    return type_
+
+
+def listed(fields: Iterable[str]) -> tuple[str, ...]:
+    """What to partition by, as a tuple."""
+    listable = isinstance(fields, Iterable) and not isinstance(fields, str)
+    found = tuple(fields) if listable else ()
+    if not listable or not all(isinstance(field, str) for field in found):
+        raise InvalidRequestError(f"partitioning is a list such as ['days(ts)'], not {fields!r}")
+    return found
+
+
+def _check_text(text: object, what: str, *, required: bool = False) -> None:
+    if not isinstance(text, str) and (required or text is not None):
+        raise InvalidRequestError(f"{text!r} is not {what}, which is text")

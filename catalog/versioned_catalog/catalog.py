@@ -12,9 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from versioned_catalog.alteration import listed
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.entry import Head, next_time
+from versioned_catalog.log.entry import Head, check_writable, next_time
 from versioned_catalog.log.operations import WRITER, Create, propose
 from versioned_catalog.log.timeline import Loaded, Timeline
 from versioned_catalog.log.warehouse import (
@@ -33,6 +34,7 @@ from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.types import Column
+from versioned_catalog.segments.writer import target_bytes
 from versioned_catalog.storage.opening import open_store, reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table, TableTimeline
@@ -326,6 +328,7 @@ class Catalog:
 
         def propose_entry(state: WarehouseState | None) -> WarehouseEntry:
             known = state or _nothing()
+            check_writable(known.features, self._store.url)
             entry = change(known)
             head = Head(
                 table_uuid=known.warehouse_uuid,
@@ -335,6 +338,7 @@ class Catalog:
                 time=next_time(None if state is None else known.time, datetime.now(UTC)),
                 operation=entry.head.operation,
                 writer=WRITER,
+                features=known.features,
             )
             return replace(entry, head=head)
 
@@ -354,9 +358,12 @@ def creation(
     Raises:
         InvalidRequestError: the schema, partitioning or properties can't be.
     """
+    if not isinstance(properties, Mapping | None) or not isinstance(comment, str | None):
+        raise InvalidRequestError("properties are a mapping of text to text, and a comment is text")
     given = dict(properties or {})
+    target_bytes(given)
     columns, kept_by, kept_sort = _given(schema)
-    partitions = tuple(partitioned_by) or kept_by
+    partitions = listed(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
     requests += [SetProperty(key, value) for key, value in {**kept_sort, **given}.items()]
 

@@ -76,10 +76,15 @@ def _history_row(commit: Commit, schema_version: int | None) -> dict[str, Any]:
         "segments_added": len(commit.added),
         "segments_removed": len(commit.removed),
         "base_version": commit.head.base_version,
-        "changes": commit.details.get("changes"),
+        "changes": _changes(commit.details.get("changes")),
         "writer": commit.head.writer,
         "commit_id": commit.head.commit_id,
     }
+
+
+def _changes(told: Any) -> list[str] | None:
+    """The changes, if they are told as we tell them: details mean nothing to a reader."""
+    return list(map(str, told)) if isinstance(told, list) else None
 
 
 def segments(state: TableState) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,12 +30,13 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded, Timeline
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.binding import plan as plan_changes
-from versioned_catalog.schema.changes import Change
+from versioned_catalog.schema.changes import Change, SetProperty
 from versioned_catalog.schema.paths import ColumnPath, parse_path, render_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.schema.types import Column, is_repeated
+from versioned_catalog.segments.writer import target_bytes
 from versioned_catalog.storage.store import Store
 from versioned_catalog.writing.plan import WritePlan, batches_of, plan_write
 
@@ -146,8 +147,11 @@ class Table:
         return Scan(self.store, state, shown, bound, prune=prune)
 
     def _columns(self, schema: Schema, names: Sequence[str]) -> list[Column]:
-        if isinstance(names, str):
-            raise InvalidRequestError(f"columns must be a list of names, not the text {names!r}")
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
+        names = list(names)
+        if not all(isinstance(name, str) for name in names):
+            raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
         found = [resolve(schema, (name,)) for name in names]
         doubled = {c.name for c in found if sum(c.id == other.id for other in found) > 1}
         if doubled:
@@ -165,6 +169,8 @@ class Table:
             NotFoundError: there was no table then.
             InvalidRequestError: both are given, or the time is none.
         """
+        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+            raise InvalidRequestError(f"{version!r} is no version, which is a whole number")
         if version is not None and timestamp is not None:
             raise InvalidRequestError("give a version or a timestamp, not both")
         if timestamp is not None:
@@ -258,6 +264,9 @@ class Table:
         if not changes:
             raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
         state = self.state
+        for change in changes:
+            if isinstance(change, SetProperty):
+                target_bytes({change.key: change.value})  # refuse what no write could obey
         bound, _ = plan_changes(changes, evolution_of(state), max(state.schemas) + 1)
         return self._commit(Alter(Base.of(state), bound, self._count_nulls))
 

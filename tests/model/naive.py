@@ -164,6 +164,13 @@ def store_row(fields: tuple[Field, ...], given: dict[str, Any]) -> dict[int, Any
     return out
 
 
+def check_names(fields: tuple[Field, ...], names: list[str]) -> None:
+    """What is left out must have something to take, even if there is no row."""
+    for one in fields:
+        if one.name not in names and one.write_default is None and not one.nullable:
+            raise Refused(f"{one.name} has no default")
+
+
 def store(value: Any, one: Field) -> Any:
     """A value as it is stored; nulls where they are denied are refused."""
     if value is None:

@@ -54,6 +54,23 @@ def map_of(
     return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
 
 
+def without_nulls(array: pa.Array) -> pa.Array:
+    """Something, whatever it is, in the place of every null directly in an array."""
+    if not array.null_count:
+        return array
+    if pa.types.is_struct(array.type):
+        inner = [array.field(i) for i in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(inner, fields=list(array.type))
+    if pa.types.is_map(array.type):
+        offsets, entries, _ = list_values(array)
+        return map_of(offsets, entries.field(0), entries.field(1), None, array.type)
+    if pa.types.is_list(array.type):
+        offsets, values, _ = list_values(array)
+        return list_of(offsets, values, None, array.type)
+    buffers = [None, *array.buffers()[1:]]
+    return pa.Array.from_buffers(array.type, len(array), buffers, 0, array.offset)
+
+
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

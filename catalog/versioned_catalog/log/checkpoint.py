@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.log.entry import (
     FORMAT,
     Commit,
@@ -22,8 +23,9 @@ from versioned_catalog.log.entry import (
     time_from_text,
     time_to_text,
 )
-from versioned_catalog.log.segment_set import CORE, SegmentSet
+from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
 from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
 from versioned_catalog.storage.store import safe_path
 
@@ -61,8 +63,8 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
     value = load_json(meta, what)
     try:
         return _state_from_json(value, _segments(table))
-    except CorruptTableError as error:
-        raise CorruptTableError(f"{what}: {error}") from None
+    except (CorruptTableError, UnsupportedFeatureError) as error:
+        raise type(error)(f"{what}: {error}") from None
 
 
 def _segments(table: pa.Table) -> SegmentSet:
@@ -80,7 +82,19 @@ def _segments(table: pa.Table) -> SegmentSet:
         bare = bare.add_column(at, wanted, column)
     for path in bare["path"].to_pylist():
         safe_path(path)
+    if bare.num_rows and min(pc.min(bare["rows"]).as_py(), pc.min(bare["bytes"]).as_py()) < 0:
+        raise CorruptTableError("a segment has a negative size")
     return SegmentSet.of(bare)
+
+
+def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
+    """Refuse statistics that are not of the types of their columns."""
+    for name in segments.base.column_names:
+        column_id, _, kind = name.partition(".")
+        if column_id.isdecimal() and int(column_id) in schema.ids:
+            wanted = statistic_type(kind, schema.column(int(column_id)).type)
+            if segments.base.schema.field(name).type != wanted:
+                raise CorruptTableError(f"the column {name} is not {wanted}")
 
 
 def _state_to_json(state: TableState) -> Json:
@@ -108,6 +122,7 @@ def _state_to_json(state: TableState) -> Json:
 
 def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     schemas = {s.version: s for s in map(schema_from_json, member(value, "schemas", list))}
+    batches = member(value, "applications", dict)
     state = TableState(
         table_uuid=member(value, "table_uuid", str),
         version=member(value, "version", int),
@@ -123,18 +138,21 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         next_column_id=member(value, "next_column_id", int),
         fence=member(value, "fence", int),
         floor=member(value, "floor", int),
-        applications=member(value, "applications", dict),
+        applications={name: member(batches, name, int) for name in batches},
         segments=segments,
-        features=features_from_json(value),
+        features=features_from_json({"features": member(value, "features", dict)}),
     )
     known = set(segments.base["schema_version"].unique().to_pylist())
     if state.schema_version not in schemas or not known <= schemas.keys():
         raise CorruptTableError("a schema version is missing")
+    if max(max(schema.ids, default=0) for schema in schemas.values()) >= state.next_column_id:
+        raise CorruptTableError("it would give column IDs again")
+    _check_statistics(segments, state.schema)
     return state
 
 
 def _texts(value: dict[str, Any]) -> dict[str, str]:
-    return {str(key): str(text) for key, text in value.items()}
+    return {key: member(value, key, str) for key in value}
 
 
 def hint_to_bytes(version: int) -> bytes:
@@ -146,7 +164,7 @@ def hint_from_bytes(data: bytes | None) -> int | None:
     """The version a hint names, or None for whatever is no hint: it is never the truth."""
     try:
         version = json.loads(data or b"null")["version"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return version if isinstance(version, int) and version >= 0 else None
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    UnsupportedFeatureError,
+)
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
@@ -17,7 +21,7 @@ from versioned_catalog.storage.store import safe_path
 FORMAT = 1
 """The format version that this library writes, and the newest it reads."""
 
-KNOWN_FEATURES = frozenset({"manifest"})
+KNOWN_FEATURES: frozenset[str] = frozenset()
 """The features that this library implements, for reading and for writing."""
 
 OPERATIONS = frozenset({"create", "append", "overwrite", "alter", "replace", "drop", "fence"})
@@ -73,7 +77,6 @@ class Commit:
     sets_comment: bool = False
     added: tuple[SegmentRecord, ...] = ()
     removed: tuple[str, ...] = ()
-    manifest: str | None = None
     batch: Batch | None = None
     fence: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -124,7 +127,9 @@ def load_json(data: bytes, what: str) -> dict[str, Json]:
         raise CorruptTableError(f"{what} is not JSON") from None
     if not isinstance(value, dict):
         raise CorruptTableError(f"{what} is not a JSON object")
-    if member(value, "format", int) > FORMAT:
+    if member(value, "format", int) < 1:
+        raise CorruptTableError(f"{what} has format version {value['format']}, which is none")
+    if value["format"] > FORMAT:
         raise UnsupportedFeatureError(
             f"{what} has format version {value['format']}, and this library reads up to {FORMAT}; "
             "upgrade pyspark-versioned"
@@ -154,7 +159,14 @@ def check_writable(features: Features, table: str) -> None:
 
 def dump_json(value: Json) -> bytes:
     """JSON as we write it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequestError(
+            f"{text[error.start : error.end][:20]!r} in a name, comment or property is half a "
+            "character (an unpaired surrogate); nothing was committed"
+        ) from None
 
 
 def features_to_json(features: Features) -> Json:
@@ -198,12 +210,19 @@ def head_from_json(value: Json) -> Head:
         table_uuid=member(value, "table_uuid", str),
         version=member(value, "version", int),
         commit_id=member(value, "commit_id", str),
-        base_version=member(value, "base_version", int),
+        base_version=_base_version(value),
         time=time_from_text(member(value, "time", str)),
         operation=member(value, "operation", str),
-        writer=optional(value, "writer", str) or "",
-        features=features_from_json(value),
+        writer=member(value, "writer", str),
+        features=features_from_json({"features": member(value, "features", dict)}),
     )
+
+
+def _base_version(value: Json) -> int:
+    base = member(value, "base_version", int)
+    if not -1 <= base < member(value, "version", int):
+        raise CorruptTableError(f"the base version {str(base)[:50]} is not one before the commit")
+    return base
 
 
 def commit_to_bytes(commit: Commit) -> bytes:
@@ -220,8 +239,6 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["added"] = [record_to_json(record) for record in commit.added]
     if commit.removed:
         out["removed"] = list(commit.removed)
-    if commit.manifest is not None:
-        out["manifest"] = commit.manifest
     if commit.batch is not None:
         out["batch"] = {"application": commit.batch.application, "id": commit.batch.id}
     if commit.fence is not None:
@@ -245,8 +262,8 @@ def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
     value = load_json(data, what)
     try:
         return _stub(value) if value.get("stub") is True else _commit(value)
-    except CorruptTableError as error:
-        raise CorruptTableError(f"{what}: {error}") from None
+    except (CorruptTableError, UnsupportedFeatureError) as error:
+        raise type(error)(f"{what}: {error}") from None
 
 
 def _stub(value: Json) -> Stub:
@@ -263,7 +280,11 @@ def _commit(value: Json) -> Commit:
     if head.operation not in OPERATIONS:
         raise CorruptTableError(f"the operation {head.operation[:50]!r} is unknown")
     schema = optional(value, "schema", dict)
-    manifest = optional(value, "manifest", str)
+    if optional(value, "manifest", str) is not None:
+        raise UnsupportedFeatureError(
+            f"version {head.version} needs the feature manifest, which this library does not have; "
+            "upgrade pyspark-versioned"
+        )
     batch = optional(value, "batch", dict)
     return Commit(
         head=head,
@@ -274,7 +295,6 @@ def _commit(value: Json) -> Commit:
         sets_comment="comment" in value,
         added=tuple(map(record_from_json, optional(value, "added", list) or [])),
         removed=_paths(optional(value, "removed", list) or []),
-        manifest=None if manifest is None else safe_path(manifest),
         batch=None
         if batch is None
         else Batch(member(batch, "application", str), member(batch, "id", int)),

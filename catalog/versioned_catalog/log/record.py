@@ -75,8 +75,8 @@ def record_from_json(value: Json) -> SegmentRecord:
         CorruptTableError: it is none.
     """
     rows, size = member(value, "rows", int), member(value, "bytes", int)
-    if rows < 0 or size < 0:
-        raise CorruptTableError("a segment can't have a negative size")
+    if not (0 <= rows < 2**63 and 0 <= size < 2**63):
+        raise CorruptTableError("a segment has an impossible size, in rows or bytes")
     return SegmentRecord(
         path=safe_path(member(value, "path", str)),
         schema_version=member(value, "schema_version", int),

@@ -125,6 +125,8 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
     if head.version != expected:
         raise CorruptTableError(f"the entry for version {expected} calls itself {head.version}")
     begins = head.operation in NEW_LIFE
+    if commit.schema is not None and max(commit.schema.ids, default=0) >= commit.next_column_id:
+        raise CorruptTableError(f"version {head.version} would give column IDs again")
     if state is None:
         if not begins:
             raise CorruptTableError("the log does not begin with the making of a table")
@@ -147,3 +149,5 @@ def _check_records(schemas: Mapping[int, Schema], commit: Commit) -> None:
             raise CorruptTableError(
                 f"{record.path} says schema version {record.schema_version}, which is not there"
             )
+        if len(record.partition) != len(schemas[record.schema_version].partitioning):
+            raise CorruptTableError(f"{record.path} has not the partition values of its schema")

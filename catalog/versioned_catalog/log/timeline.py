@@ -268,6 +268,8 @@ class Timeline(Generic[E, S]):
         for attempt in range(UNKNOWN_TRIES):
             try:
                 outcome = self.store.put_if_absent(path, data)
+                if outcome is Put.UNKNOWN and self.store.read(path) is not None:
+                    outcome = Put.TAKEN
             except StorageError as error:
                 if attempt == 0:
                     raise

@@ -10,9 +10,12 @@ from typing import TypeVar
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.entry import (
     FORMAT,
+    Features,
     Head,
     Stub,
     dump_json,
+    features_from_json,
+    features_to_json,
     head_from_json,
     head_to_json,
     load_json,
@@ -68,6 +71,7 @@ class WarehouseState:
     time: datetime
     namespaces: dict[Name, Name] = field(default_factory=dict)
     tables: dict[Name, TableName] = field(default_factory=dict)
+    features: Features = field(default_factory=Features)
 
 
 class WarehouseCodec:
@@ -121,6 +125,7 @@ class WarehouseCodec:
             time=head.time,
             namespaces=namespaces,
             tables=tables,
+            features=begun.features | head.features,
         )
 
     def checkpoint(self, state: WarehouseState) -> bytes:
@@ -128,7 +133,7 @@ class WarehouseCodec:
         return dump_json(
             {
                 "format": FORMAT,
-                "features": {"read": [], "write": []},
+                "features": features_to_json(state.features),
                 "table_uuid": state.warehouse_uuid,
                 "version": state.version,
                 "commit_id": state.commit_id,
@@ -154,6 +159,7 @@ class WarehouseCodec:
             time_from_text(member(value, "time", str)),
             {full_key(name): name for name in names},
             {full_key(table.name): table for table in tables},
+            features_from_json(value),
         )
 
 

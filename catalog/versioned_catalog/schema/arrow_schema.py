@@ -10,6 +10,7 @@ import json
 
 import pyarrow as pa
 
+from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.schema.arrow import column_from_field, to_arrow_schema
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_from_json, schema_to_json
@@ -31,7 +32,13 @@ def schema_from_arrow(arrow: pa.Schema) -> Schema:
     """
     kept = (arrow.metadata or {}).get(_KEY)
     if kept is not None:
-        schema = schema_from_json(json.loads(kept))
+        try:
+            schema = schema_from_json(json.loads(kept))
+        except (ValueError, RecursionError, VersionedError) as error:
+            raise InvalidRequestError(
+                f"the metadata {_KEY.decode()} of the Arrow schema is no schema of ours: {error}; "
+                "take it away with remove_metadata()"
+            ) from None
         if to_arrow_schema(schema.columns).equals(arrow.remove_metadata()):
             return schema
     return Schema(tuple(column_from_field(field) for field in arrow))

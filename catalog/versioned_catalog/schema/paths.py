@@ -19,10 +19,12 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
         InvalidRequestError: it is empty or the backticks do not match.
     """
     if not isinstance(path, str):
-        parts = tuple(path)
+        parts = tuple(path) if isinstance(path, tuple | list) else ()
         if not parts or not all(isinstance(part, str) and part for part in parts):
             raise InvalidRequestError(f"{path!r} is no path of names")
+        _check_whole("".join(parts))
         return parts
+    _check_whole(path)
     found: list[str] = []
     at = 0
     while True:
@@ -39,6 +41,11 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
         if path[at] != ".":
             raise InvalidRequestError(f"{path!r} is no path of names: a dot is missing at {at}")
         at += 1
+
+
+def _check_whole(text: str) -> None:
+    if re.search("[\ud800-\udfff]", text):
+        raise InvalidRequestError(f"{text!r} holds half a character (an unpaired surrogate)")
 
 
 def quote(name: str) -> str:

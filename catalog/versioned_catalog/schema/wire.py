@@ -7,7 +7,11 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    UnsupportedFeatureError,
+)
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
 from versioned_catalog.schema.types import (
     DAY_TIME_UNITS,
@@ -82,11 +86,16 @@ def type_from_json(value: Json) -> DataType:
         return _named_type(value)
     kind = member(value, "type", str)
     if kind == "struct":
-        return Struct(tuple(map(column_from_json, member(value, "fields", list))))
+        fields = tuple(map(column_from_json, member(value, "fields", list)))
+        if not fields:
+            raise CorruptTableError("a struct has no fields")
+        return Struct(fields)
     if kind == "array":
         return Array(column_from_json(member(value, "element", dict)))
     if kind == "map":
         key = column_from_json(member(value, "key", dict))
+        if key.nullable:
+            raise CorruptTableError("the key of a map is nullable")
         return Map(key, column_from_json(member(value, "value", dict)))
     raise CorruptTableError(f"{kind!r} is no type")
 
@@ -201,6 +210,11 @@ def schema_from_json(value: Json) -> Schema:
         for f in member(value, "sort_by", list)
     )
     columns = tuple(map(column_from_json, member(value, "columns", list)))
+    if value.get("primary_key") or value.get("time_index") is not None:
+        raise UnsupportedFeatureError(
+            "the schema has a primary key and so needs the feature keyed, which this library does "
+            "not have; upgrade pyspark-versioned"
+        )
     try:
         return Schema(columns, member(value, "schema_version", int), partitioning, sort_by)
     except InvalidRequestError as error:

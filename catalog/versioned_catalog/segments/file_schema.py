@@ -13,6 +13,7 @@ from versioned_catalog.adapting.arrays import (
     map_of,
     struct_child,
     struct_of,
+    without_nulls,
 )
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.schema import Schema
@@ -23,6 +24,7 @@ from versioned_catalog.schema.types import (
     DayTimeInterval,
     Map,
     Struct,
+    is_opaque,
 )
 from versioned_catalog.schema.wire import schema_to_json
 
@@ -66,31 +68,41 @@ def to_file(batch: pa.RecordBatch | pa.Table, schema: Schema, target: pa.Schema)
     """Rows of the schema's logical columns as rows of the file's."""
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
     columns = [
-        pa.chunked_array([_to_file(chunk, c, field.type) for chunk in data.chunks], field.type)
+        pa.chunked_array(
+            [_to_file(chunk, c, field.type, False) for chunk in data.chunks], field.type
+        )
         for data, c, field in zip(table.columns, schema.columns, target, strict=True)
     ]
     return pa.table(columns, schema=target)
 
 
-def _to_file(array: pa.Array, column: Column, target: pa.DataType) -> pa.Array:
+def _to_file(array: pa.Array, column: Column, target: pa.DataType, hidden: bool) -> pa.Array:
+    """A column as the file has it; ``hidden`` if a struct around it may be null."""
+    if hidden and not column.nullable:
+        # PyArrow refuses nulls in a column that is NOT NULL, also behind a null struct.
+        array = without_nulls(array)
+    inside = hidden or array.null_count > 0
     match column.type:
         case Struct(fields):
-            read = [struct_child(array, i) for i in range(len(fields))]
             made = [
-                _to_file(child, f, target.field(i).type)
-                for i, (child, f) in enumerate(zip(read, fields, strict=True))
+                _to_file(struct_child(array, i), f, target.field(i).type, inside)
+                for i, f in enumerate(fields)
             ]
             return struct_of(array, made, target)
         case Array(element):
             offsets, values, mask = list_values(array)
-            return list_of(offsets, _to_file(values, element, target.value_type), mask, target)
+            values = _to_file(values, element, target.value_type, False)
+            return list_of(offsets, values, mask, target)
         case Map(key, value):
             offsets, entries, mask = list_values(array)
-            keys = _to_file(struct_child(entries, 0), key, target.key_type)
-            values = _to_file(struct_child(entries, 1), value, target.item_type)
+            keys = _to_file(struct_child(entries, 0), key, target.key_type, False)
+            values = _to_file(struct_child(entries, 1), value, target.item_type, False)
             return map_of(offsets, keys, values, mask, target)
         case DayTimeInterval():
             return array.cast(pa.int64())
+        case _ if is_opaque(column.type) and inside:
+            parts = [without_nulls(struct_child(array, i)) for i in range(2)]
+            return struct_of(array, parts, target)
         case _:
             return array
 

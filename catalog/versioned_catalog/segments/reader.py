@@ -20,6 +20,7 @@ from versioned_catalog.filtering.evaluate import keep_mask
 from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.filtering.pruning import may_match
 from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.storage.store import Store
 
@@ -102,11 +103,32 @@ def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:
         )
     arrow = file.schema_arrow
     for column in task.plan.needed:
-        at = arrow.get_field_index(column.physical_name)
-        if at < 0 or field_id(arrow.field(at)) != column.id:
+        if not _holds(arrow, column):
             raise CorruptTableError(
-                f"{what} has no column {column.physical_name} with ID {column.id}"
+                f"{what} has no column {column.physical_name} with ID {column.id}, or not all of "
+                "what the log says is inside it"
             )
+
+
+def _holds(parent: pa.Schema | pa.DataType, column: Column) -> bool:
+    """Whether a file's schema, or a struct in it, holds a column and all that is needed inside."""
+    at = parent.get_field_index(column.physical_name)
+    return at >= 0 and _is_same(parent.field(at), column)
+
+
+def _is_same(field: pa.Field, column: Column) -> bool:
+    if field_id(field) != column.id:
+        return False
+    match column.type:
+        case Struct(fields):
+            return pa.types.is_struct(field.type) and all(_holds(field.type, f) for f in fields)
+        case Array(element):
+            return pa.types.is_list(field.type) and _is_same(field.type.value_field, element)
+        case Map(key, value):
+            inside = pa.types.is_map(field.type) and _is_same(field.type.key_field, key)
+            return inside and _is_same(field.type.item_field, value)
+        case _:
+            return True
 
 
 Reading = Callable[[int], Iterator[pa.RecordBatch]]

@@ -58,7 +58,7 @@ def target_bytes(properties: Mapping[str, str]) -> int:
     text = properties.get(TARGET_BYTES)
     if text is None:
         return DEFAULT_TARGET_BYTES
-    if not text.isdecimal() or int(text) == 0:
+    if not isinstance(text, str) or not text.isdecimal() or int(text) == 0:
         raise InvalidRequestError(
             f"the property {TARGET_BYTES} is {text!r}; it must be a positive number of bytes"
         )

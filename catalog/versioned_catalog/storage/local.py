@@ -52,8 +52,14 @@ class LocalStore(Store):
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def _ours(self, path: str) -> str:
+        """The full path of a file that may be made: not below a link that leads outside."""
         full = self._full(path)
+        self._inside(os.path.dirname(full))
+        return full
+
+    def put_if_absent(self, path: str, data: bytes) -> Put:
+        full = self._ours(path)
         with _told("write", full):
             temporary = self._write_beside(full, data)
             try:
@@ -77,7 +83,7 @@ class LocalStore(Store):
         return Put.WON
 
     def overwrite(self, path: str, data: bytes) -> None:
-        full = self._full(path)
+        full = self._ours(path)
         with _told("write", full):
             os.replace(self._write_beside(full, data), full)
             _sync_folder(os.path.dirname(full))
@@ -98,7 +104,7 @@ class LocalStore(Store):
         return temporary
 
     def list(self, folder: str) -> list[str]:
-        full = self._full(folder)
+        full = self._inside(self._full(folder))
         with _told("list", full):
             try:
                 return sorted(name for name in os.listdir(full) if not name.startswith("."))
@@ -106,13 +112,13 @@ class LocalStore(Store):
                 return []
 
     def delete(self, path: str) -> None:
-        full = self._full(path)
+        full = self._ours(path)
         with _told("delete", full), suppress(FileNotFoundError):
             os.unlink(full)
 
     @contextmanager
     def create(self, path: str) -> Iterator[Sink]:
-        full = self._full(path)
+        full = self._ours(path)
         folder = os.path.dirname(full)
         with _told("write", full):
             if not os.path.isdir(folder):
@@ -130,7 +136,9 @@ class LocalStore(Store):
         return real
 
     def child(self, path: str) -> LocalStore:
-        return LocalStore(self._full(path))
+        full = self._full(path)
+        self._inside(full)
+        return LocalStore(full)
 
 
 def _make_folder(folder: str) -> None:

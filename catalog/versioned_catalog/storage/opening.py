@@ -24,9 +24,11 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
     Raises:
         InvalidRequestError: no store of ours speaks that protocol.
     """
-    text = os.fspath(url)
-    if not text.strip():
-        raise InvalidRequestError("an empty path names no folder")
+    text = os.fspath(url) if isinstance(url, str | os.PathLike) else ""
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidRequestError(f"{url!r} names no folder; give a path or URL as text")
+    if "\0" in text or any(0xD800 <= ord(ch) <= 0xDFFF for ch in text):
+        raise InvalidRequestError(f"{text!r} can't be the name of a folder")
     protocol, path = split_protocol(text)
     match protocol:
         case None | "file" | "local":

@@ -105,7 +105,7 @@ def safe_path(path: str) -> str:
     """
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts) or any(
-        ch == "\\" or ord(ch) < 32 or ch == "\x7f" for ch in path
+        ch == "\\" or ord(ch) < 32 or ch == "\x7f" or 0xD800 <= ord(ch) <= 0xDFFF for ch in path
     ):
         raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
     return path

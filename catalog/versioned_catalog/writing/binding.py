@@ -13,7 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.adapting.adapter import Adapter
-from versioned_catalog.adapting.arrays import list_values, struct_child
+from versioned_catalog.adapting.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    struct_child,
+    struct_of,
+)
 from versioned_catalog.adapting.planning import Cast, Fill, Output, Rebuild, SegmentPlan, Step, Take
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema.arrow import from_arrow_type, to_arrow_type
@@ -37,6 +43,7 @@ from versioned_catalog.schema.types import (
     children,
     is_opaque,
     is_text,
+    walk,
 )
 from versioned_catalog.schema.widening import widens
 
@@ -82,10 +89,10 @@ class Binder:
             raise InvalidRequestError(
                 f"{self._table}: a value does not fit its column: {error}"
             ) from None
-        made = [
-            self._checked(array, column, (column.name,))
-            for array, column in zip(bound.columns, self._columns, strict=True)
-        ]
+        made: list[pa.Array] = []
+        for array, column in zip(bound.columns, self._columns, strict=True):
+            self._check(array, column, (column.name,))
+            made.append(_padded(array, column))
         return pa.RecordBatch.from_arrays(made, schema=bound.schema)
 
     def _outputs(
@@ -178,23 +185,16 @@ class Binder:
             f"value, or give it one with alter().set_default({render_path(path)!r}, ...)"
         )
 
-    def _checked(self, array: pa.Array, column: Column, path: ColumnPath) -> pa.Array:
-        """The array, padded where the type says so; refused where it breaks a promise."""
+    def _check(self, array: pa.Array, column: Column, path: ColumnPath) -> None:
+        """Refuse values that break a promise of their column or of one inside it."""
         if not column.nullable and array.null_count:
             raise InvalidRequestError(
                 f"{self._table}: the column {render_path(path)} is NOT NULL and {array.null_count} "
                 "of the rows hold null there"
             )
-        self._check_inside(array, column, path)
         match column.type:
             case Varchar(length) | Char(length):
                 self._check_length(array, length, column, path)
-                return pc.utf8_rpad(array, length, " ") if isinstance(column.type, Char) else array
-            case _:
-                return array
-
-    def _check_inside(self, array: pa.Array, column: Column, path: ColumnPath) -> None:
-        match column.type:
             case Struct(fields):
                 present = array.filter(array.is_valid()) if array.null_count else array
                 for at, child in enumerate(fields):
@@ -210,7 +210,7 @@ class Binder:
                 return
 
     def _check_child(self, array: pa.Array, column: Column, above: ColumnPath) -> None:
-        self._checked(array, column, (*above, column.name))
+        self._check(array, column, (*above, column.name))
 
     def _check_length(self, array: pa.Array, length: int, column: Column, path: ColumnPath) -> None:
         longest = pc.max(pc.utf8_length(array)).as_py()
@@ -220,6 +220,28 @@ class Binder:
                 f"value has {longest} characters; widen the column with "
                 f"alter().change_type({render_path(path)!r}, 'varchar({longest})')"
             )
+
+
+def _padded(array: pa.Array, column: Column) -> pa.Array:
+    """The values with every CHAR in them as long as its type says."""
+    if not any(isinstance(inner.type, Char) for inner, _ in walk((column,))):
+        return array
+    type_ = to_arrow_type(column.type)
+    match column.type:
+        case Struct(fields):
+            made = [_padded(struct_child(array, at), f) for at, f in enumerate(fields)]
+            return struct_of(array, made, type_)
+        case Array(element):
+            offsets, values, mask = list_values(array)
+            return list_of(offsets, _padded(values, element), mask, type_)
+        case Map(key, value):
+            offsets, entries, mask = list_values(array)
+            keys, values = _padded(struct_child(entries, 0), key), struct_child(entries, 1)
+            return map_of(offsets, keys, _padded(values, value), mask, type_)
+        case Char(length):
+            return pc.utf8_rpad(array, length, " ")
+        case _:
+            return array
 
 
 class _Given:

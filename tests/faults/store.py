@@ -1,0 +1,129 @@
+"""A store that records what is asked of it, and fails where it is told to."""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from versioned_catalog.errors import StorageError
+from versioned_catalog.storage.store import Put, Sink, Store
+
+
+class Fault(enum.Enum):
+    """What happens at one storage call."""
+
+    FAIL_BEFORE = "fail before"
+    FAIL_AFTER = "fail after"
+    KILL_BEFORE = "kill before"
+    KILL_AFTER = "kill after"
+    LOST_REQUEST = "lost request"
+    LOST_REPLY = "lost reply"
+    REPLY_TAKEN = "took effect, answered taken"
+
+
+@dataclass
+class Plan:
+    """Which call fails, and how; and the calls that were made.
+
+    Args:
+        at: the number of the call that fails, counted from 0; None for none.
+        fault: how.
+        times: how many calls in a row fail so.
+    """
+
+    at: int | None = None
+    fault: Fault = Fault.FAIL_BEFORE
+    times: int = 1
+    calls: list[str] = field(default_factory=list)
+    only: str | None = None
+
+
+def shape(method: str, path: str) -> str:
+    """A call without what is random in it."""
+    path = re.sub(r"[0-9a-f]{32}", "ID", path)
+    path = re.sub(r"\d{20}", "N", path)
+    return f"{method} {re.sub(r'data/[0-9]+-', 'data/N-', path)}"
+
+
+class FaultyStore(Store):
+    """A store around another one."""
+
+    def __init__(self, inner: Store, plan: Plan, prefix: str = "") -> None:
+        self._inner = inner
+        self._plan = plan
+        self._prefix = prefix
+        self.location = inner.location
+
+    def child(self, path: str) -> Store:
+        return FaultyStore(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
+
+    def _fault(self, method: str, path: str) -> Fault | None:
+        """Count the call; what is to happen at it."""
+        plan = self._plan
+        name = shape(method, self._prefix + path)
+        if plan.only is not None and not name.startswith(plan.only):
+            return None
+        number = len(plan.calls)
+        plan.calls.append(name)
+        if plan.at is not None and plan.at <= number < plan.at + plan.times:
+            return plan.fault
+        return None
+
+    @contextmanager
+    def _around(self, method: str, path: str) -> Iterator[None]:
+        fault = self._fault(method, path)
+        _strike(fault, Fault.FAIL_BEFORE, Fault.KILL_BEFORE)
+        yield
+        _strike(fault, Fault.FAIL_AFTER, Fault.KILL_AFTER)
+
+    def read(self, path: str) -> bytes | None:
+        with self._around("read", path):
+            return self._inner.read(path)
+
+    def put_if_absent(self, path: str, data: bytes) -> Put:
+        fault = self._fault("put", path)
+        _strike(fault, Fault.FAIL_BEFORE, Fault.KILL_BEFORE)
+        if fault is Fault.LOST_REQUEST:
+            return Put.UNKNOWN
+        outcome = self._inner.put_if_absent(path, data)
+        _strike(fault, Fault.FAIL_AFTER, Fault.KILL_AFTER)
+        if fault is Fault.LOST_REPLY:
+            return Put.UNKNOWN
+        return Put.TAKEN if fault is Fault.REPLY_TAKEN else outcome
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        with self._around("overwrite", path):
+            self._inner.overwrite(path, data)
+
+    def list(self, folder: str) -> list[str]:
+        with self._around("list", folder):
+            return self._inner.list(folder)
+
+    def delete(self, path: str) -> None:
+        with self._around("delete", path):
+            self._inner.delete(path)
+
+    @contextmanager
+    def create(self, path: str) -> Iterator[Sink]:
+        fault = self._fault("create", path)
+        _strike(fault, Fault.FAIL_BEFORE, Fault.KILL_BEFORE)
+        with self._inner.create(path) as sink:
+            yield sink
+        _strike(fault, Fault.FAIL_AFTER, Fault.KILL_AFTER)
+
+    def open(self, path: str) -> Any:
+        with self._around("open", path):
+            return self._inner.open(path)
+
+
+def _strike(fault: Fault | None, fail: Fault, kill: Fault) -> None:
+    if fault is fail:
+        raise StorageError(f"planted: {fault.value}")
+    if fault is kill:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,299 @@
+"""A fault before and after every storage call of every operation: old or new, never half."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from faults.store import Fault, FaultyStore, Plan
+from versioned_catalog import Catalog, NotFoundError, VersionedError
+from versioned_catalog.storage.local import LocalStore
+
+ROWS = pa.table({"id": pa.array([7, 8], pa.int64()), "b": ["x", None]})
+
+
+def append(catalog: Catalog) -> None:
+    catalog.load_table("n.t").append(ROWS)
+
+
+def append_merging(catalog: Catalog) -> None:
+    catalog.load_table("n.t").append(ROWS.append_column("c", ROWS["b"]), merge_schema=True)
+
+
+def overwrite(catalog: Catalog) -> None:
+    catalog.load_table("n.t").overwrite(ROWS)
+
+
+def alter(catalog: Catalog) -> None:
+    catalog.load_table("n.t").alter().drop_column("b").add_column("b", "int", default=5).commit()
+
+
+def drop(catalog: Catalog) -> None:
+    catalog.drop_table("n.t")
+
+
+def rename(catalog: Catalog) -> None:
+    catalog.rename_table("n.t", "n.u")
+
+
+def create(catalog: Catalog) -> None:
+    catalog.create_table("n.v", "x INT")
+
+
+def create_namespace(catalog: Catalog) -> None:
+    catalog.create_namespace("m")
+
+
+def checkpoint(catalog: Catalog) -> None:
+    table = catalog.load_table("n.t")
+    table._timeline.write_checkpoint(table.state)
+
+
+OPERATIONS = [
+    append,
+    append_merging,
+    overwrite,
+    alter,
+    drop,
+    rename,
+    create,
+    create_namespace,
+    checkpoint,
+]
+
+LOAD = [
+    "read _versioned/last_checkpoint.json",
+    "read _versioned/log/N.json",
+    "list _versioned/checkpoint",
+]
+LOAD_TABLE = ["read n/t/_versioned/last_checkpoint.json", "read n/t/_versioned/log/N.json"]
+WRITE = ["create n/t/data/N-ID.parquet", "put n/t/_versioned/log/N.json"]
+NAME = ["put _versioned/log/N.json"]
+
+EXPECTED: dict[str, set[str]] = {
+    "append": {*LOAD, *LOAD_TABLE, *WRITE},
+    "append_merging": {*LOAD, *LOAD_TABLE, *WRITE},
+    "overwrite": {*LOAD, *LOAD_TABLE, *WRITE},
+    "alter": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
+    "drop": {*LOAD, *LOAD_TABLE, *NAME, "put n/t/_versioned/log/N.json"},
+    "rename": {*LOAD, *NAME},
+    "create": {
+        *LOAD,
+        *NAME,
+        "read n/v/_versioned/last_checkpoint.json",
+        "read n/v/_versioned/log/N.json",
+        "put n/v/_versioned/log/N.json",
+    },
+    "create_namespace": {*LOAD, *NAME},
+    "checkpoint": {
+        *LOAD,
+        *LOAD_TABLE,
+        "overwrite n/t/_versioned/checkpoint/N.parquet",
+        "overwrite n/t/_versioned/last_checkpoint.json",
+        "list n/t/_versioned/checkpoint",
+        "delete n/t/_versioned/checkpoint/N.parquet",
+        "read n/t/_versioned/checkpoint/N.parquet",
+    },
+}
+for _name in ("append", "append_merging", "overwrite", "alter", "drop"):
+    EXPECTED[_name].add("read n/t/_versioned/checkpoint/N.parquet")
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with a table of some history, and two checkpoints."""
+    folder = tmp_path_factory.mktemp("prepared")
+    catalog = Catalog(folder)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", "id LONG, b STRING")
+    for number in range(3):
+        table.append(pa.table({"id": pa.array([number], pa.int64()), "b": [None]}))
+        table._timeline.write_checkpoint(table.state)
+    return folder
+
+
+def seen(folder: Path) -> dict[str, Any]:
+    """All that a reader can see of a warehouse."""
+    catalog = Catalog(folder)
+    found: dict[str, Any] = {"namespaces": catalog.list_namespaces()}
+    for name in catalog.list_tables("n"):
+        table = catalog.load_table(("n", name))
+        found[name] = (
+            table.version,
+            [(c.id, c.name, c.type) for c in table.schema.columns],
+            table.scan().to_arrow().to_pylist(),
+            table.history()["operation"].to_pylist(),
+        )
+    return found
+
+
+def run(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -> bool:
+    """Whether the operation was acknowledged."""
+    try:
+        operation(Catalog.over(FaultyStore(LocalStore(str(folder)), plan)))
+    except VersionedError:
+        return False
+    return True
+
+
+def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -> bool:
+    """The same in a process of its own, which the plan may kill."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if run(folder, operation, plan) else 1)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
+    catalog = Catalog(folder)
+    for name in catalog.list_tables("n"):
+        table = catalog.load_table(("n", name))
+        rows = table.count()
+        table.alter().add_column("later", "int", default=1).commit()
+        table.append(pa.table({"later": pa.array([2], pa.int32())}))
+        assert Catalog(folder).load_table(("n", name)).count() == rows + 1
+    if "v" in after and "v" not in catalog.list_tables("n"):
+        catalog.create_table("n.v", "x INT")
+    if "t" not in catalog.list_tables("n"):
+        catalog.create_table("n.t", "again INT").append(
+            pa.table({"again": pa.array([1], pa.int32())})
+        )
+        assert Catalog(folder).load_table("n.t").scan().to_arrow().to_pylist() == [{"again": 1}]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
+def test_every_call(operation: Callable[[Catalog], None], prepared: Path, tmp_path: Path) -> None:
+    recorded = Plan()
+    whole = tmp_path / "whole"
+    shutil.copytree(prepared, whole)
+    assert run(whole, operation, recorded)
+    assert set(recorded.calls) <= EXPECTED[operation.__name__], "a storage call without a case"
+    before, after = seen(prepared), seen(whole)
+    assert before != after or operation is checkpoint
+    faults = [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]
+    for at in range(len(recorded.calls)):
+        for fault in faults:
+            copy = tmp_path / f"{at}-{fault.name}"
+            shutil.copytree(prepared, copy)
+            how = run_killed if fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER) else run
+            acknowledged = how(copy, operation, Plan(at, fault))
+            found = seen(copy)
+            where = f"{recorded.calls[at]}, {fault.value}"
+            assert found in (before, after), where
+            assert not acknowledged or found == after, where
+            next_commit_works(copy, before, after)
+            shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN])
+@pytest.mark.parametrize("operation", [append, overwrite, alter], ids=lambda o: o.__name__)
+def test_a_lost_reply_is_success_once(
+    operation: Callable[[Catalog], None], fault: Fault, prepared: Path, tmp_path: Path
+) -> None:
+    for folder in ("whole", "lost"):
+        shutil.copytree(prepared, tmp_path / folder)
+    assert run(tmp_path / "whole", operation, Plan())
+    assert run(tmp_path / "lost", operation, Plan(0, fault, only="put n/t"))
+    assert seen(tmp_path / "lost") == seen(tmp_path / "whole")
+
+
+def test_no_answer_at_all_is_told_and_settled(prepared: Path, tmp_path: Path) -> None:
+    from versioned_catalog import CommitOutcomeUnknown
+
+    folder = tmp_path / "w"
+    shutil.copytree(prepared, folder)
+    for fault, landed in ((Fault.LOST_REQUEST, False), (Fault.LOST_REPLY, True)):
+        plan = Plan(0, fault, times=1000, only="put n/t")
+        catalog = Catalog.over(FaultyStore(LocalStore(str(folder)), plan))
+        table = catalog.load_table("n.t")
+        base = table.version
+        if landed:
+            table.append(ROWS)  # put again until the name is taken, then read who it is
+            assert table.version == base + 1
+            continue
+        with pytest.raises(CommitOutcomeUnknown) as caught:
+            table.append(ROWS)
+        assert caught.value.commit_id
+        assert table.find_commit(caught.value.commit_id, base) is None
+
+
+def test_a_competitor_takes_the_version_during_the_silence(prepared: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    shutil.copytree(prepared, folder)
+    plan = Plan(0, Fault.LOST_REQUEST, only="put n/t")
+    table = Catalog.over(FaultyStore(LocalStore(str(folder)), plan)).load_table("n.t")
+    rival = Catalog(folder).load_table("n.t")
+    rival.append(ROWS)
+    table.append(ROWS)
+    assert Catalog(folder).load_table("n.t").count() == 7
+
+
+@pytest.mark.parametrize("call", ["link", "fsync", "unlink", "replace"])
+def test_faults_of_the_disk(
+    call: str, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "w"
+    shutil.copytree(prepared, folder)
+    before = seen(folder)
+    real = getattr(os, call)
+    for at in range(12):
+        copy = tmp_path / f"{call}{at}"
+        shutil.copytree(folder, copy)
+        count = iter(range(1000))
+
+        def failing(*given: Any, at: int = at, count: Any = count, **more: Any) -> Any:
+            if next(count) == at:
+                raise OSError(28, "No space left on device")
+            return real(*given, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, failing)
+            done = run(copy, append, Plan())
+        found = seen(copy)
+        assert found["t"][0] - before["t"][0] in (0, 1)
+        assert len(found["t"][2]) == 3 + 2 * (found["t"][0] - before["t"][0])
+        assert not done or found["t"][0] == before["t"][0] + 1
+        next_commit_works(copy, before, before)
+
+
+def test_a_disk_without_hard_links_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_link(*_: Any) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_link)
+    with pytest.raises(VersionedError, match="no hard links"):
+        Catalog.create_path(tmp_path / "t", "a INT")
+
+
+def test_nothing_half_is_ever_seen_under_the_final_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry is complete before its name appears."""
+    table = Catalog.create_path(tmp_path / "t", "a INT")
+    log = tmp_path / "t/_versioned/log"
+    sizes: list[int] = []
+    real = os.link
+
+    def looking(source: str, target: str) -> None:
+        assert not os.path.exists(target)
+        sizes.append(os.path.getsize(source))
+        real(source, target)
+
+    monkeypatch.setattr(os, "link", looking)
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    assert sizes == [os.path.getsize(log / f"{1:020d}.json")]
+    assert sorted(os.listdir(log)) == [f"{n:020d}.json" for n in range(2)]
+
+
+def test_a_missing_table_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        Catalog.load_path(tmp_path / "none")
