@@ -15,7 +15,7 @@ mutants:
 	$(RUN) --extra test python tests/replay_mutants.py
 
 nightly:
-	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest -m nightly
+	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest
 
 bench:
 	$(RUN) --extra bench python -m benchmarks

@@ -17,15 +17,32 @@ import pyarrow as pa
 Stored = bool | int | float | str | bytes | decimal.Decimal
 
 
-def array_of(values: Sequence[Stored], type_: pa.DataType) -> pa.Array:
+def array_of(values: Sequence[Stored | None], type_: pa.DataType) -> pa.Array:
     """Values as an array; dates in days, times, timestamps and intervals in microseconds.
 
     Args:
-        values: what the type stores, none of them null.
+        values: what the type stores, or None for null.
         type_: the Arrow type of a column that is neither nested nor opaque.
     """
+    if None not in values:
+        return _array_of(values, type_)
+    filler: Stored = "" if pa.types.is_string(type_) else b"" if pa.types.is_binary(type_) else 0
+    if pa.types.is_decimal(type_):
+        filler = decimal.Decimal(0)
+    whole = _array_of([filler if value is None else value for value in values], type_)
+    valid = _array_of([value is not None for value in values], pa.bool_())
+    buffers = [valid.buffers()[1], *whole.buffers()[1:]]
+    return pa.Array.from_buffers(type_, len(values), buffers)
+
+
+def scalar_of(value: Stored | None, type_: pa.DataType) -> pa.Scalar:
+    """A value as a scalar; see ``array_of``."""
+    return pa.nulls(1, type_)[0] if value is None else array_of([value], type_)[0]
+
+
+def _array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_boolean(type_):
-        return array_of([int(value) for value in values], pa.int8()).cast(type_)
+        return _array_of([int(value) for value in values], pa.int8()).cast(type_)
     if pa.types.is_string(type_) or pa.types.is_binary(type_):
         return _array_of_bytes(values, type_)
     if pa.types.is_decimal(type_):

@@ -153,6 +153,13 @@ class Table:
         if not all(isinstance(name, str) for name in names):
             raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
         found = [resolve(schema, (name,)) for name in names]
+        for column in found:
+            above = schema.ancestors(column.id) if column.id > 0 else ()
+            if above:
+                raise InvalidRequestError(
+                    f"{schema.path_text(column.id)} is inside {above[0].name}; a scan shows whole "
+                    "columns, so ask for that one"
+                )
         doubled = {c.name for c in found if sum(c.id == other.id for other in found) > 1}
         if doubled:
             raise InvalidRequestError(f"columns are asked for twice: {', '.join(sorted(doubled))}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.arrow_values import repeat, scalar_of
+
 
 def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataType) -> pa.Array:
     """A struct array, null where ``source`` is null, of other children.
@@ -29,7 +31,7 @@ def list_values(source: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array | None]:
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     values = source.values.slice(first, last - first)
     # Arrow takes no mask beside offsets that are a slice, so these are made anew.
-    offsets = pc.subtract(offsets, pa.scalar(first, offsets.type))
+    offsets = pc.subtract(offsets, offsets[0])
     return offsets, values, source.is_null() if source.null_count else None
 
 
@@ -50,7 +52,8 @@ def map_of(
     """A map array of the given type."""
     if mask is not None:
         # MapArray takes nulls only through its offsets.
-        offsets = pc.if_else(pa.concat_arrays([mask, pa.array([False])]), None, offsets)
+        hidden = pa.concat_arrays([mask, repeat(False, 1)])
+        offsets = pc.if_else(hidden, scalar_of(None, offsets.type), offsets)
     return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.adapting.implicit import is_implicit
 from versioned_catalog.adapting.planning import SegmentPlan
+from versioned_catalog.arrow_values import ZERO, array_of
 from versioned_catalog.filtering.pruning import Bounds
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
@@ -53,7 +56,7 @@ class SegmentBounds:
     def _held(self, column_id: int) -> pa.Array:
         """For each segment, whether it was written under a schema with the column."""
         holding = [v for v, schema in self._schemas.items() if column_id in schema.ids]
-        return pc.is_in(self._versions, pa.array(holding, pa.int32()))
+        return pc.is_in(self._versions, array_of(holding, pa.int32()))
 
     def _stored(self, column: Column, above: tuple[Column, ...]) -> Bounds:
         nulls = self._statistic("nulls", column)
@@ -85,7 +88,7 @@ class RowGroupBounds:
         self._meta = meta
         self._groups = groups
         self._nan_free = nan_free
-        self._rows = pa.array([meta.row_group(g).num_rows for g in groups], pa.int64())
+        self._rows = array_of([meta.row_group(g).num_rows for g in groups], pa.int64())
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
 
@@ -108,13 +111,13 @@ class RowGroupBounds:
             return None
         found = [self._meta.row_group(g).column(at).statistics for g in self._groups]
         nulls = [s.null_count if s is not None and s.has_null_count else None for s in found]
-        low = _typed([s.min if _has(s) else None for s in found], source, wanted)
-        high = _typed([s.max if _has(s) else None for s in found], source, wanted)
+        low = _typed(found, "min", source, wanted)
+        high = _typed(found, "max", source, wanted)
         known = wanted.id in self._nan_free
-        nans = pa.array([0 if known else None] * len(found), pa.int64())
+        nans = array_of([0 if known else None] * len(found), pa.int64())
         return Bounds(
             self._rows,
-            pa.array(nulls, pa.int64()),
+            array_of(nulls, pa.int64()),
             nans if is_floating(wanted.type) else None,
             low,
             high,
@@ -185,19 +188,32 @@ def _leaf_index(meta: Any, path: str) -> int | None:
     return next((i for i in range(len(schema)) if schema.column(i).path == path), None)
 
 
-def _typed(values: list[Any], source: Column, wanted: Column) -> pa.Array:
-    """Parquet's bounds in the wanted type; all unknown where they do not convert."""
+def _typed(found: list[Any], which: str, source: Column, wanted: Column) -> pa.Array:
+    """Parquet's bounds in the wanted type; all unknown where they are none that Python has."""
     stored, target = to_arrow_type(source.type), to_arrow_type(wanted.type)
     try:
-        if pa.types.is_duration(stored):
-            return pa.array(values, pa.int64()).cast(stored)
-        return pa.array(values, stored).cast(target)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.nulls(len(values), target)
+        values = [_stored(getattr(s, which)) if _has(s) else None for s in found]
+        return array_of(values, stored).cast(target)
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError, struct.error):
+        return pa.nulls(len(found), target)
+
+
+def _stored(value: Any) -> Any:
+    """A value as it is stored: dates in days, times and timestamps in microseconds."""
+    match value:
+        case datetime():
+            naive = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+            return (naive - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+        case date():
+            return value.toordinal() - date(1970, 1, 1).toordinal()
+        case time():
+            return (datetime.combine(date.min, value) - datetime.min) // timedelta(microseconds=1)
+        case _:
+            return value
 
 
 def _zeros(rows: pa.Array) -> pa.Array:
-    return pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+    return pa.repeat(ZERO, len(rows))
 
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.arrow_values import array_of, repeat
 from versioned_catalog.filtering.filters import And, Bound, Compare, In, Op
 from versioned_catalog.filtering.places import Literal
 from versioned_catalog.log.state import TableState
@@ -21,7 +22,7 @@ def partition_may_match(bound: Bound, state: TableState) -> pa.BooleanArray:
     A bucket is that of the value *in the type the segment was written under*: 5 and 5.0 hash apart.
     """
     core = state.segments.core
-    mask = pa.repeat(pa.scalar(True), core.num_rows)
+    mask = repeat(True, core.num_rows)
     wanted = dict(_equalities(bound))
     if not wanted:
         return mask
@@ -68,5 +69,5 @@ def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.Chun
     """True for segments of other schema versions, and for those in one of the buckets."""
     other = pc.not_equal(core["schema_version"], version)
     values = pc.list_element(pc.if_else(other, None, core["partition"]), at)
-    found = pc.is_in(values, pa.array(buckets, pa.string()))
+    found = pc.is_in(values, array_of(buckets, pa.string()))
     return pc.or_(other, found)

@@ -36,7 +36,9 @@ def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
     table = state.segments.table(state.schemas)
     sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, table.schema, compression="zstd", store_schema=False) as writer:
+    with pq.ParquetWriter(
+        sink, table.schema, compression="zstd", store_schema=False, write_page_checksum=True
+    ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({_KEY: dump_json(_state_to_json(state))})
     return bytes(sink.getvalue())
@@ -54,7 +56,7 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         UnsupportedFeatureError: it needs what this library does not have.
     """
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        table = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
     except (pa.ArrowException, OSError, ValueError):
         raise CorruptTableError(f"{what} is not a whole Parquet file") from None
     meta = (table.schema.metadata or {}).get(_KEY)
@@ -166,7 +168,7 @@ def hint_from_bytes(data: bytes | None) -> int | None:
         version = json.loads(data or b"null")["version"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return version if isinstance(version, int) and version >= 0 else None
+    return version if isinstance(version, int) and 0 <= version < 10**20 else None
 
 
 class TableCodec:

@@ -127,17 +127,21 @@ def load_json(data: bytes, what: str) -> dict[str, Json]:
         raise CorruptTableError(f"{what} is not JSON") from None
     if not isinstance(value, dict):
         raise CorruptTableError(f"{what} is not a JSON object")
-    if member(value, "format", int) < 1:
-        raise CorruptTableError(f"{what} has format version {value['format']}, which is none")
-    if value["format"] > FORMAT:
+    try:
+        number, needed = member(value, "format", int), features_from_json(value).read
+    except CorruptTableError as error:
+        raise CorruptTableError(f"{what}: {error}") from None
+    if number < 1:
+        raise CorruptTableError(f"{what} has format version {number}, which is none")
+    if number > FORMAT:
         raise UnsupportedFeatureError(
-            f"{what} has format version {value['format']}, and this library reads up to {FORMAT}; "
+            f"{what} has format version {number}, and this library reads up to {FORMAT}; "
             "upgrade pyspark-versioned"
         )
-    missing = sorted(features_from_json(value).read - KNOWN_FEATURES)
-    if missing:
+    if needed - KNOWN_FEATURES:
+        missing = ", ".join(sorted(needed - KNOWN_FEATURES))
         raise UnsupportedFeatureError(
-            f"{what} needs the feature {', '.join(missing)}, which this library does not have; "
+            f"{what} needs the feature {missing}, which this library does not have; "
             "upgrade pyspark-versioned"
         )
     return value

@@ -212,7 +212,7 @@ def _grown(
 def _check_not_null(
     base: Base, schema: Schema, records: tuple[SegmentRecord, ...], table: str
 ) -> None:
-    for column_id in newly_not_null(base.schema, schema):
+    for column_id in newly_not_null(base.schema, schema) | _never_null(base.schema, schema):
         for record in records:
             stats = record.columns.get(column_id)
             if stats is None or stats.nulls is None or stats.nulls > 0:
@@ -221,6 +221,16 @@ def _check_not_null(
                     "write was planned, and it holds nulls there; fill them and write again, or "
                     f"alter().drop_not_null({schema.path_text(column_id)!r})"
                 )
+
+
+def _never_null(old: Schema, new: Schema) -> frozenset[int]:
+    """NOT NULL columns made since, in which rows of the old schema would show null."""
+    made = [c for c in map(new.column, new.ids - old.ids) if not c.nullable]
+    return frozenset(
+        column.id
+        for column in made
+        if column.read_default is None and {c.id for c in new.ancestors(column.id)} <= old.ids
+    )
 
 
 def _segments_of(base: Base, state: TableState, table: str) -> tuple[str, ...]:

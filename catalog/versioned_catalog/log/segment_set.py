@@ -8,16 +8,19 @@ same whatever the number of segments, and planning is a few kernel calls over co
 from __future__ import annotations
 
 import base64
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.schema import Schema
@@ -56,7 +59,7 @@ class SegmentSet:
         count, rows, bytes: totals over the live ones.
     """
 
-    base: pa.Table = field(default_factory=CORE.empty_table)
+    base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], CORE))
     gone: frozenset[str] = frozenset()
     tail: tuple[LiveSegment, ...] = ()
     count: int = 0
@@ -97,7 +100,9 @@ class SegmentSet:
         from_base = leaving - {r.path for r in from_tail}
         if from_base & self.gone or not from_base <= self._base_paths:
             raise CorruptTableError("a commit removes a segment that is not live")
-        chosen = self.base.filter(pc.is_in(self.base["path"], pa.array(from_base, pa.string())))
+        chosen = self.base.filter(
+            pc.is_in(self.base["path"], array_of(list(from_base), pa.string()))
+        )
         rows = sum(r.rows for r in from_tail) + (pc.sum(chosen["rows"]).as_py() or 0)
         size = sum(r.bytes for r in from_tail) + (pc.sum(chosen["bytes"]).as_py() or 0)
         gone = self.gone | from_base
@@ -119,7 +124,7 @@ class SegmentSet:
     def _live_base(self) -> pa.Table:
         if not self.gone:
             return self.base
-        dead = pc.is_in(self.base["path"], pa.array(self.gone, pa.string()))
+        dead = pc.is_in(self.base["path"], array_of(list(self.gone), pa.string()))
         return self.base.filter(pc.invert(dead))
 
     @cached_property
@@ -192,13 +197,23 @@ def core_table(segments: Sequence[LiveSegment]) -> pa.Table:
         [s.record.bytes for s in segments],
         [s.sequence for s in segments],
         [s.ordinal for s in segments],
-        [s.commit_time for s in segments],
-        [list(s.record.partition) or None for s in segments],
+        [(s.commit_time - UNIX_EPOCH) // timedelta(microseconds=1) for s in segments],
         [s.record.checksum for s in segments],
         [None] * len(segments),
     ]
-    arrays = [pa.array(values, f.type) for values, f in zip(columns, CORE, strict=True)]
+    types = [field.type for field in CORE if field.name != "partition"]
+    arrays = [array_of(values, type_) for values, type_ in zip(columns, types, strict=True)]
+    arrays.insert(CORE.get_field_index("partition"), _partitions(segments))
     return pa.table(arrays, schema=CORE)
+
+
+def _partitions(segments: Sequence[LiveSegment]) -> pa.Array:
+    values = [s.record.partition for s in segments]
+    ends = list(itertools.accumulate(map(len, values), initial=0))
+    texts = array_of([text for partition in values for text in partition], pa.string())
+    mask = array_of([not partition for partition in values], pa.bool_())
+    kind = CORE.field("partition").type
+    return pa.ListArray.from_arrays(array_of(ends, pa.int32()), texts, type=kind, mask=mask)
 
 
 def tail_statistic(
@@ -208,10 +223,10 @@ def tail_statistic(
     found = [s.record.columns.get(column.id) for s in tail]
     if name == "inexact":
         flags = [None if s is None else s.min_inexact + 2 * s.max_inexact for s in found]
-        return pa.array(flags, pa.int8())
+        return array_of(flags, pa.int8())
     values = [None if stats is None else getattr(stats, name) for stats in found]
     if name in ("nulls", "nans"):
-        return pa.array(values, pa.int64())
+        return array_of(values, pa.int64())
     versions = [s.record.schema_version for s in tail]
     return bounds_array(values, versions, column, schemas)
 
@@ -242,8 +257,8 @@ def parse_texts(texts: Sequence[str | None], type_: DataType) -> pa.Array:
     try:
         if type_ is Atom.BINARY:
             blobs = [None if t is None else base64.b64decode(t, validate=True) for t in texts]
-            return pa.array(blobs, target)
-        plain = pa.array(texts, pa.string())
+            return array_of(blobs, target)
+        plain = array_of(texts, pa.string())
         if pa.types.is_date(target):
             return plain.cast(pa.int32()).cast(target)
         if pa.types.is_temporal(target):

@@ -16,7 +16,6 @@ from versioned_catalog.errors import (
     CorruptTableError,
     NotFoundError,
     StorageError,
-    VersionedError,
 )
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
@@ -256,8 +255,10 @@ class Timeline(Generic[E, S]):
         while True:
             entry = propose(loaded.state)
             data = self._codec.encode(entry)
+            # First: an entry that nobody could read would be the end of the table.
+            after = self._apply(loaded, entry, len(data))
             if self._put(loaded.version + 1, data, commit_id):
-                return self._after_commit(self._apply(loaded, entry, len(data)))
+                return self._after_commit(after)
             loaded, done = self._catch_up(loaded, commit_id)
             if done:
                 return self._after_commit(loaded)
@@ -268,7 +269,7 @@ class Timeline(Generic[E, S]):
         for attempt in range(UNKNOWN_TRIES):
             try:
                 outcome = self.store.put_if_absent(path, data)
-                if outcome is Put.UNKNOWN and self.store.read(path) is not None:
+                if attempt and outcome is Put.UNKNOWN and self.store.read(path) is not None:
                     outcome = Put.TAKEN
             except StorageError as error:
                 if attempt == 0:
@@ -291,21 +292,24 @@ class Timeline(Generic[E, S]):
         )
 
     def _catch_up(self, loaded: Loaded[S], commit_id: str) -> tuple[Loaded[S], bool]:
-        """What others committed meanwhile, and whether one of them is ourselves.
+        """What others committed meanwhile; or what was committed up to ourselves, and True.
 
         An answer that was lost on the way makes a writer lose to itself: it must read who won.
         """
-        done = False
+        start = loaded.version
         try:
             while (found := self.read(loaded.version + 1)) is not None:
                 entry, size = found
                 if isinstance(entry, Stub):
-                    return self._from_floor(entry, None), done or entry.commit_id == commit_id
-                done = done or entry.head.commit_id == commit_id
+                    return self._from_floor(entry, None), entry.commit_id == commit_id
                 loaded = self._apply(loaded, entry, size)
+                if entry.head.commit_id == commit_id:
+                    return loaded, True
         except StorageError as error:
             raise self._unknown(commit_id) from error
-        return loaded, done
+        if loaded.version == start:  # taken, and yet nothing is there
+            raise self._unknown(commit_id)
+        return loaded, False
 
     def find_commit(self, commit_id: str, since: int, until: int) -> int | None:
         """The version of a commit after ``since`` and up to ``until``, or None."""
@@ -320,8 +324,8 @@ class Timeline(Generic[E, S]):
             return loaded
         try:
             return self.write_checkpoint(loaded.state)
-        except (VersionedError, OSError):
-            # The commit is made; the next writer will try again.
+        except Exception:
+            # Whatever it is: the commit is made; the next writer will try again.
             return loaded
 
     def write_checkpoint(self, state: S) -> Loaded[S]:
@@ -330,5 +334,11 @@ class Timeline(Generic[E, S]):
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
         for old in self._checkpoints()[:-KEPT_CHECKPOINTS]:
-            self.store.delete(self.checkpoint_path(old))
+            if not self._is_floor(old):
+                self.store.delete(self.checkpoint_path(old))
         return Loaded(state, len(data))
+
+    def _is_floor(self, version: int) -> bool:
+        """Whether all before a checkpoint is expired, so that reading begins there."""
+        found = self.read(version - 1) if version > 0 else None
+        return found is not None and isinstance(found[0], Stub) and found[0].floor == version

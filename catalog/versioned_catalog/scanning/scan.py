@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.adapting.planning import SegmentPlan, resolve
+from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, columns_of
 from versioned_catalog.filtering.partitions import partition_may_match
 from versioned_catalog.filtering.pruning import may_match
+from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.schema.arrow import to_arrow_schema
@@ -117,7 +120,7 @@ class Scan:
         nan_free = self._nan_free() if kept.num_rows else {}
         return [
             (self._task(row, plans[row["schema_version"]], nan_free), row["bytes"])
-            for row in kept.select(_TASK_COLUMNS).to_pylist()
+            for row in _task_rows(kept)
         ]
 
     def _task(
@@ -129,7 +132,7 @@ class Scan:
             schema_version=row["schema_version"],
             rows=row["rows"],
             sequence=row["sequence"],
-            commit_time=row["commit_time"],
+            commit_time=UNIX_EPOCH + timedelta(microseconds=row["commit_time"]),
             plan=plan,
             filter=self.filter,
             shown=len(self.columns),
@@ -149,7 +152,7 @@ class Scan:
         free: dict[str, frozenset[int]] = dict.fromkeys(segments.paths, frozenset())
         for column in floats:
             nans = segments.statistic("nans", column, self.state.schemas)
-            none = pc.fill_null(pc.equal(nans, 0), False)
+            none = pc.fill_null(pc.equal(nans, ZERO), FALSE)
             for path in segments.core["path"].filter(none).to_pylist():
                 free[path] |= {column.id}
         return free
@@ -201,7 +204,12 @@ class Scan:
         )
 
 
-_TASK_COLUMNS = ["path", "schema_version", "rows", "bytes", "sequence", "commit_time"]
+def _task_rows(kept: pa.Table) -> list[dict[str, Any]]:
+    """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
+    columns = {name: kept[name] for name in ("path", "schema_version", "rows", "bytes", "sequence")}
+    columns["commit_time"] = kept["commit_time"].cast(pa.int64())
+    rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
+    return rows
 
 
 def _cut(column: Column, wanted: frozenset[int]) -> Column:

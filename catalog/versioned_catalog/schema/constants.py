@@ -6,11 +6,13 @@ import decimal
 import json
 import math
 import re
+import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
+from versioned_catalog.arrow_values import Stored, scalar_of
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema import calendar_text
 from versioned_catalog.schema.arrow import to_arrow_type
@@ -30,6 +32,7 @@ from versioned_catalog.schema.types import (
     Struct,
     Time,
     Varchar,
+    is_nested,
 )
 from versioned_catalog.schema.value_text import (
     ValueText,
@@ -273,8 +276,10 @@ def to_scalar(constant_: Constant | None, type_: DataType) -> pa.Scalar:
     """
     raw = None if constant_ is None else decode_raw(parse_json(constant_.json), type_)
     try:
-        return pa.scalar(raw, to_arrow_type(type_))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        if raw is not None and is_nested(type_):
+            return pa.scalar(raw, to_arrow_type(type_))
+        return scalar_of(cast(Stored, raw), to_arrow_type(type_))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, struct.error) as error:
         raise CorruptTableError(
             f"a stored constant can't be a value of {render_type(type_)}: {error}"
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -14,11 +14,13 @@ import pyarrow.parquet as pq
 from versioned_catalog.adapting import implicit
 from versioned_catalog.adapting.adapter import Adapter, batch_of_nothing
 from versioned_catalog.adapting.planning import SegmentPlan
+from versioned_catalog.arrow_values import scalar_of
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.evaluate import keep_mask
 from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.filtering.pruning import may_match
+from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
@@ -241,13 +243,16 @@ def _implied(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]
 def _implied_array(task: SegmentTask, column: Any, position: int, rows: int) -> pa.Array:
     type_ = to_arrow_type(column.type)
     if column.id == implicit.ROW_POSITION:
-        import numpy as np
-
-        return pa.array(np.arange(position, position + rows), type_)
-    value = {
+        # Numbers from 0, made without a Python value, which would import pandas.
+        ones = pa.repeat(scalar_of(1, type_), rows)
+        return pc.add(pc.cumulative_sum(ones), scalar_of(position - 1, type_))
+    known: dict[int, str | int | datetime] = {
         implicit.SEGMENT: task.path,
         implicit.SCHEMA_VERSION: task.schema_version,
         implicit.SEQUENCE: task.sequence,
         implicit.COMMIT_TIME: task.commit_time,
-    }[column.id]
-    return pa.repeat(pa.scalar(value, type_), rows)
+    }
+    value = known[column.id]
+    if isinstance(value, datetime):
+        value = (value - UNIX_EPOCH) // timedelta(microseconds=1)
+    return pa.repeat(scalar_of(value, type_), rows)

@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.storage.store import Location, Put, Sink, Store, safe_path
@@ -60,11 +61,14 @@ class LocalStore(Store):
 
     def put_if_absent(self, path: str, data: bytes) -> Put:
         full = self._ours(path)
+        folder = os.path.dirname(full)
         with _told("write", full):
             temporary = self._write_beside(full, data)
             try:
                 os.link(temporary, full)
             except FileExistsError:
+                # Who took it may be we ourselves, before a sync that failed.
+                _sync_folder(folder)
                 return Put.TAKEN
             except OSError as error:
                 if error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK):
@@ -72,12 +76,14 @@ class LocalStore(Store):
                         f"the file system of {full} has no hard links, so two writers could both "
                         "win; put the table on one that has them, or on an object store"
                     ) from error
+                if error.errno in (errno.EIO, errno.ETIMEDOUT, errno.ESTALE):
+                    return Put.UNKNOWN  # a file server may have done it
                 raise
             finally:
                 with suppress(OSError):
                     os.unlink(temporary)
         try:
-            _sync_folder(os.path.dirname(full))
+            _sync_folder(folder)
         except OSError:
             return Put.UNKNOWN
         return Put.WON
@@ -85,7 +91,13 @@ class LocalStore(Store):
     def overwrite(self, path: str, data: bytes) -> None:
         full = self._ours(path)
         with _told("write", full):
-            os.replace(self._write_beside(full, data), full)
+            temporary = self._write_beside(full, data)
+            try:
+                os.replace(temporary, full)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
             _sync_folder(os.path.dirname(full))
 
     def _write_beside(self, full: str, data: bytes) -> str:
@@ -97,10 +109,15 @@ class LocalStore(Store):
         except FileNotFoundError:
             _make_folder(folder)
             file = open(temporary, "xb")  # noqa: SIM115
-        with file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
         return temporary
 
     def list(self, folder: str) -> list[str]:
@@ -124,7 +141,7 @@ class LocalStore(Store):
             if not os.path.isdir(folder):
                 _make_folder(folder)
             with open(full, "xb", buffering=1 << 20) as file:
-                yield file
+                yield _Told(file, full)
                 file.flush()
                 os.fsync(file.fileno())
             _sync_folder(folder)
@@ -139,6 +156,18 @@ class LocalStore(Store):
         full = self._full(path)
         self._inside(full)
         return LocalStore(full)
+
+
+class _Told:
+    """A file whose failing writes are told in our words, whoever writes."""
+
+    def __init__(self, file: Sink, path: str) -> None:
+        self._file = file
+        self._path = path
+
+    def write(self, data: Any, /) -> int:
+        with _told("write", self._path):
+            return self._file.write(data)
 
 
 def _make_folder(folder: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -67,7 +68,8 @@ class MemoryStore(Store):
 
     def open(self, path: str) -> Any:
         try:
-            return self._fs.open(self._full(path), "rb")
+            # A file of its own: those of fsspec share one position among all who read.
+            return io.BytesIO(self._fs.cat_file(self._full(path)))
         except FileNotFoundError:
             raise CorruptTableError(f"{self.url}/{path} is missing") from None
 

@@ -1,0 +1,10 @@
+"""Runs all benchmarks: ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+for name in ("commits", "scan_versions", "data_source"):
+    print(f"\n== {name}", flush=True)
+    subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)

@@ -1,0 +1,114 @@
+"""Timing in turns, tables, and raw results kept beside them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+DATA = Path(__file__).parent / "data"
+Work = Callable[[], object]
+
+
+@dataclass
+class Row:
+    """One comparison.
+
+    Args:
+        what: what is measured.
+        peer: what it is compared with.
+        ours, theirs: seconds of each run, in turns.
+        target: the ratio that is wanted at most; None where there is none.
+    """
+
+    what: str
+    peer: str
+    ours: list[float]
+    theirs: list[float]
+    target: float | None = None
+
+    @property
+    def ratios(self) -> list[float]:
+        """Ours against theirs, pair by pair."""
+        return [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
+
+
+@dataclass
+class Figure:
+    """One number that stands alone, in milliseconds or as named."""
+
+    what: str
+    value: float
+    unit: str = "ms"
+    target: float | None = None
+
+
+@dataclass
+class Report:
+    """What a script found."""
+
+    name: str
+    rows: list[Row] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+
+    def compare(
+        self, what: str, ours: Work, peers: dict[str, tuple[Work, float | None]], runs: int
+    ) -> None:
+        """Time ours and each peer in turns, after one run of each that does not count."""
+        works = {"": ours, **{name: work for name, (work, _) in peers.items()}}
+        times: dict[str, list[float]] = {name: [] for name in works}
+        for work in works.values():
+            work()
+        for _ in range(runs):
+            for name, work in works.items():
+                times[name].append(seconds(work))
+        for name, (_, target) in peers.items():
+            self.rows.append(Row(what, name, times[""], times[name], target))
+            print(line(self.rows[-1]), flush=True)
+
+    def tell(self, figure: Figure) -> None:
+        """Keep and print a number."""
+        self.figures.append(figure)
+        wanted = f"  (at most {figure.target:g})" if figure.target is not None else ""
+        print(f"{figure.what:<58} {figure.value:>10.2f} {figure.unit}{wanted}", flush=True)
+
+    def save(self) -> None:
+        """Write the raw runs to ``results/``."""
+        RESULTS.mkdir(exist_ok=True)
+        libraries = ("pyspark", "pyarrow", "deltalake", "pyiceberg")
+        found = {
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "cores": os.cpu_count(),
+            "versions": {name: importlib.metadata.version(name) for name in libraries},
+            "rows": [asdict(row) for row in self.rows],
+            "figures": [asdict(figure) for figure in self.figures],
+        }
+        (RESULTS / f"{self.name}.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+def seconds(work: Work) -> float:
+    """How long one run takes."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def line(row: Row) -> str:
+    """A comparison as a line of text."""
+    ratio = statistics.median(row.ratios)
+    spread = f"{min(row.ratios):.2f}-{max(row.ratios):.2f}"
+    verdict = ""
+    if row.target is not None:
+        verdict = f"  target {row.target:g}: {'met' if ratio <= row.target else 'MISSED'}"
+    ours, theirs = statistics.median(row.ours), statistics.median(row.theirs)
+    return (
+        f"{row.what:<34} vs {row.peer:<26} {ours * 1000:>9.1f} ms {theirs * 1000:>9.1f} ms "
+        f"{ratio:>6.2f}x ({spread}){verdict}"
+    )

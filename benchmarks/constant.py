@@ -1,0 +1,80 @@
+"""A Python data source that returns constant batches: the floor of what any such source can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+BATCH = 262_144
+DDL = "id bigint, a double, b double, c double, n int, m int, s string, t string"
+
+
+def batch(rows: int) -> pa.RecordBatch:
+    """So many rows of the benchmark's eight columns."""
+    random = np.random.default_rng(0)
+    columns = {
+        "id": np.arange(rows),
+        "a": random.random(rows),
+        "b": random.random(rows),
+        "c": random.random(rows),
+        "n": random.integers(0, 1000, rows, np.int32),
+        "m": random.integers(0, 10, rows, np.int32),
+        "s": pa.array(random.integers(0, 5000, rows)).cast(pa.string()),
+        "t": pa.array(random.integers(0, 50, rows)).cast(pa.string()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass
+class Part(InputPartition):
+    """So many rows."""
+
+    rows: int
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(None)
+        self.rows = rows
+
+
+class Constant(DataSource):
+    """``rows`` rows in ``parts`` partitions."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "constant"
+
+    def schema(self) -> str:
+        """All eight columns."""
+        return DDL
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of the columns that are asked for."""
+        return ConstantReader(
+            schema.fieldNames(), int(self.options["rows"]), int(self.options["parts"])
+        )
+
+
+class ConstantReader(DataSourceReader):
+    """Gives one batch again and again."""
+
+    def __init__(self, names: list[str], rows: int, parts: int) -> None:
+        self._names, self._rows, self._parts = names, rows, parts
+
+    def partitions(self) -> list[InputPartition]:
+        """Parts of equal size."""
+        return [Part(self._rows // self._parts) for _ in range(self._parts)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+        assert isinstance(partition, Part)
+        whole = batch(BATCH).select(self._names)
+        left = partition.rows
+        while left > 0:
+            yield whole.slice(0, min(left, BATCH))
+            left -= BATCH

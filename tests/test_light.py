@@ -1,0 +1,32 @@
+"""What a fresh worker pays for: reading an evolved table does not import pandas (over a second)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+from versioned_catalog import Catalog
+
+READ = """
+import sys
+from versioned_catalog import Catalog
+table = Catalog.load_path(sys.argv[1])
+columns = ["id", "added", "list", "_row_position", "_commit_time", "_segment", "_sequence"]
+found = table.scan(columns=columns, filters=[("id", ">", 1)]).to_arrow()
+assert found.num_rows == 3, found
+assert "pandas" not in sys.modules
+"""
+
+
+def test_reading_does_not_import_pandas(tmp_path: Path) -> None:
+    table = Catalog.create_path(
+        tmp_path / "t", "id LONG, list ARRAY<INT>", partitioned_by=["bucket(2, id)"]
+    )
+    lists = pa.array([[1], None, [2]], pa.list_(pa.int32()))
+    table.append(pa.table({"id": [1, 2, 3], "list": lists}))
+    table.alter().add_column("added", "date", default="2024-01-01").commit()
+    table.append(pa.table({"id": [9]}))
+    subprocess.run([sys.executable, "-c", READ, str(tmp_path / "t")], check=True)
