@@ -8,11 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from versioned_catalog import Catalog, Schema, Table
 from versioned_catalog.adapting.planning import Fill, Take
+from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.arrow_schema import schema_from_arrow, schema_to_arrow
+from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.schema import new_schema
+from versioned_catalog.schema.types import Array, Column, DataType, Map, Struct
 
 
 def rows(table: Table, **how: Any) -> list[dict[str, Any]]:
@@ -118,3 +123,59 @@ def test_round_trip_keeps_all_metadata() -> None:
     )
     schema, _ = new_schema(Schema.parse(ddl).columns, 1, 0)
     assert schema_from_arrow(schema_to_arrow(schema)) == schema
+
+
+LEAVES = [
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(12,3)"),
+    *("STRING", "CHAR(4)", "VARCHAR(7)", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
+    *("TIME(2)", "INTERVAL DAY TO SECOND", "INTERVAL HOUR TO MINUTE", "VARIANT"),
+]
+NAMES = ["a", "B", "a b", "ß", "key", "element", "`", "日"]
+
+
+def column_lists(types: st.SearchStrategy[DataType]) -> st.SearchStrategy[tuple[Column, ...]]:
+    """Columns without IDs, whose names differ."""
+    columns = st.builds(
+        Column,
+        id=st.just(0),
+        name=st.sampled_from(NAMES),
+        type=types,
+        nullable=st.booleans(),
+        comment=st.none() | st.text("x'\"\\\n", max_size=3),
+    )
+    return st.lists(columns, min_size=1, max_size=4, unique_by=lambda c: c.name).map(tuple)
+
+
+def containers(types: st.SearchStrategy[DataType]) -> st.SearchStrategy[DataType]:
+    element = st.builds(Column, st.just(0), st.just("element"), types, st.booleans())
+    key = st.builds(Column, st.just(0), st.just("key"), types, st.just(False))
+    value = st.builds(Column, st.just(0), st.just("value"), types, st.booleans())
+    maps = st.builds(Map, key, value)
+    return column_lists(types).map(Struct) | st.builds(Array, element) | maps
+
+
+TYPES = st.recursive(st.sampled_from(LEAVES).map(parse_type), containers, max_leaves=6)
+
+
+@given(column_lists(TYPES), st.integers(1, 1000), st.integers(0, 9))
+def test_every_schema_comes_back_from_arrow(
+    columns: tuple[Column, ...], first_id: int, version: int
+) -> None:
+    schema, _ = new_schema(columns, first_id, version)
+    arrow = schema_to_arrow(schema)
+    assert schema_from_arrow(arrow) == schema
+    # And through Arrow's own serialized form, which is what reaches other processes.
+    assert schema_from_arrow(pa.ipc.read_schema(arrow.serialize())) == schema
+    bare = schema_from_arrow(arrow.remove_metadata())
+    assert to_arrow_schema(bare.columns) == arrow.remove_metadata()
+
+
+def test_metadata_of_other_columns_is_not_believed(cpu: Table) -> None:
+    cut = schema_to_arrow(cpu.schema).remove(0)
+    assert [column.id for column in schema_from_arrow(cut).columns] == [0] * 5
+
+
+def test_kudu_is_pruned_by_the_default(kudu: Table) -> None:
+    # FORMAT.md, section 14: by the constant 999, not by the bounds of the column that was dropped.
+    for literal, pruned in [(1, 1), (999, 0)]:
+        assert kudu.scan(filters=[("col_b", "=", literal)]).report().pruned == pruned

@@ -1,0 +1,225 @@
+"""What is left half done: segments, checkpoints after a commit, reads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from faults.store import Fault, FaultyStore, Plan
+from versioned_catalog import Catalog, StorageError, Table, VersionedError
+from versioned_catalog.log.timeline import Loaded
+from versioned_catalog.storage.local import LocalStore
+from versioned_catalog.storage.store import Sink, Store
+
+ROWS = pa.table({"id": pa.array(range(1000), pa.int64())})
+
+
+class HalfDisk(LocalStore):
+    """A disk where a segment stops half way.
+
+    Args:
+        root: the folder.
+        stop: what happens there.
+        write: at which write.
+    """
+
+    def __init__(self, root: str, stop: Callable[[], None], write: int) -> None:
+        super().__init__(root)
+        self._stop, self._write = stop, write
+
+    def child(self, path: str) -> HalfDisk:
+        return HalfDisk(super().child(path).url, self._stop, self._write)
+
+    @contextmanager
+    def create(self, path: str) -> Iterator[Sink]:
+        with super().create(path) as sink:
+            yield HalfSink(sink, os.path.join(self.url, path), self._stop, self._write)
+
+
+class HalfSink:
+    """Writes half of one write, and no more."""
+
+    def __init__(self, sink: Sink, path: str, stop: Callable[[], None], write: int) -> None:
+        self._sink, self._path, self._stop, self._left = sink, path, stop, write
+
+    def write(self, data: Any, /) -> int:
+        view = memoryview(data).cast("B")
+        self._left -= 1
+        if self._left < 0:
+            # Past the buffer, as it would be in a large file.
+            with open(self._path, "ab") as file:
+                file.write(view[: len(view) // 2])
+            self._stop()
+        return self._sink.write(view)
+
+
+def fail() -> None:
+    raise StorageError("planted")
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    catalog = Catalog(tmp_path / "w")
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", "id LONG")
+    for number in range(3):
+        table.append(pa.table({"id": [number]}))
+        table._timeline.write_checkpoint(table.state)
+    table.append(pa.table({"id": [3]}))
+    return tmp_path / "w"
+
+
+def fresh(place: Path) -> Table:
+    return Catalog(place).load_table("n.t")
+
+
+def apart(work: Callable[[], object]) -> bool:
+    """Whether it ends, in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except VersionedError:
+            os._exit(1)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("stop", [fail, kill])
+@pytest.mark.parametrize("operation", ["append", "overwrite"])
+@pytest.mark.parametrize("write", [0, 1, 2, 4])
+def test_half_a_segment(write: int, operation: str, stop: Callable[[], None], place: Path) -> None:
+    store: Store = HalfDisk(str(place), stop, write)
+    table = Catalog.over(store).load_table("n.t")
+    before = set((place / "n/t/data").iterdir())
+    if stop is kill:
+        assert not apart(lambda: getattr(table, operation)(ROWS))
+    else:
+        with pytest.raises(StorageError, match="planted"):
+            getattr(table, operation)(ROWS)
+    assert len(set((place / "n/t/data").iterdir()) - before) == 1, "there is half a segment"
+    assert fresh(place).version == 4
+    assert fresh(place).scan().to_arrow()["id"].to_pylist() == [0, 1, 2, 3]
+    fresh(place).append(ROWS)
+    assert fresh(place).scan().to_arrow().num_rows == 1004
+
+
+CHECKPOINT = [
+    "overwrite {}_versioned/checkpoint/N.{}",
+    "overwrite {}_versioned/last_checkpoint.json",
+    "list {}_versioned/checkpoint",
+]
+LOAD = [
+    "read {}_versioned/last_checkpoint.json",
+    "read {}_versioned/checkpoint/N.parquet",
+    "read {}_versioned/log/N.json",
+    "read {}_versioned/log/N.json",
+]
+NAMES = [
+    "read _versioned/last_checkpoint.json",
+    "read _versioned/log/N.json",
+    "list _versioned/checkpoint",
+    *["read _versioned/log/N.json"] * 3,
+]
+LATER = {
+    "append": [
+        *NAMES,
+        *(call.format("n/t/") for call in LOAD),
+        "create n/t/data/N-ID.parquet",
+        "put n/t/_versioned/log/N.json",
+        *(call.format("n/t/", "parquet") for call in CHECKPOINT),
+        "read n/t/_versioned/log/N.json",
+        "delete n/t/_versioned/checkpoint/N.parquet",
+    ],
+    "create_namespace": [
+        *NAMES,
+        "put _versioned/log/N.json",
+        *(call.format("", "json") for call in CHECKPOINT),
+    ],
+}
+
+
+@pytest.mark.parametrize("operation", LATER)
+def test_a_checkpoint_after_a_commit(
+    operation: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that fails after the put is not seen by anybody; the order of calls is known."""
+    monkeypatch.setattr(Loaded, "wants_checkpoint", True)
+
+    def act(folder: Path, plan: Plan) -> None:
+        catalog = Catalog.over(FaultyStore(LocalStore(str(folder)), plan))
+        if operation == "append":
+            catalog.load_table("n.t").append(ROWS)
+        else:
+            catalog.create_namespace("m")
+
+    def seen(folder: Path) -> Any:
+        table = fresh(folder)
+        return (table.count(), table.scan().to_arrow(), Catalog(folder).list_namespaces())
+
+    recorded = Plan()
+    whole = shutil.copytree(place, tmp_path / "whole")
+    act(whole, recorded)
+    assert recorded.calls == LATER[operation]
+    put = next(n for n, call in enumerate(recorded.calls) if call.startswith("put"))
+    faults = (Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER)
+    for at, fault in itertools.product(range(put, len(recorded.calls)), faults):
+        copy = shutil.copytree(place, tmp_path / f"{at}{fault.name}")
+        plan = Plan(at, fault)
+        if fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER):
+            assert not apart(lambda copy=copy, plan=plan: act(copy, plan))
+        elif at == put:
+            with pytest.raises(StorageError):
+                act(copy, plan)
+        else:
+            act(copy, plan)
+        lost = at == put and fault in (Fault.FAIL_BEFORE, Fault.KILL_BEFORE)
+        assert seen(copy) == seen(place if lost else whole), (recorded.calls[at], fault)
+        act(copy, Plan()) if operation == "append" else Catalog(copy).create_namespace("k")
+        fresh(copy).append(ROWS)
+
+
+def test_a_read_that_fails_is_told_and_changes_nothing(place: Path) -> None:
+    def look(plan: Plan) -> list[int]:
+        catalog = Catalog.over(FaultyStore(LocalStore(str(place)), plan))
+        table = catalog.load_table("n.t").refresh()
+        old = table.scan(version=1).to_arrow()["id"].to_pylist()
+        assert old == [0]
+        assert table.history().num_rows == 5
+        found: list[int] = table.scan().to_arrow()["id"].to_pylist()
+        return found
+
+    recorded = Plan()
+    assert look(recorded) == [0, 1, 2, 3]
+    assert {call.split()[0] for call in recorded.calls} == {"read", "open", "list"}
+    for at in range(len(recorded.calls)):
+        with pytest.raises(StorageError, match="planted"):
+            look(Plan(at))
+    assert look(Plan()) == [0, 1, 2, 3]
+
+
+def test_checkpoints_come_by_themselves_and_two_are_kept(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "id LONG")
+    for number in range(210):
+        table.alter().set_property("n", str(number)).commit()
+    folder = tmp_path / "t/_versioned/checkpoint"
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) == 2
+    assert Catalog.load_path(tmp_path / "t").properties == {"n": "209"}
+    for name in names:
+        (folder / name).write_bytes(b"")
+    assert Catalog.load_path(tmp_path / "t").properties == {"n": "209"}

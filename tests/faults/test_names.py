@@ -1,0 +1,140 @@
+"""Two catalogs that change the same names, one in the middle of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from faults.interrupted import InterruptedStore, Interruption
+from faults.store import Plan
+from versioned_catalog import AlreadyExistsError, Catalog, NotFoundError, VersionedError
+from versioned_catalog.storage.local import LocalStore
+
+NAMES = "put _versioned/log/N.json"
+Action = Callable[[Catalog], object]
+
+
+def create(name: str, column: str = "a") -> Action:
+    return lambda catalog: catalog.create_table(name, f"{column} INT")
+
+
+def rename(old: str, new: str) -> Action:
+    return lambda catalog: catalog.rename_table(old, new)
+
+
+def drop(name: str) -> Action:
+    return lambda catalog: catalog.drop_table(name)
+
+
+def namespace(name: str) -> Action:
+    return lambda catalog: catalog.create_namespace(name)
+
+
+def drop_namespace(name: str) -> Action:
+    return lambda catalog: catalog.drop_namespace(name)
+
+
+# mine, theirs (which comes first, when mine is about to be put), my error, the tables then
+RACES: list[tuple[Action, Action, type[VersionedError] | None, list[str]]] = [
+    (create("n.v"), create("n.V"), AlreadyExistsError, ["V", "t"]),
+    (create("n.v"), create("n.w"), None, ["t", "v", "w"]),
+    (create("n.v"), rename("n.t", "n.v"), AlreadyExistsError, ["v"]),
+    (rename("n.t", "n.u"), rename("n.t", "n.v"), NotFoundError, ["v"]),
+    (rename("n.t", "n.u"), create("n.u"), AlreadyExistsError, ["t", "u"]),
+    (rename("n.t", "n.u"), drop("n.t"), NotFoundError, []),
+    (drop("n.t"), rename("n.t", "n.u"), NotFoundError, ["u"]),
+    (drop("n.t"), drop("n.t"), NotFoundError, []),
+    (namespace("m"), namespace("M"), AlreadyExistsError, ["t"]),
+    (namespace("m"), namespace("o"), None, ["t"]),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", "id INT")
+    return tmp_path
+
+
+def racing(place: Path, theirs: Action, at: str = NAMES) -> Catalog:
+    other = Catalog(place)
+    interruption = Interruption(at, before=lambda: theirs(other))
+    return Catalog.over(InterruptedStore(LocalStore(str(place)), Plan(), interruption))
+
+
+@pytest.mark.parametrize("mine, theirs, error, names", RACES, ids=range(len(RACES)))
+def test_the_second_is_refused_or_beside(
+    mine: Action,
+    theirs: Action,
+    error: type[VersionedError] | None,
+    names: list[str],
+    place: Path,
+) -> None:
+    catalog = racing(place, theirs)
+    if error is None:
+        mine(catalog)
+    else:
+        with pytest.raises(error):
+            mine(catalog)
+    now = Catalog(place)
+    assert now.list_tables("n") == names
+    for name in names:
+        table = now.load_table(("n", name))
+        before = table.count()
+        column = table.schema.names[0]
+        table.append(pa.table({column: pa.array([1], pa.int32())}))
+        assert Catalog(place).load_table(("n", name)).count() == before + 1
+
+
+@pytest.mark.parametrize("at", ["put n/v/_versioned/log/N.json", NAMES])
+def test_the_table_of_the_loser_ends(at: str, place: Path) -> None:
+    """Two creations of one name, the other between any two steps of ours."""
+    catalog = racing(place, create("n.v", "theirs"), at)
+    with pytest.raises(AlreadyExistsError):
+        catalog.create_table("n.v", "mine INT")
+    assert Catalog(place).load_table("n.v").schema.names == ["theirs"]
+    alive = []
+    for folder in (place / "n").iterdir():
+        try:
+            alive.append(Catalog.load_path(folder).schema.names)
+        except NotFoundError:
+            continue
+    assert sorted(alive) == [["id"], ["theirs"]]
+
+
+def test_a_namespace_that_goes_while_a_table_comes(place: Path) -> None:
+    Catalog(place).create_namespace("m")
+    catalog = racing(place, drop_namespace("m"))
+    with pytest.raises(NotFoundError):
+        catalog.create_table("m.v", "a INT")
+    assert Catalog(place).list_namespaces() == ["n"]
+
+
+def test_a_table_that_comes_while_its_namespace_goes(place: Path) -> None:
+    Catalog(place).create_namespace("m")
+    catalog = racing(place, create("m.v"))
+    with pytest.raises(VersionedError, match="not empty"):
+        catalog.drop_namespace("m")
+    assert Catalog(place).list_tables("m") == ["v"]
+
+
+def test_a_table_that_is_replaced_while_it_is_dropped(place: Path) -> None:
+    """What was asked to be dropped is not what has the name now."""
+
+    def replace(catalog: Catalog) -> None:
+        catalog.drop_table("n.t")
+        catalog.create_table("n.t", "other INT")
+
+    with pytest.raises(NotFoundError, match="replaced"):
+        racing(place, replace).drop_table("n.t")
+    assert Catalog(place).load_table("n.t").schema.names == ["other"]
+
+
+def test_the_first_commits_of_a_warehouse(tmp_path: Path) -> None:
+    """Two first writers agree on one warehouse."""
+    racing(tmp_path, namespace("m")).create_namespace("n")
+    assert Catalog(tmp_path).list_namespaces() == ["m", "n"]
