@@ -191,3 +191,14 @@ def test_keys_of_maps_do_not_change(make: Make) -> None:
     ):
         with pytest.raises(InvalidRequestError, match="could become equal"):
             alter.commit()
+
+
+def test_names_of_our_own_folders_are_made_others(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    for name in ("data", "_versioned", "_VERSIONED_"):
+        catalog.create_namespace(name)
+        catalog.create_table((name, "Data"), "a INT").append(pa.table({"a": ints(1)}))
+        assert Catalog(tmp_path).load_table((name, "Data")).count() == 1
+    folders = sorted(path.name for path in tmp_path.iterdir())
+    assert folders == ["%5Fversioned", "%64ata", "_VERSIONED_", "_versioned"]
+    assert (tmp_path / "%64ata/%44ata/data").is_dir()

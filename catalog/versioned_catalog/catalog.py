@@ -454,4 +454,10 @@ def _directly_inside(names: Iterable[Name], above: Name) -> list[str]:
 
 def _safe_folder(part: str) -> str:
     """A name's part as a folder's name (FORMAT.md, section 12)."""
-    return re.sub(r"[^A-Za-z0-9_-]", lambda m: "".join(f"%{b:02X}" for b in m[0].encode()), part)
+    taken = part.lower() in ("data", "_versioned")  # the folders of a table or warehouse itself
+    head = _percent(part[0]) if taken else ""
+    return head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if taken else 0 :])
+
+
+def _percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
