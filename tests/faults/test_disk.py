@@ -119,7 +119,7 @@ def seen(folder: Path) -> dict[str, Any]:
 
 
 def next_commit_works(folder: Path, operation: Operation) -> None:
-    names = {create: "new", first_append: "empty"}
+    names: dict[Operation, str] = {create: "new", first_append: "empty"}
     place = folder / names.get(operation, "t")
     if operation is create and not (place / "_versioned/log" / f"{0:020d}.json").exists():
         Catalog.create_path(place, "x INT")

@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ def test_a_checkpoint_after_a_commit(
         copy = shutil.copytree(place, tmp_path / f"{at}{fault.name}")
         plan = Plan(at, fault)
         if fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER):
-            assert not apart(lambda copy=copy, plan=plan: act(copy, plan))
+            assert not apart(partial(act, copy, plan))
         elif at == put:
             with pytest.raises(StorageError):
                 act(copy, plan)

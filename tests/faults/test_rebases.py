@@ -35,7 +35,8 @@ def pair() -> tuple[Table, Table]:
 
 
 def fresh(table: Table) -> list[dict[str, Any]]:
-    return Catalog.load_path(table.location).scan().to_arrow().to_pylist()
+    rows: list[dict[str, Any]] = Catalog.load_path(table.location).scan().to_arrow().to_pylist()
+    return rows
 
 
 ROW = pa.table(

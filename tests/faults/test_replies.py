@@ -34,7 +34,7 @@ def ids(*values: int) -> pa.Table:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline.time, "sleep", lambda _: None)
+    monkeypatch.setattr("versioned_catalog.log.timeline.time.sleep", lambda _: None)
 
 
 @pytest.fixture

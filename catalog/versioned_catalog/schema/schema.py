@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.schema.ddl import parse_columns
+from versioned_catalog.schema.ddl import parse_columns, render_columns
 from versioned_catalog.schema.paths import ColumnPath, render_path
 from versioned_catalog.schema.types import (
     FIRST_INTERNAL_ID,
@@ -102,6 +102,10 @@ class Schema:
             InvalidRequestError: it does not parse, or a default does not fit its column.
         """
         return Schema(parse_columns(ddl))
+
+    def __str__(self) -> str:
+        """The columns as Spark's DDL."""
+        return render_columns(self.columns)
 
     @property
     def ids(self) -> frozenset[int]:
