@@ -203,9 +203,9 @@ def _grown(
     if state.schema.version != base.schema.version:
         raise CommitConflictError(
             f"{table}: the schema changed since this write, which adds columns, was planned (on "
-            f"version {base.version}); run it again"
+            f"version {base.version}); refresh() the table and run it again"
         )
-    after = apply_all(changes, evolution_of(state), base.schema.version + 1)
+    after = apply_all(changes, evolution_of(state), max(state.schemas) + 1)
     return after.schema, after.next_column_id
 
 
@@ -240,7 +240,7 @@ def _segments_of(base: Base, state: TableState, table: str) -> tuple[str, ...]:
     if mine.num_rows != base.segments:
         raise CommitConflictError(
             f"{table}: rows that this write replaces were removed by another commit since version "
-            f"{base.version}; run it again"
+            f"{base.version}; refresh() the table and run it again"
         )
     return tuple(mine["path"].to_pylist())
 
