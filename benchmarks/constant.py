@@ -30,6 +30,13 @@ def batch(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns)
 
 
+def keep_batch(file: str) -> None:
+    """Write the batch that the source returns."""
+    whole = batch(BATCH)
+    with pa.ipc.new_file(file, whole.schema) as writer:
+        writer.write_batch(whole)
+
+
 @dataclass
 class Part(InputPartition):
     """So many rows."""
@@ -55,16 +62,15 @@ class Constant(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns that are asked for."""
-        return ConstantReader(
-            schema.fieldNames(), int(self.options["rows"]), int(self.options["parts"])
-        )
+        rows, parts = int(self.options["rows"]), int(self.options["parts"])
+        return ConstantReader(schema.fieldNames(), rows, parts, self.options["file"])
 
 
 class ConstantReader(DataSourceReader):
-    """Gives one batch again and again."""
+    """Gives one batch again and again, out of a mapped file."""
 
-    def __init__(self, names: list[str], rows: int, parts: int) -> None:
-        self._names, self._rows, self._parts = names, rows, parts
+    def __init__(self, names: list[str], rows: int, parts: int, file: str) -> None:
+        self._names, self._rows, self._parts, self._file = names, rows, parts, file
 
     def partitions(self) -> list[InputPartition]:
         """Parts of equal size."""
@@ -73,7 +79,7 @@ class ConstantReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
         assert isinstance(partition, Part)
-        whole = batch(BATCH).select(self._names)
+        whole = pa.ipc.open_file(pa.memory_map(self._file)).get_batch(0).select(self._names)
         left = partition.rows
         while left > 0:
             yield whole.slice(0, min(left, BATCH))

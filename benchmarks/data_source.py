@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.common import DATA, Report, Work
-from benchmarks.constant import BATCH, DDL, Constant, batch
+from benchmarks.constant import BATCH, DDL, Constant, batch, keep_batch
 from versioned_catalog import Catalog
 
 FILES = 16
@@ -43,6 +43,7 @@ def prepare(rows: int) -> None:
     for name in ("parquet", "table"):
         shutil.rmtree(DATA / name, ignore_errors=True)
     (DATA / "parquet").mkdir(parents=True)
+    keep_batch(str(DATA / "constant.arrow"))
     table = Catalog.create_path(DATA / "table", DDL)
     each = rows // FILES
     whole = batch(each)
@@ -63,7 +64,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
         return spark.read.parquet(str(DATA / "parquet"))
 
     def floor(ddl: str) -> DataFrame:
-        options = {"rows": str(rows), "parts": str(FILES)}
+        options = {"rows": str(rows), "parts": str(FILES), "file": str(DATA / "constant.arrow")}
         return spark.read.format("constant").options(**options).schema(ddl).load()
 
     def total(frame: DataFrame, *names: str) -> Work:

@@ -104,6 +104,6 @@ def _all(outputs: tuple[Output, ...], read: list[pa.Array], rows: int) -> list[p
 
 def constant_array(constant: Constant | None, column: Column, rows: int) -> pa.Array:
     """A column that holds one value in every row."""
-    if constant is None:
+    if constant is None or not rows:  # Arrow can't repeat a list no times
         return pa.nulls(rows, to_arrow_type(column.type))
     return pa.repeat(to_scalar(constant, column.type), rows)
