@@ -42,19 +42,29 @@ _ATOMS: dict[Atom, spark.DataType] = {
 _OURS = {theirs: ours for ours, theirs in _ATOMS.items()}
 
 
-def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
-    """The Spark schema of columns; comments are kept."""
-    return spark.StructType([_field(column) for column in columns])
+def to_spark_schema(columns: tuple[Column, ...], *, declared: bool = False) -> spark.StructType:
+    """The Spark schema of columns; comments are kept. See ``to_spark``."""
+    return spark.StructType([_field(column, declared=declared) for column in columns])
 
 
-def _field(column: Column) -> spark.StructField:
+def _field(column: Column, *, declared: bool) -> spark.StructField:
     meta = {} if column.comment is None else {"comment": column.comment}
-    return spark.StructField(column.name, to_spark(column.type), column.nullable, meta)
+    type_ = to_spark(column.type, declared=declared)
+    return spark.StructField(column.name, type_, column.nullable, meta)
 
 
-def to_spark(type_: DataType) -> spark.DataType:
-    """Spark's type for ours; CHAR and VARCHAR are strings, as they travel."""
+def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
+    """Spark's type for ours.
+
+    Args:
+        type_: ours.
+        declared: CHAR and VARCHAR as themselves; else as strings, as which they travel.
+    """
     match type_:
+        case Char(length) if declared:
+            return spark.CharType(length)
+        case Varchar(length) if declared:
+            return spark.VarcharType(length)
         case Atom():
             return _ATOMS[type_]
         case Decimal(precision, scale):
@@ -70,11 +80,12 @@ def to_spark(type_: DataType) -> spark.DataType:
         case Geography(srid):
             return spark.GeographyType(srid)
         case Struct(fields):
-            return to_spark_schema(fields)
+            return to_spark_schema(fields, declared=declared)
         case Array(element):
-            return spark.ArrayType(to_spark(element.type), element.nullable)
+            return spark.ArrayType(to_spark(element.type, declared=declared), element.nullable)
         case Map(key, value):
-            return spark.MapType(to_spark(key.type), to_spark(value.type), value.nullable)
+            keys = to_spark(key.type, declared=declared)
+            return spark.MapType(keys, to_spark(value.type, declared=declared), value.nullable)
 
 
 def from_spark_schema(schema: spark.StructType, above: ColumnPath = ()) -> tuple[Column, ...]:

@@ -1,0 +1,220 @@
+package versioned.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.StreamSupport;
+import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.catalog.CatalogQuestions;
+import versioned.spark.catalog.StagedVersionedTable;
+import versioned.spark.catalog.VersionedTable;
+import versioned.spark.python.VersionedException;
+
+/**
+ * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
+ * {@code .warehouse}, the folder where its tables are, and {@code .storage.<option>}, what it is opened with.
+ */
+public final class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces {
+    private static final String STORAGE = "storage.";
+
+    private CatalogQuestions questions;
+
+    @Override
+    public void initialize(String name, CaseInsensitiveStringMap options) {
+        String warehouse = options.get("warehouse");
+        if (warehouse == null || warehouse.isBlank()) {
+            throw VersionedException.of("invalid", "the catalog " + name + " has no warehouse; set "
+                + "spark.sql.catalog." + name + ".warehouse to the folder where its tables are");
+        }
+        Map<String, String> storage = new TreeMap<>();
+        options.asCaseSensitiveMap().forEach((key, value) -> {
+            if (key.toLowerCase().startsWith(STORAGE)) {
+                storage.put(key.substring(STORAGE.length()), value);
+            }
+        });
+        questions = new CatalogQuestions(name, warehouse, storage);
+    }
+
+    @Override
+    public String name() {
+        return questions.catalog();
+    }
+
+    @Override
+    public Set<TableCatalogCapability> capabilities() {
+        return Set.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
+    }
+
+    // Tables
+
+    @Override
+    public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
+        JsonNode answer = questions.askOfNamespace("list_tables", namespace);
+        return StreamSupport.stream(answer.get("tables").spliterator(), false)
+            .map(table -> Identifier.of(namespace, table.asText())).toArray(Identifier[]::new);
+    }
+
+    @Override
+    public Table loadTable(Identifier ident) throws NoSuchTableException {
+        return VersionedTable.newest(questions.loaded(ident, "load", questions.request(ident)));
+    }
+
+    @Override
+    public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
+        ObjectNode request = questions.request(ident).put("version", version);
+        return VersionedTable.past(questions.loaded(ident, "load", request));
+    }
+
+    @Override
+    public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
+        ObjectNode request = questions.request(ident).put("timestamp", timestamp);
+        return VersionedTable.past(questions.loaded(ident, "load", request));
+    }
+
+    @Override
+    public Table createTable(Identifier ident, TableInfo info)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
+        return createTable(ident, info.columns(), info.partitions(), info.properties());
+    }
+
+    @Override
+    public Table createTable(Identifier ident, Column[] columns, Transform[] partitions, Map<String, String> properties)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
+        return VersionedTable.newest(questions.created(ident, "create",
+            questions.declaration(ident, columns, partitions, properties)));
+    }
+
+    @Override
+    public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
+        return VersionedTable.newest(questions.loaded(ident, "alter", questions.alteration(ident, changes)));
+    }
+
+    @Override
+    public boolean dropTable(Identifier ident) {
+        return questions.ask("drop", questions.request(ident).put("purge", false)).get("dropped").asBoolean();
+    }
+
+    @Override
+    public boolean purgeTable(Identifier ident) {
+        return questions.ask("drop", questions.request(ident).put("purge", true)).get("dropped").asBoolean();
+    }
+
+    @Override
+    public void renameTable(Identifier from, Identifier to) throws NoSuchTableException, TableAlreadyExistsException {
+        questions.rename(from, to);
+    }
+
+    // Tables with their first rows, or in the place of others
+
+    @Override
+    public StagedTable stageCreate(Identifier ident, TableInfo info)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
+        return stageCreate(ident, info.columns(), info.partitions(), info.properties());
+    }
+
+    @Override
+    public StagedTable stageCreate(Identifier ident, Column[] columns, Transform[] partitions,
+            Map<String, String> properties) throws TableAlreadyExistsException, NoSuchNamespaceException {
+        ObjectNode request = questions.declaration(ident, columns, partitions, properties).put("mode", "create");
+        return StagedVersionedTable.of(questions.created(ident, "stage", request));
+    }
+
+    @Override
+    public StagedTable stageReplace(Identifier ident, TableInfo info)
+            throws NoSuchTableException, NoSuchNamespaceException {
+        return stageReplace(ident, info.columns(), info.partitions(), info.properties());
+    }
+
+    @Override
+    public StagedTable stageReplace(Identifier ident, Column[] columns, Transform[] partitions,
+            Map<String, String> properties) throws NoSuchTableException, NoSuchNamespaceException {
+        ObjectNode request = questions.declaration(ident, columns, partitions, properties).put("mode", "replace");
+        return StagedVersionedTable.of(questions.loaded(ident, "stage", request));
+    }
+
+    @Override
+    public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) throws NoSuchNamespaceException {
+        return stageCreateOrReplace(ident, info.columns(), info.partitions(), info.properties());
+    }
+
+    @Override
+    public StagedTable stageCreateOrReplace(Identifier ident, Column[] columns, Transform[] partitions,
+            Map<String, String> properties) throws NoSuchNamespaceException {
+        ObjectNode request = questions.declaration(ident, columns, partitions, properties)
+            .put("mode", "create_or_replace");
+        return StagedVersionedTable.of(questions.replaced(ident, "stage", request));
+    }
+
+    // Namespaces
+
+    @Override
+    public String[][] listNamespaces() throws NoSuchNamespaceException {
+        return listNamespaces(new String[0]);
+    }
+
+    @Override
+    public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
+        JsonNode answer = questions.askOfNamespace("list_namespaces", namespace);
+        return StreamSupport.stream(answer.get("namespaces").spliterator(), false)
+            .map(CatalogQuestions::parts).toArray(String[][]::new);
+    }
+
+    @Override
+    public Map<String, String> loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+        return CatalogQuestions.texts(questions.askOfNamespace("load_namespace", namespace).get("properties"));
+    }
+
+    @Override
+    public void createNamespace(String[] namespace, Map<String, String> metadata)
+            throws NamespaceAlreadyExistsException {
+        ObjectNode request = questions.request(namespace);
+        metadata.forEach(request.putObject("properties")::put);
+        if (questions.ask("create_namespace", request).path("exists").asBoolean()) {
+            throw new NamespaceAlreadyExistsException(namespace);
+        }
+    }
+
+    @Override
+    public void alterNamespace(String[] namespace, NamespaceChange... changes) throws NoSuchNamespaceException {
+        ObjectNode request = questions.request(namespace);
+        ObjectNode set = request.putObject("set");
+        ArrayNode unset = request.putArray("unset");
+        for (NamespaceChange change : changes) {
+            if (change instanceof NamespaceChange.SetProperty property) {
+                set.put(property.property(), property.value());
+            } else if (change instanceof NamespaceChange.RemoveProperty property) {
+                unset.add(property.property());
+            }
+        }
+        questions.askOfNamespace("alter_namespace", namespace, request);
+    }
+
+    @Override
+    public boolean dropNamespace(String[] namespace, boolean cascade)
+            throws NoSuchNamespaceException, NonEmptyNamespaceException {
+        ObjectNode request = questions.request(namespace).put("cascade", cascade);
+        if (questions.askOfNamespace("drop_namespace", namespace, request).path("not_empty").asBoolean()) {
+            throw new NonEmptyNamespaceException(namespace);
+        }
+        return true;
+    }
+}

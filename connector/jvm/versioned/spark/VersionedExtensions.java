@@ -1,0 +1,17 @@
+package versioned.spark;
+
+import org.apache.spark.sql.SparkSessionExtensions;
+import scala.Function1;
+import scala.runtime.BoxedUnit;
+import versioned.spark.extension.AllowSetNotNull;
+import versioned.spark.extension.ReadNatively;
+
+/** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
+public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
+    @Override
+    public BoxedUnit apply(SparkSessionExtensions extensions) {
+        extensions.injectResolutionRule(session -> new ReadNatively());
+        extensions.injectResolutionRule(session -> new AllowSetNotNull());
+        return BoxedUnit.UNIT;
+    }
+}

@@ -1,0 +1,49 @@
+package versioned.spark.extension;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.catalyst.analysis.ResolvedFieldName;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.plans.logical.AlterColumnSpec;
+import org.apache.spark.sql.catalyst.plans.logical.AlterColumns;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.StructField;
+import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.VersionedCatalog;
+
+/**
+ * Lets ALTER COLUMN SET NOT NULL reach the catalog, which looks at the data. Spark refuses it for any column that
+ * may be null, so the column is told to Spark as one that may not.
+ */
+public final class AllowSetNotNull extends PlanRule {
+    @Override
+    Optional<LogicalPlan> replace(LogicalPlan node) {
+        if (!(node instanceof AlterColumns alter && alter.table() instanceof ResolvedTable table
+                && table.catalog() instanceof VersionedCatalog)) {
+            return Optional.empty();
+        }
+        List<AlterColumnSpec> specs = new ArrayList<>();
+        boolean changed = false;
+        for (AlterColumnSpec spec : CollectionConverters.asJava(alter.specs())) {
+            changed |= isRefused(spec);
+            specs.add(isRefused(spec) ? accepted(spec) : spec);
+        }
+        return changed
+            ? Optional.of(alter.copy(alter.table(), CollectionConverters.asScala(specs).toSeq(), alter.fromCommentOn()))
+            : Optional.empty();
+    }
+
+    private static boolean isRefused(AlterColumnSpec spec) {
+        return spec.newNullability().contains(false) && spec.column() instanceof ResolvedFieldName found
+            && found.field().nullable();
+    }
+
+    private static AlterColumnSpec accepted(AlterColumnSpec spec) {
+        ResolvedFieldName found = (ResolvedFieldName) spec.column();
+        StructField field = found.field();
+        StructField told = new StructField(field.name(), field.dataType(), false, field.metadata());
+        return spec.copy(found.copy(found.path(), told), spec.newDataType(), spec.newNullability(), spec.newComment(),
+            spec.newPosition(), spec.newDefaultExpression(), spec.dropDefault(), spec.dropComment());
+    }
+}

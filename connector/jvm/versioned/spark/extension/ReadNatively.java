@@ -1,0 +1,59 @@
+package versioned.spark.extension;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.VersionedTable;
+import versioned.spark.internals.SparkPython;
+import versioned.spark.python.Io;
+import versioned.spark.python.Python;
+
+/** {@code spark.read.format("versioned")}, a data source in Python, read natively. */
+public final class ReadNatively extends PlanRule {
+    private static final String FORMAT = "versioned";
+
+    @Override
+    Optional<LogicalPlan> replace(LogicalPlan node) {
+        if (node instanceof DataSourceV2Relation relation && SparkPython.isSource(relation.table(), FORMAT)
+                && !Io.isPython(relation.options())) {
+            return swapped(relation);
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<LogicalPlan> swapped(DataSourceV2Relation relation) {
+        VersionedTable table = load(relation.options());
+        // Somebody may have changed the table since Spark asked the data source for its schema.
+        if (!namesOf(table).containsAll(wanted(relation))) {
+            return Optional.empty();
+        }
+        return Optional.of(relation.copy(table, relation.output(), relation.catalog(), relation.identifier(),
+            relation.options(), relation.timeTravelSpec()));
+    }
+
+    private static VersionedTable load(CaseInsensitiveStringMap options) {
+        ObjectNode request = Python.JSON.createObjectNode();
+        options.asCaseSensitiveMap().forEach(request.putObject("options")::put);
+        return VersionedTable.past(Python.ask("load_format", request).get("loaded"));
+    }
+
+    private static Set<String> namesOf(VersionedTable table) {
+        return Stream.concat(Stream.of(table.columns()).map(Column::name),
+            Stream.of(table.metadataColumns()).map(MetadataColumn::name))
+            .map(String::toLowerCase).collect(Collectors.toSet());
+    }
+
+    private static Set<String> wanted(DataSourceV2Relation relation) {
+        return CollectionConverters.asJava(relation.output()).stream()
+            .map(AttributeReference::name).map(String::toLowerCase).collect(Collectors.toSet());
+    }
+}

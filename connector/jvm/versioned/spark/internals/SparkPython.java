@@ -1,0 +1,85 @@
+package versioned.spark.internals;
+
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import net.razorvine.pickle.Pickler;
+import org.apache.spark.api.python.PythonFunction;
+import org.apache.spark.api.python.PythonUtils$;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.execution.python.PythonPlannerRunner;
+
+/** Spark's own way to run Python for a query's planning: its daemon, its workers, its environment. */
+public final class SparkPython {
+    private static final int PYTHON_EXCEPTION_THROWN = -2;
+
+    private SparkPython() {}
+
+    /**
+     * Sends a text to a worker module and waits for its answer.
+     *
+     * @param module a Python module whose name starts with {@code pyspark}
+     * @throws IllegalStateException if Python fails in a way that is not told on purpose
+     */
+    public static String exchange(String module, String request) {
+        return new Exchange(Function.INSTANCE, module, request).runInPython(true);
+    }
+
+    /** Whether a table is a data source that is written in Python and has this name. */
+    public static boolean isSource(Table table, String format) {
+        return table instanceof PythonTable && table.name().equalsIgnoreCase(format);
+    }
+
+    private static final class Function {
+        static final PythonFunction INSTANCE = PythonUtils$.MODULE$.createPythonFunction(new byte[0]);
+    }
+
+    private static final class Exchange extends PythonPlannerRunner<String> {
+        private final String module;
+        private final byte[] request;
+
+        Exchange(PythonFunction function, String module, String request) {
+            super(function);
+            this.module = module;
+            this.request = request.getBytes(StandardCharsets.UTF_8);
+        }
+
+        @Override
+        public String workerModule() {
+            return module;
+        }
+
+        @Override
+        public void writeToPython(DataOutputStream out, Pickler pickler) {
+            try {
+                out.writeInt(request.length);
+                out.write(request);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        @Override
+        public String receiveFromPython(DataInputStream in) {
+            try {
+                int length = in.readInt();
+                if (length == PYTHON_EXCEPTION_THROWN) {
+                    throw new IllegalStateException("Python failed while Spark asked it about a versioned table:\n"
+                        + read(in, in.readInt()));
+                }
+                return read(in, length);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        private static String read(DataInputStream in, int length) throws IOException {
+            byte[] bytes = new byte[length];
+            in.readFully(bytes);
+            return new String(bytes, StandardCharsets.UTF_8);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+package versioned.spark.python;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import versioned.spark.internals.SparkPython;
+
+/** Asks Python, which knows what tables are; the jar itself holds no rule about them. */
+public final class Python {
+    public static final ObjectMapper JSON = new ObjectMapper();
+
+    private static final String WORKER = "pyspark_versioned.sql.worker";
+
+    private Python() {}
+
+    /**
+     * Asks one question.
+     *
+     * @param question its name
+     * @param request its members
+     * @return the answer
+     * @throws VersionedException (unchecked here, though Spark's analysis errors are checked ones) if the answer is
+     *     an error that is told on purpose
+     */
+    public static JsonNode ask(String question, ObjectNode request) {
+        JsonNode answer = exchange(question, request);
+        if (answer.has("error")) {
+            JsonNode error = answer.get("error");
+            throw VersionedException.of(error.get("kind").asText(), error.get("message").asText());
+        }
+        return answer;
+    }
+
+    private static JsonNode exchange(String question, ObjectNode request) {
+        try {
+            ObjectNode asked = request.deepCopy().put("question", question);
+            return JSON.readTree(SparkPython.exchange(WORKER, JSON.writeValueAsString(asked)));
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("the answer to " + question + " is no JSON", e);
+        }
+    }
+}

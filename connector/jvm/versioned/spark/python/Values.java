@@ -1,0 +1,69 @@
+package versioned.spark.python;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Base64;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimeType;
+import org.apache.spark.sql.types.VariantType;
+
+/** Types and single values of Spark's as JSON; values as text, in the form that the format gives them. */
+public final class Values {
+    private Values() {}
+
+    /** A type as JSON: {@code "integer"}, {@code {"type": "struct", ...}}. */
+    public static JsonNode type(DataType type) {
+        try {
+            return Python.JSON.readTree(type.json());
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** A type from its JSON. */
+    public static DataType type(JsonNode json) {
+        return DataType.fromJson(json.toString());
+    }
+
+    /** Whether values of a type can be told to Python one by one. */
+    public static boolean hasText(DataType type) {
+        return !(type instanceof StructType || type instanceof ArrayType || type instanceof MapType
+            || type instanceof VariantType);
+    }
+
+    /** See {@link #json(Object, DataType)}. */
+    public static ObjectNode json(Literal<?> literal) {
+        return json(literal.value(), literal.dataType());
+    }
+
+    /**
+     * A value with its type.
+     *
+     * @param value what Spark holds inside: days, microseconds, UTF8String, Decimal, ...
+     */
+    public static ObjectNode json(Object value, DataType type) {
+        ObjectNode json = Python.JSON.createObjectNode();
+        json.set("type", type(type));
+        return json.put("value", value == null ? null : text(value, type));
+    }
+
+    private static String text(Object value, DataType type) {
+        if (type instanceof BinaryType) {
+            return Base64.getEncoder().encodeToString((byte[]) value);
+        }
+        if (type instanceof TimeType) {
+            return Long.toString((Long) value / 1000); // Spark counts nanoseconds
+        }
+        if (value instanceof Decimal decimal) {
+            return decimal.toJavaBigDecimal().toPlainString();
+        }
+        return value.toString();
+    }
+}

@@ -1,0 +1,45 @@
+"""From the name of a question to who answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark_versioned.sql.failures import failure
+from versioned_catalog import InvalidRequestError, VersionedError
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+Question = Callable[[Request], Answer]
+
+
+def questions() -> dict[str, Question]:
+    """All questions by name."""
+    from pyspark_versioned.sql import catalog_questions
+
+    return {**catalog_questions.QUESTIONS}
+
+
+_QUESTIONS = questions()
+
+
+def answer(request: Request) -> Answer:
+    """Answer one question.
+
+    Args:
+        request: ``question`` is its name; the rest is the question's own.
+
+    Returns:
+        What was asked for, or ``{"error": {"kind": ..., "message": ...}}`` for an error told on
+        purpose.
+    """
+    name = request["question"]
+    try:
+        if name not in _QUESTIONS:
+            raise InvalidRequestError(
+                f"the jar asks {name!r}, which this pyspark_versioned does not know; both must be "
+                "of one release: take the jar that pyspark_versioned.jar_path() names"
+            )
+        return _QUESTIONS[name](request)
+    except VersionedError as error:
+        return failure(error)

@@ -1,0 +1,219 @@
+"""What the jar's catalog asks: namespaces, tables, their columns and changes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.sql.changes import parse_changes
+from pyspark_versioned.sql.creating import parse_declaration
+from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
+from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog.adapting.implicit import IMPLICIT
+from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.literals import to_sql
+from versioned_catalog.schema.paths import parse_path, render_path
+from versioned_catalog.schema.types import Column
+
+Json = dict[str, Any]
+
+
+def load(request: Json) -> Json:
+    """A table at its newest version, at a ``version``, or at a ``timestamp`` (µs since 1970)."""
+    catalog, name = open_catalog(request["catalog"]), tuple(request["name"])
+    if not catalog.table_exists(name):
+        return {"missing": True}
+    table = newest(catalog.load_table(name), request["catalog"]["storage"])
+    table.name = _shown(request)
+    return {"loaded": describe(table, _asked(table, request), request["catalog"]["storage"])}
+
+
+def _shown(request: Json) -> str:
+    return render_path((request["catalog"]["name"], *request["name"]))
+
+
+def _asked(table: Table, request: Json) -> TableState:
+    version, micros = request.get("version"), request.get("timestamp")
+    if version is not None:
+        if not (version.isascii() and version.isdigit() and len(version) < 19):
+            raise InvalidRequestError(
+                f"{table.name}: VERSION AS OF {version!r} is no version, which is a whole number; "
+                f"the newest is {table.version}"
+            )
+        return table.at(int(version))
+    if micros is not None:
+        return table.at(timestamp=UNIX_EPOCH + timedelta(microseconds=micros))
+    return table.state
+
+
+def describe(table: Table, state: TableState, storage: Json) -> Json:
+    """All that the jar has to know of a table at one version."""
+    return {
+        "table": {
+            "location": table.location,
+            "storage": storage,
+            "name": table.name,
+            "uuid": state.table_uuid,
+            "version": state.version,
+        },
+        "columns": [_column(column) for column in state.schema.columns],
+        "metadata_columns": [_column(column) for column in IMPLICIT],
+        "partitioning": table.partitioning_of(state),
+        "properties": table.properties_of(state),
+        "comment": state.comment,
+    }
+
+
+def _column(column: Column) -> Json:
+    told: Json = {
+        "id": str(column.id),
+        "name": column.name,
+        "type": to_spark(column.type, declared=True).jsonValue(),
+        "nullable": column.nullable,
+    }
+    if column.comment is not None:
+        told["comment"] = column.comment
+    if column.write_default is not None:
+        told["default"] = to_sql(column.write_default, column.type)
+    return told
+
+
+def create(request: Json) -> Json:
+    """Make a table without rows."""
+    catalog, declared = open_catalog(request["catalog"]), parse_declaration(request)
+    if catalog.table_exists(declared.name):
+        return {"exists": True}
+    if not catalog.namespace_exists(declared.name[:-1]):
+        return {"missing_namespace": True}
+    table = catalog.create_table(
+        declared.name,
+        declared.schema,
+        partitioned_by=declared.partitioned_by,
+        properties=declared.properties,
+        comment=declared.comment,
+    )
+    storage = request["catalog"]["storage"]
+    table = newest(table, storage)
+    table.name = _shown(request)
+    return {"loaded": describe(table, table.state, storage)}
+
+
+def alter(request: Json) -> Json:
+    """Change a table: all of ``changes``, in one commit."""
+    catalog, name = open_catalog(request["catalog"]), tuple(request["name"])
+    if not catalog.table_exists(name):
+        return {"missing": True}
+    table = newest(catalog.load_table(name), request["catalog"]["storage"])
+    table.name = _shown(request)
+    changes = parse_changes(request["changes"], table.schema, table.name)
+    if changes:
+        table.alter_by(changes)
+    return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
+
+
+def drop(request: Json) -> Json:
+    """Drop a table; tells whether it was there."""
+    return {"dropped": _found(lambda: open_catalog(request["catalog"]).drop_table(_name(request)))}
+
+
+def rename(request: Json) -> Json:
+    """Give a table another name."""
+    catalog = open_catalog(request["catalog"])
+    old, new = _name(request), tuple(request["new_name"])
+    if not catalog.table_exists(old):
+        return {"missing": True}
+    if catalog.table_exists(new):
+        return {"exists": True}
+    catalog.rename_table(old, new)
+    return {}
+
+
+def list_tables(request: Json) -> Json:
+    """The names of the tables in a namespace."""
+    catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
+    if not catalog.namespace_exists(namespace):
+        return {"missing_namespace": True}
+    return {"tables": catalog.list_tables(namespace)}
+
+
+def list_namespaces(request: Json) -> Json:
+    """The namespaces directly inside another, or at the top."""
+    catalog, parent = open_catalog(request["catalog"]), tuple(request["namespace"])
+    if not catalog.namespace_exists(parent):
+        return {"missing_namespace": True}
+    return {"namespaces": [list(parse_path(name)) for name in catalog.list_namespaces(parent)]}
+
+
+def load_namespace(request: Json) -> Json:
+    """The properties of a namespace."""
+    catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
+    if not catalog.namespace_exists(namespace):
+        return {"missing_namespace": True}
+    return {"properties": catalog.namespace_properties(namespace)}
+
+
+def create_namespace(request: Json) -> Json:
+    """Make a namespace."""
+    catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
+    if catalog.namespace_exists(namespace):
+        return {"exists": True}
+    properties = {k: v for k, v in request["properties"].items() if k != "owner"}
+    catalog.create_namespace(namespace, properties=properties)
+    return {}
+
+
+def alter_namespace(request: Json) -> Json:
+    """Set and remove properties of a namespace."""
+    catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
+    if not catalog.namespace_exists(namespace):
+        return {"missing_namespace": True}
+    catalog.alter_namespace(namespace, request["set"], request["unset"])
+    return {}
+
+
+def drop_namespace(request: Json) -> Json:
+    """Drop a namespace, with ``cascade`` all that is in it."""
+    catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
+    if not catalog.namespace_exists(namespace):
+        return {"missing_namespace": True}
+    filled = catalog.list_tables(namespace) or catalog.list_namespaces(namespace)
+    if filled and not request["cascade"]:
+        return {"not_empty": True}
+    catalog.drop_namespace(namespace, cascade=request["cascade"])
+    return {}
+
+
+def find_commit(request: Json) -> Json:
+    """Whether the commit ``commit_id`` landed since the version of ``table``."""
+    table, state = open_table(request["table"])
+    return {"version": table.find_commit(request["commit_id"], state.version)}
+
+
+def _name(request: Json) -> tuple[str, ...]:
+    return tuple(request["name"])
+
+
+def _found(act: Any) -> bool:
+    try:
+        act()
+    except NotFoundError:
+        return False
+    return True
+
+
+QUESTIONS = {
+    "load": load,
+    "create": create,
+    "alter": alter,
+    "drop": drop,
+    "rename": rename,
+    "list_tables": list_tables,
+    "list_namespaces": list_namespaces,
+    "load_namespace": load_namespace,
+    "create_namespace": create_namespace,
+    "alter_namespace": alter_namespace,
+    "drop_namespace": drop_namespace,
+    "find_commit": find_commit,
+}

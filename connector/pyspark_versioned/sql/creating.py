@@ -1,0 +1,93 @@
+"""A table in the making, as Spark's CREATE TABLE hands it over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark_versioned.sql.values import parse_default, parse_type, read_default
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import UNASSIGNED, Column
+
+_SPARKS_OWN = ("owner", "table_type", "is_managed_location")
+"""Properties that Spark adds by itself."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a CREATE TABLE says.
+
+    Args:
+        name: the table's name, namespaces first.
+        columns: without IDs.
+        partitioned_by: ``("days(ts)",)``.
+        properties: text to text.
+        comment: for people.
+    """
+
+    name: tuple[str, ...]
+    columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...]
+    properties: Mapping[str, str]
+    comment: str | None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns as a schema."""
+        return Schema(self.columns)
+
+
+def parse_declaration(request: Mapping[str, Any]) -> Declaration:
+    """What a CREATE TABLE says, from ``name``, ``columns``, ``partitioning`` and ``properties``.
+
+    Raises:
+        InvalidRequestError: it asks for what a versioned table can't be.
+    """
+    name = tuple(request["name"])
+    given = dict(request["properties"])
+    table = ".".join(name)
+    _check_provider(given.pop("provider", "versioned"), table)
+    if "location" in given or given.pop("external", "false") != "false":
+        raise InvalidRequestError(
+            f"{table}: a table of a catalog lives in its warehouse; leave out LOCATION, or make it "
+            "with Catalog.create_path and read it with spark.read.format('versioned').load(path)"
+        )
+    options = [key for key in given if key.startswith("option.")]
+    if options:
+        raise InvalidRequestError(
+            f"{table}: OPTIONS mean nothing here; write them as TBLPROPERTIES"
+        )
+    comment = given.pop("comment", None)
+    properties = {key: value for key, value in given.items() if key not in _SPARKS_OWN}
+    columns = tuple(map(_column, request["columns"]))
+    return Declaration(name, columns, tuple(request["partitioning"]), properties, comment)
+
+
+def without_defaults(declaration: Declaration) -> Declaration:
+    """The same with no defaults: those of a query's columns belong to the tables it read."""
+    plain = tuple(replace(c, read_default=None, write_default=None) for c in declaration.columns)
+    return replace(declaration, columns=plain)
+
+
+def _check_provider(provider: str, table: str) -> None:
+    if provider.lower() != "versioned":
+        raise InvalidRequestError(
+            f"{table}: USING {provider} can't be in this catalog; leave USING out, or use "
+            "spark_catalog for tables of other formats"
+        )
+
+
+def _column(given: Mapping[str, Any]) -> Column:
+    type_ = parse_type(given["type"], (given["name"],))
+    default = parse_default(given.get("default"), type_)
+    return Column(
+        UNASSIGNED,
+        given["name"],
+        type_,
+        given["nullable"],
+        read_default=read_default(default),
+        write_default=default,
+        comment=given.get("comment"),
+    )

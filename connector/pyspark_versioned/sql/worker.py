@@ -1,0 +1,74 @@
+"""The module that Spark's daemon runs for the jar: reads one question, writes one answer.
+
+Its name has to begin with ``pyspark``, or the daemon refuses it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+from pyspark.serializers import read_int, write_with_length
+
+from pyspark_versioned.sql.answering import answer
+
+Main = Callable[[IO[Any], IO[Any]], None]
+
+
+def _worker_run() -> Callable[[Main, IO[Any], IO[Any]], None]:
+    """What Spark puts around a worker's own work: since 4.2 it is one function."""
+    try:
+        from pyspark.sql.worker.utils import worker_run
+    except ImportError:
+        return _worker_run_before_4_2
+    run: Callable[[Main, IO[Any], IO[Any]], None] = worker_run
+    return run
+
+
+def _worker_run_before_4_2(main: Main, infile: IO[Any], outfile: IO[Any]) -> None:
+    from pyspark.accumulators import _accumulatorRegistry
+    from pyspark.serializers import SpecialLengths, write_int
+    from pyspark.util import handle_worker_exception
+    from pyspark.worker_util import (
+        check_python_version,
+        send_accumulator_updates,
+        setup_broadcasts,
+        setup_spark_files,
+    )
+
+    try:
+        check_python_version(infile)
+        setup_spark_files(infile)
+        setup_broadcasts(infile)
+        _accumulatorRegistry.clear()
+        main(infile, outfile)
+    except BaseException as error:
+        handle_worker_exception(error, outfile)
+        sys.exit(-1)
+    send_accumulator_updates(outfile)
+    if read_int(infile) == SpecialLengths.END_OF_STREAM:
+        write_int(SpecialLengths.END_OF_STREAM, outfile)
+    else:
+        write_int(SpecialLengths.END_OF_DATA_SECTION, outfile)
+        sys.exit(-1)
+
+
+_run = _worker_run()
+
+
+def _answer(infile: IO[Any], outfile: IO[Any]) -> None:
+    request = json.loads(infile.read(read_int(infile)))
+    write_with_length(json.dumps(answer(request)).encode(), outfile)
+
+
+def main(infile: IO[Any], outfile: IO[Any]) -> None:
+    """Answer one question; Spark's daemon calls this."""
+    _run(_answer, infile, outfile)
+
+
+# The daemon collects garbage after every answer; what is imported by now need not be looked at.
+gc.collect()
+gc.freeze()
