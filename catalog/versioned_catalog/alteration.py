@@ -127,6 +127,11 @@ class Alteration:
         """Partition what is written from now on; segments that are there keep their partitions."""
         return self._add(SetPartitioning(listed(fields)))
 
+    def add_all(self, changes: Iterable[Change]) -> Alteration:
+        """Add changes that were made elsewhere."""
+        self._changes.extend(changes)
+        return self
+
     def commit(self) -> int:
         """Commit all changes at once.
 

@@ -18,6 +18,7 @@ _KNOWN = (
     "columns",
     "mergeSchema",
     "pushdown",
+    "io",
 )
 _STORAGE = "storage."
 
@@ -66,6 +67,8 @@ def parse_options(given: Mapping[str, str]) -> Options:
         )
     if known["versionasof"] is not None and known["timestampasof"] is not None:
         raise InvalidRequestError("give versionAsOf or timestampAsOf, not both")
+    if (known["io"] or "native").lower() not in ("native", "python"):
+        raise InvalidRequestError(f"io is {known['io']!r}; it must be native or python")
     return Options(
         path=known["path"],
         warehouse=known["warehouse"],

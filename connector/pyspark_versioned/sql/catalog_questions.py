@@ -5,17 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.options import parse_options
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.creating import parse_declaration
+from pyspark_versioned.sql.describing import describe
 from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
+from pyspark_versioned.target import Target
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
-from versioned_catalog.adapting.implicit import IMPLICIT
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.paths import parse_path, render_path
-from versioned_catalog.schema.types import Column
 
 Json = dict[str, Any]
 
@@ -48,36 +47,12 @@ def _asked(table: Table, request: Json) -> TableState:
     return table.state
 
 
-def describe(table: Table, state: TableState, storage: Json) -> Json:
-    """All that the jar has to know of a table at one version."""
-    return {
-        "table": {
-            "location": table.location,
-            "storage": storage,
-            "name": table.name,
-            "uuid": state.table_uuid,
-            "version": state.version,
-        },
-        "columns": [_column(column) for column in state.schema.columns],
-        "metadata_columns": [_column(column) for column in IMPLICIT],
-        "partitioning": table.partitioning_of(state),
-        "properties": table.properties_of(state),
-        "comment": state.comment,
-    }
-
-
-def _column(column: Column) -> Json:
-    told: Json = {
-        "id": str(column.id),
-        "name": column.name,
-        "type": to_spark(column.type, declared=True).jsonValue(),
-        "nullable": column.nullable,
-    }
-    if column.comment is not None:
-        told["comment"] = column.comment
-    if column.write_default is not None:
-        told["default"] = to_sql(column.write_default, column.type)
-    return told
+def load_format(request: Json) -> Json:
+    """The table that the data source's ``options`` name, as they name it."""
+    options = parse_options(request["options"])
+    storage = dict(options.storage)
+    table = newest(Target.of(options).load(), storage)
+    return {"loaded": describe(table, table.at(options.version, options.timestamp), storage)}
 
 
 def create(request: Json) -> Json:
@@ -109,7 +84,7 @@ def alter(request: Json) -> Json:
     table.name = _shown(request)
     changes = parse_changes(request["changes"], table.schema, table.name)
     if changes:
-        table.alter_by(changes)
+        table.alter().add_all(changes).commit()
     return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
 
 
@@ -205,6 +180,7 @@ def _found(act: Any) -> bool:
 
 QUESTIONS = {
     "load": load,
+    "load_format": load_format,
     "create": create,
     "alter": alter,
     "drop": drop,

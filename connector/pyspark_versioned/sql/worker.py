@@ -11,11 +11,15 @@ import sys
 from collections.abc import Callable
 from typing import IO, Any
 
-from pyspark.serializers import read_int, write_with_length
+from pyspark import serializers
 
 from pyspark_versioned.sql.answering import answer
 
 Main = Callable[[IO[Any], IO[Any]], None]
+
+_read_int: Callable[[IO[Any]], int] = serializers.read_int
+_write_int: Callable[[int, IO[Any]], None] = serializers.write_int
+_write_with_length: Callable[[bytes, IO[Any]], None] = serializers.write_with_length
 
 
 def _worker_run() -> Callable[[Main, IO[Any], IO[Any]], None]:
@@ -30,7 +34,7 @@ def _worker_run() -> Callable[[Main, IO[Any], IO[Any]], None]:
 
 def _worker_run_before_4_2(main: Main, infile: IO[Any], outfile: IO[Any]) -> None:
     from pyspark.accumulators import _accumulatorRegistry
-    from pyspark.serializers import SpecialLengths, write_int
+    from pyspark.serializers import SpecialLengths
     from pyspark.util import handle_worker_exception
     from pyspark.worker_util import (
         check_python_version,
@@ -49,10 +53,10 @@ def _worker_run_before_4_2(main: Main, infile: IO[Any], outfile: IO[Any]) -> Non
         handle_worker_exception(error, outfile)
         sys.exit(-1)
     send_accumulator_updates(outfile)
-    if read_int(infile) == SpecialLengths.END_OF_STREAM:
-        write_int(SpecialLengths.END_OF_STREAM, outfile)
+    if _read_int(infile) == SpecialLengths.END_OF_STREAM:
+        _write_int(SpecialLengths.END_OF_STREAM, outfile)
     else:
-        write_int(SpecialLengths.END_OF_DATA_SECTION, outfile)
+        _write_int(SpecialLengths.END_OF_DATA_SECTION, outfile)
         sys.exit(-1)
 
 
@@ -60,8 +64,8 @@ _run = _worker_run()
 
 
 def _answer(infile: IO[Any], outfile: IO[Any]) -> None:
-    request = json.loads(infile.read(read_int(infile)))
-    write_with_length(json.dumps(answer(request)).encode(), outfile)
+    request = json.loads(infile.read(_read_int(infile)))
+    _write_with_length(json.dumps(answer(request)).encode(), outfile)
 
 
 def main(infile: IO[Any], outfile: IO[Any]) -> None:

@@ -1,0 +1,90 @@
+"""What the jar has to know of a table at one version, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark_versioned.spark_types import to_spark
+from versioned_catalog import Table
+from versioned_catalog.adapting.implicit import IMPLICIT
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.literals import to_sql
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.sorting import render_sort_by
+from versioned_catalog.schema.transforms import (
+    Bucket,
+    Days,
+    Hours,
+    Identity,
+    Months,
+    Truncate,
+    Years,
+    parse_transform,
+)
+from versioned_catalog.schema.types import Column
+
+Json = dict[str, Any]
+
+
+def describe(table: Table, state: TableState, storage: Mapping[str, str]) -> Json:
+    """A table at one version.
+
+    Args:
+        table: it, named as users call it.
+        state: the version.
+        storage: what its file system is opened with.
+    """
+    return {
+        "table": {
+            "location": table.location,
+            "storage": dict(storage),
+            "name": table.name,
+            "uuid": state.table_uuid,
+            "version": state.version,
+        },
+        **describe_schema(state.schema),
+        "properties": {**state.properties, **_sort_order(state.schema)},
+        "comment": state.comment,
+    }
+
+
+def describe_schema(schema: Schema) -> Json:
+    """The columns of a schema, and those that every table has, and its partitioning."""
+    return {
+        "columns": [_column(column) for column in schema.columns],
+        "metadata_columns": [_column(column) for column in IMPLICIT],
+        "partitioning": [
+            {"column": list(schema.path(field.source)), **_transform(field.transform)}
+            for field in schema.partitioning
+        ],
+    }
+
+
+def _sort_order(schema: Schema) -> dict[str, str]:
+    sort_by = render_sort_by(schema)
+    return {"sort_by": sort_by} if sort_by else {}
+
+
+def _column(column: Column) -> Json:
+    told: Json = {
+        "id": str(column.id),
+        "name": column.name,
+        "type": to_spark(column.type, declared=True).jsonValue(),
+        "nullable": column.nullable,
+    }
+    if column.comment is not None:
+        told["comment"] = column.comment
+    if column.write_default is not None:
+        told["default"] = to_sql(column.write_default, column.type)
+    return told
+
+
+def _transform(text: str) -> Json:
+    match parse_transform(text):
+        case Bucket(size):
+            return {"transform": "bucket", "size": size}
+        case Truncate(size):
+            return {"transform": "truncate", "size": size}
+        case Identity() | Years() | Months() | Days() | Hours():
+            return {"transform": text}
