@@ -1,0 +1,125 @@
+"""Builds the jar: ``javac`` against the jars of this Python's PySpark, nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+SOURCES = Path(__file__).parent
+TARGET = SOURCES.parent / "pyspark_versioned" / "jars" / "versioned-spark.jar"
+RELEASE = "17"
+_MANIFEST = "META-INF/MANIFEST.MF"
+_LONG_AGO = (2020, 1, 1, 0, 0, 0)
+
+
+class CannotBuild(Exception):
+    """What is missing, in one line."""
+
+
+def sources() -> list[Path]:
+    """The Java files, in order."""
+    return sorted(SOURCES.glob("versioned/**/*.java"))
+
+
+def digest() -> str:
+    """What tells two versions of the sources apart."""
+    found = hashlib.sha256()
+    for path in sources():
+        found.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
+
+
+def is_fresh(jar: Path = TARGET) -> bool:
+    """Whether a jar was built from the sources as they are."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            return f"Sources: {digest()[:32]}" in archive.read(_MANIFEST).decode()
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return False
+
+
+def spark_jars() -> Path:
+    """The jars of PySpark.
+
+    Raises:
+        CannotBuild: it is not installed here.
+    """
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise CannotBuild(f"{sys.executable} has no PySpark to build against: pip install pyspark")
+    return Path(found.origin).parent / "jars"
+
+
+def compiler() -> str:
+    """The Java compiler.
+
+    Raises:
+        CannotBuild: there is none.
+    """
+    found = shutil.which("javac")
+    if found is None:
+        raise CannotBuild(
+            f"there is no javac on the PATH: install a JDK {RELEASE} (on Debian: apt install "
+            f"openjdk-{RELEASE}-jdk-headless)"
+        )
+    return found
+
+
+def build(jar: Path = TARGET) -> Path:
+    """Build the jar, if it is not there already.
+
+    Returns:
+        The jar.
+
+    Raises:
+        CannotBuild: something is missing, or the sources do not compile.
+    """
+    if is_fresh(jar):
+        return jar
+    with tempfile.TemporaryDirectory() as folder:
+        classes = Path(folder)
+        options = ["-nowarn", "--release", RELEASE, "-proc:none", "-encoding", "UTF-8"]
+        command = [compiler(), *options, "-cp", f"{spark_jars()}/*", "-d", str(classes)]
+        done = subprocess.run(
+            [*command, *map(str, sources())], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise CannotBuild(f"the jar's sources do not compile:\n{done.stderr}")
+        _pack(classes, jar)
+    return jar
+
+
+def _pack(classes: Path, jar: Path) -> None:
+    """The same bytes for the same classes, put in place whole."""
+    jar.parent.mkdir(exist_ok=True)
+    manifest = f"Manifest-Version: 1.0\nSources: {digest()[:32]}\n"
+    with tempfile.NamedTemporaryFile(dir=jar.parent, prefix=".", delete=False) as made:
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), manifest)
+            for path in sorted(p for p in classes.rglob("*") if p.is_file()):
+                entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _LONG_AGO)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, path.read_bytes())
+    Path(made.name).chmod(0o644)
+    Path(made.name).replace(jar)
+
+
+def main() -> None:
+    """Build the jar from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=TARGET)
+    try:
+        print(build(parser.parse_args().output))
+    except CannotBuild as error:
+        sys.exit(f"the jar was not built: {error}")
+
+
+if __name__ == "__main__":
+    main()
