@@ -971,6 +971,9 @@ def warehouse_log(bench: Bench, version: int) -> Path:
         ("table_uuid", "another"),
         *(("features", v) for v in (..., None, [])),
         *(("namespaces", v) for v in (5, {"add": 5}, {"add": [5]}, {"add": [[]]}, {"add": [[5]]})),
+        *(("namespaces", {"set": v}) for v in (5, [5], [{"name": ["db"]}])),
+        *(("namespaces", {"set": [{"name": ["db"], "properties": v}]}) for v in (5, {"k": 5})),
+        ("namespaces", {"set": [{"name": ["nowhere"], "properties": {}}]}),
         *(("tables", v) for v in (5, {"set": 5}, {"set": [5]}, {"set": [{}]}, {"remove": [5]})),
         *(("tables.set.0.location", v) for v in (..., 5, "", "..", "../x", "/x", "db/../../x")),
         *(("tables.set.0.name", v) for v in (..., 5, [], [5], "db.t")),
@@ -993,8 +996,8 @@ def test_features_of_a_warehouse(bench: Bench) -> None:
     catalog = Catalog(bench.folder.parents[1])
     assert catalog.list_tables("db") == ["t"]
     refused(lambda: catalog.create_namespace("n"), UnsupportedFeatureError, "time-machine")
-    state = catalog._state()
-    catalog._timeline.write_checkpoint(state)
+    state = catalog._names.state()
+    catalog._names.timeline.write_checkpoint(state)
     catalog = Catalog(bench.folder.parents[1])
     refused(lambda: catalog.create_namespace("n"), UnsupportedFeatureError, "time-machine")
     edit(warehouse_log(bench, 1), "features", {"read": ["time-machine"], "write": []})

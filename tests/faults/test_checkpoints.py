@@ -131,9 +131,9 @@ def test_checkpoints_of_a_warehouse(damage: Callable[[Path, Path], object], tmp_
     catalog = Catalog(tmp_path)
     for name in ("a", "b", "c"):
         catalog.create_namespace(name)
-    loaded = catalog._timeline.load()
+    loaded = catalog._names.timeline.load()
     assert loaded.state is not None
-    catalog._timeline.write_checkpoint(loaded.state)
+    catalog._names.timeline.write_checkpoint(loaded.state)
     catalog.create_namespace("d")
     folder = tmp_path / "_versioned"
     damage(folder / "last_checkpoint.json", folder / f"checkpoint/{2:020d}.json")

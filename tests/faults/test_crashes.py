@@ -47,7 +47,15 @@ def create(catalog: Catalog) -> None:
 
 
 def create_namespace(catalog: Catalog) -> None:
-    catalog.create_namespace("m")
+    catalog.create_namespace("m", properties={"k": "v"})
+
+
+def alter_namespace(catalog: Catalog) -> None:
+    catalog.alter_namespace("n", {"k": "v"})
+
+
+def drop_namespace(catalog: Catalog) -> None:
+    catalog.drop_namespace("n", cascade=True)
 
 
 def checkpoint(catalog: Catalog) -> None:
@@ -64,6 +72,8 @@ OPERATIONS = [
     rename,
     create,
     create_namespace,
+    alter_namespace,
+    drop_namespace,
     checkpoint,
 ]
 
@@ -91,6 +101,8 @@ EXPECTED: dict[str, set[str]] = {
         "put n/v/_versioned/log/N.json",
     },
     "create_namespace": {*LOAD, *NAME},
+    "alter_namespace": {*LOAD, *NAME},
+    "drop_namespace": {*LOAD, *NAME, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "checkpoint": {
         *LOAD,
         *LOAD_TABLE,
@@ -101,7 +113,7 @@ EXPECTED: dict[str, set[str]] = {
         "read n/t/_versioned/checkpoint/N.parquet",
     },
 }
-for _name in ("append", "append_merging", "overwrite", "alter", "drop"):
+for _name in ("append", "append_merging", "overwrite", "alter", "drop", "drop_namespace"):
     EXPECTED[_name].add("read n/t/_versioned/checkpoint/N.parquet")
 
 
@@ -121,8 +133,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seen(folder: Path) -> dict[str, Any]:
     """All that a reader can see of a warehouse."""
     catalog = Catalog(folder)
-    found: dict[str, Any] = {"namespaces": catalog.list_namespaces()}
-    for name in catalog.list_tables("n"):
+    names = catalog.list_namespaces()
+    found: dict[str, Any] = {"namespaces": [(n, catalog.namespace_properties(n)) for n in names]}
+    for name in catalog.list_tables("n") if "n" in names else ():
         table = catalog.load_table(("n", name))
         found[name] = (
             table.version,
@@ -153,6 +166,7 @@ def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -
 
 def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
     catalog = Catalog(folder)
+    catalog.create_namespace("n", if_not_exists=True)
     for name in catalog.list_tables("n"):
         table = catalog.load_table(("n", name))
         rows = table.count()

@@ -112,6 +112,8 @@ def test_a_namespace_that_goes_while_a_table_comes(place: Path) -> None:
     with pytest.raises(NotFoundError):
         catalog.create_table("m.v", "a INT")
     assert Catalog(place).list_namespaces() == ["n"]
+    with pytest.raises(NotFoundError):
+        Catalog.load_path(place / "m/v")
 
 
 def test_a_table_that_comes_while_its_namespace_goes(place: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +25,14 @@ from versioned_catalog.log.entry import (
 from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
+from versioned_catalog.schema.wire import (
+    Json,
+    member,
+    optional,
+    schema_from_json,
+    schema_to_json,
+    texts,
+)
 from versioned_catalog.storage.store import safe_path
 
 _KEY = b"versioned.state"
@@ -135,7 +141,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         dropped=member(value, "dropped", bool),
         schemas=schemas,
         schema_version=member(value, "schema_version", int),
-        properties=_texts(member(value, "properties", dict)),
+        properties=texts(member(value, "properties", dict)),
         comment=optional(value, "comment", str),
         next_column_id=member(value, "next_column_id", int),
         fence=member(value, "fence", int),
@@ -151,10 +157,6 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         raise CorruptTableError("it would give column IDs again")
     _check_statistics(segments, state.schema)
     return state
-
-
-def _texts(value: dict[str, Any]) -> dict[str, str]:
-    return {key: member(value, key, str) for key in value}
 
 
 def hint_to_bytes(version: int) -> bytes:

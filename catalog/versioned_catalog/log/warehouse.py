@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -23,7 +23,7 @@ from versioned_catalog.log.entry import (
     time_to_text,
 )
 from versioned_catalog.schema.schema import name_key
-from versioned_catalog.schema.wire import Json, member, optional
+from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.store import safe_path
 
 Name = tuple[str, ...]
@@ -51,11 +51,25 @@ class TableName:
 
 
 @dataclass(frozen=True)
+class Namespace:
+    """A namespace, and what is kept with it.
+
+    Args:
+        name: its parts.
+        properties: for users.
+    """
+
+    name: Name
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class WarehouseEntry:
-    """One commit of a warehouse. Removals come before additions."""
+    """One commit of a warehouse. Removals come first, then additions, then properties."""
 
     head: Head
     add_namespaces: tuple[Name, ...] = ()
+    set_namespaces: tuple[Namespace, ...] = ()
     remove_namespaces: tuple[Name, ...] = ()
     set_tables: tuple[TableName, ...] = ()
     remove_tables: tuple[Name, ...] = ()
@@ -69,7 +83,7 @@ class WarehouseState:
     version: int
     commit_id: str
     time: datetime
-    namespaces: dict[Name, Name] = field(default_factory=dict)
+    namespaces: dict[Name, Namespace] = field(default_factory=dict)
     tables: dict[Name, TableName] = field(default_factory=dict)
     features: Features = field(default_factory=Features)
 
@@ -98,6 +112,8 @@ class WarehouseCodec:
             "add": _lists(entry.add_namespaces),
             "remove": _lists(entry.remove_namespaces),
         }
+        if entry.set_namespaces:
+            out["namespaces"]["set"] = [_namespace_to_json(one) for one in entry.set_namespaces]
         out["tables"] = {
             "set": [_table_to_json(table) for table in entry.set_tables],
             "remove": _lists(entry.remove_tables),
@@ -115,7 +131,8 @@ class WarehouseCodec:
             raise CorruptTableError("the entry is of another warehouse")
         begun = state or WarehouseState(head.table_uuid, -1, "", head.time)
         namespaces = _without(begun.namespaces, entry.remove_namespaces)
-        namespaces |= {full_key(name): name for name in entry.add_namespaces}
+        namespaces |= {full_key(name): Namespace(name) for name in entry.add_namespaces}
+        namespaces = _described(namespaces, entry.set_namespaces)
         tables = _without(begun.tables, entry.remove_tables)
         tables |= {full_key(table.name): table for table in entry.set_tables}
         return replace(
@@ -130,18 +147,19 @@ class WarehouseCodec:
 
     def checkpoint(self, state: WarehouseState) -> bytes:
         """The content of a checkpoint."""
-        return dump_json(
-            {
-                "format": FORMAT,
-                "features": features_to_json(state.features),
-                "table_uuid": state.warehouse_uuid,
-                "version": state.version,
-                "commit_id": state.commit_id,
-                "time": time_to_text(state.time),
-                "namespaces": _lists(state.namespaces.values()),
-                "tables": [_table_to_json(table) for table in state.tables.values()],
-            }
-        )
+        namespaces = state.namespaces.values()
+        out = {
+            "format": FORMAT,
+            "features": features_to_json(state.features),
+            "table_uuid": state.warehouse_uuid,
+            "version": state.version,
+            "commit_id": state.commit_id,
+            "time": time_to_text(state.time),
+            "namespaces": _lists(one.name for one in namespaces),
+            "tables": [_table_to_json(table) for table in state.tables.values()],
+        }
+        described = [_namespace_to_json(one) for one in namespaces if one.properties]
+        return dump_json(out | ({"namespace_properties": described} if described else {}))
 
     def restore(self, data: bytes, what: str) -> WarehouseState:
         """The state of a checkpoint.
@@ -151,13 +169,14 @@ class WarehouseCodec:
         """
         value = load_json(data, what)
         names = _names(member(value, "namespaces", list))
+        described = map(_namespace, optional(value, "namespace_properties", list) or [])
         tables = [_table(table) for table in member(value, "tables", list)]
         return WarehouseState(
             member(value, "table_uuid", str),
             member(value, "version", int),
             member(value, "commit_id", str),
             time_from_text(member(value, "time", str)),
-            {full_key(name): name for name in names},
+            _described({full_key(name): Namespace(name) for name in names}, described),
             {full_key(table.name): table for table in tables},
             features_from_json(value),
         )
@@ -176,6 +195,7 @@ def _entry(value: Json) -> WarehouseEntry | Stub:
     return WarehouseEntry(
         head_from_json(value),
         _names(optional(namespaces, "add", list) or []),
+        tuple(map(_namespace, optional(namespaces, "set", list) or [])),
         _names(optional(namespaces, "remove", list) or []),
         tuple(_table(table) for table in optional(tables, "set", list) or []),
         _names(optional(tables, "remove", list) or []),
@@ -187,6 +207,18 @@ def _without(names: dict[Name, T], removed: Iterable[Name]) -> dict[Name, T]:
     return {key: value for key, value in names.items() if key not in gone}
 
 
+def _described(
+    namespaces: dict[Name, Namespace], changed: Iterable[Namespace]
+) -> dict[Name, Namespace]:
+    """The namespaces with the properties of those that changed, under the names they have."""
+    new = {full_key(one.name): one.properties for one in changed}
+    if not new.keys() <= namespaces.keys():
+        raise CorruptTableError("a namespace that is not there has properties")
+    return namespaces | {
+        key: replace(namespaces[key], properties=properties) for key, properties in new.items()
+    }
+
+
 def _lists(names: Iterable[Name]) -> list[list[str]]:
     return [list(name) for name in names]
 
@@ -196,6 +228,15 @@ def _names(values: list[Json]) -> tuple[Name, ...]:
         if not isinstance(value, list) or not value or not all(isinstance(p, str) for p in value):
             raise CorruptTableError("names are lists of text")
     return tuple(tuple(value) for value in values)
+
+
+def _namespace_to_json(namespace: Namespace) -> Json:
+    return {"name": list(namespace.name), "properties": dict(namespace.properties)}
+
+
+def _namespace(value: Json) -> Namespace:
+    (name,) = _names([member(value, "name", list)])
+    return Namespace(name, texts(member(value, "properties", dict)))
 
 
 def _table_to_json(table: TableName) -> Json:

@@ -239,3 +239,12 @@ def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
 def optional(value: Json, name: str, kind: type[T]) -> T | None:
     """A member of a JSON object that may be missing or null, else must be of a kind."""
     return None if value.get(name) is None else member(value, name, kind)
+
+
+def texts(value: dict[str, Any]) -> dict[str, str]:
+    """A JSON object whose members are all text.
+
+    Raises:
+        CorruptTableError: one is not.
+    """
+    return {key: member(value, key, str) for key in value}

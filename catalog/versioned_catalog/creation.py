@@ -1,0 +1,76 @@
+"""From what a user says of a new table to the operation that makes it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.alteration import listed
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.operations import Create
+from versioned_catalog.schema.arrow_schema import schema_from_arrow
+from versioned_catalog.schema.binding import plan as plan_changes
+from versioned_catalog.schema.changes import Change, SetPartitioning, SetProperty
+from versioned_catalog.schema.evolution import Evolution
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.sorting import render_sort_by
+from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.schema.types import Column
+from versioned_catalog.segments.writer import target_bytes
+
+Columns = str | Schema | Any
+"""What a schema is given as: Spark's DDL, a Schema, or a pyarrow Schema."""
+
+
+def creation(
+    schema: Columns,
+    partitioned_by: Sequence[str],
+    properties: Mapping[str, str] | None,
+    comment: str | None,
+) -> Create:
+    """The operation that makes a table.
+
+    Raises:
+        InvalidRequestError: the schema, partitioning or properties can't be.
+    """
+    if not isinstance(properties, Mapping | None) or not isinstance(comment, str | None):
+        raise InvalidRequestError("properties are a mapping of text to text, and a comment is text")
+    given = dict(properties or {})
+    target_bytes(given)
+    columns, kept_by, kept_sort = _given(schema)
+    partitions = listed(partitioned_by) or kept_by
+    requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
+    requests += [SetProperty(key, value) for key, value in {**kept_sort, **given}.items()]
+
+    def arrange(evolution: Evolution) -> Evolution:
+        if not requests:
+            return evolution
+        _, after = plan_changes(requests, evolution, evolution.schema.version)
+        return after
+
+    if not columns:
+        raise InvalidRequestError("a table needs at least one column")
+    return Create(str(uuid.uuid4()), columns, arrange, comment=comment)
+
+
+def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:
+    """Columns, partitioning and sort order of whatever a schema is given as."""
+    match schema:
+        case str():
+            return Schema.parse(schema).columns, (), {}
+        case pa.Schema():
+            return _given(schema_from_arrow(schema))
+        case Schema():
+            partitions = tuple(
+                render_field(schema.path(f.source), parse_transform(f.transform))
+                for f in schema.partitioning
+            )
+            sort_by = render_sort_by(schema)
+            return schema.columns, partitions, {"sort_by": sort_by} if sort_by else {}
+        case _:
+            raise InvalidRequestError(
+                f"{type(schema).__name__} is no schema; give Spark's DDL, a Schema or a pyarrow Schema"
+            )

@@ -1,0 +1,149 @@
+"""The names of a warehouse: what its log says is where, and how that is changed."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from versioned_catalog.log.entry import UNIX_EPOCH, Head, check_writable, next_time
+from versioned_catalog.log.operations import WRITER
+from versioned_catalog.log.timeline import Loaded, Timeline
+from versioned_catalog.log.warehouse import (
+    Name,
+    TableName,
+    WarehouseCodec,
+    WarehouseEntry,
+    WarehouseState,
+    full_key,
+)
+from versioned_catalog.schema.paths import parse_path, render_path
+from versioned_catalog.storage.store import Store
+
+
+class Names:
+    """The namespaces and tables of a warehouse by name.
+
+    Args:
+        store: the warehouse's folder.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.timeline: Timeline[WarehouseEntry, WarehouseState] = Timeline(store, WarehouseCodec())
+        self._url = store.url
+        self._loaded: Loaded[WarehouseState] | None = None
+
+    def state(self) -> WarehouseState:
+        """The warehouse as it is now."""
+        known = self._loaded
+        self._loaded = self.timeline.load() if known is None else self.timeline.advance(known)
+        return self._loaded.state or _nothing()
+
+    def commit(self, change: Callable[[WarehouseState], WarehouseEntry]) -> None:
+        """Commit what ``change`` makes of the warehouse as it is then.
+
+        Args:
+            change: gives the entry, of whose head only the operation counts (``head_of``); what it
+                raises ends the commit.
+        """
+        commit_id = str(uuid.uuid4())
+
+        def propose(state: WarehouseState | None) -> WarehouseEntry:
+            known = state or _nothing()
+            check_writable(known.features, self._url)
+            entry = change(known)
+            head = Head(
+                table_uuid=known.warehouse_uuid,
+                version=known.version + 1,
+                commit_id=commit_id,
+                base_version=known.version,
+                time=next_time(None if state is None else known.time, datetime.now(UTC)),
+                operation=entry.head.operation,
+                writer=WRITER,
+                features=known.features,
+            )
+            return replace(entry, head=head)
+
+        self.state()
+        assert self._loaded is not None
+        self._loaded = self.timeline.commit(self._loaded, commit_id, propose)
+
+    def find(self, state: WarehouseState, name: Name) -> TableName:
+        """The table of a name.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        found = state.tables.get(full_key(name))
+        if found is None:
+            check_namespace(state, name[:-1])
+            near = ", ".join(sorted(t.name[-1] for t in state.tables.values())[:20]) or "none"
+            raise NotFoundError(
+                f"there is no table {render_path(name)} in {self._url}; tables: {near}"
+            )
+        return found
+
+
+def head_of(operation: str) -> Head:
+    """A head that ``Names.commit`` completes."""
+    return Head("", 0, "", -1, UNIX_EPOCH, operation)
+
+
+def _nothing() -> WarehouseState:
+    """A warehouse before its first commit."""
+    return WarehouseState(str(uuid.uuid4()), -1, "", UNIX_EPOCH)
+
+
+def parse_namespace(name: str | Name | None) -> Name:
+    """The parts of a namespace's name; None and no parts are the top."""
+    return () if name is None or name == () else parse_path(name)
+
+
+def check_free(state: WarehouseState, name: Name) -> None:
+    """Refuse a table's name that is taken, or that is in no namespace."""
+    if full_key(name) in state.tables:
+        raise AlreadyExistsError(f"the table {render_path(name)} is there already")
+    check_namespace(state, name[:-1])
+
+
+def check_namespace(state: WarehouseState, name: Name) -> None:
+    """Refuse a namespace that is not there."""
+    if name and full_key(name) not in state.namespaces:
+        names = (one.name for one in state.namespaces.values())
+        known = ", ".join(sorted(map(render_path, names))[:20]) or "none"
+        raise NotFoundError(
+            f"there is no namespace {render_path(name)}; make it with "
+            f"create_namespace({render_path(name)!r}); namespaces: {known}"
+        )
+
+
+def check_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
+    """Properties as a dictionary.
+
+    Raises:
+        InvalidRequestError: they are not text to text.
+    """
+    given = properties or {}
+    if not isinstance(given, Mapping) or not all(
+        isinstance(part, str) for pair in given.items() for part in pair
+    ):
+        raise InvalidRequestError("properties are a mapping of text to text")
+    return dict(given)
+
+
+def safe_folder(name: Name) -> str:
+    """The folder of a name (FORMAT.md, section 12)."""
+    return "/".join(map(_safe_part, name))
+
+
+def _safe_part(part: str) -> str:
+    taken = part.lower() in ("data", "_versioned")  # the folders of a table or warehouse itself
+    head = _percent(part[0]) if taken else ""
+    return head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if taken else 0 :])
+
+
+def _percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
