@@ -99,7 +99,7 @@ class Scan:
         return above[0].id if above else column_id
 
     @cached_property
-    def _kept(self) -> pa.Table:
+    def kept(self) -> pa.Table:
         """The core columns of the segments that may hold wanted rows."""
         core = self.state.segments.core
         if self.filter is None or not self._prune or not core.num_rows:
@@ -115,7 +115,7 @@ class Scan:
 
     def tasks(self) -> list[tuple[SegmentTask, int]]:
         """One task a segment that is read, and the segment's bytes; plans are made once a schema."""
-        kept = self._kept
+        kept = self.kept
         plans = {v: self.plan(v) for v in pc.unique(kept["schema_version"]).to_pylist()}
         nan_free = self._nan_free() if kept.num_rows else {}
         return [
@@ -196,11 +196,11 @@ class Scan:
 
     def report(self) -> ScanReport:
         """What the scan will do, and what was pruned."""
-        kept = self._kept["schema_version"].value_counts().to_pylist()
+        kept = self.kept["schema_version"].value_counts().to_pylist()
         by_version = {int(found["values"]): int(found["counts"]) for found in kept}
         live = self.state.segments.count
         return ScanReport(
-            self.state.version, live, live - self._kept.num_rows, dict(sorted(by_version.items()))
+            self.state.version, live, live - self.kept.num_rows, dict(sorted(by_version.items()))
         )
 
 

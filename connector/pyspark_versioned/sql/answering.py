@@ -15,9 +15,9 @@ Question = Callable[[Request], Answer]
 
 def questions() -> dict[str, Question]:
     """All questions by name."""
-    from pyspark_versioned.sql import catalog_questions
+    from pyspark_versioned.sql import catalog_questions, scan_questions
 
-    return {**catalog_questions.QUESTIONS}
+    return {**catalog_questions.QUESTIONS, **scan_questions.QUESTIONS}
 
 
 _QUESTIONS = questions()

@@ -1,0 +1,71 @@
+"""What Spark's own Parquet reader makes of a segment exactly; everything else Python reads."""
+
+from __future__ import annotations
+
+from versioned_catalog.adapting.planning import (
+    Cast,
+    Fill,
+    Implicit,
+    Output,
+    Rebuild,
+    SegmentPlan,
+    Take,
+)
+from versioned_catalog.schema.types import (
+    Array,
+    Atom,
+    Char,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Geography,
+    Geometry,
+    Map,
+    Struct,
+    Time,
+    Varchar,
+    children,
+    is_nested,
+)
+
+
+def is_exact(plan: SegmentPlan) -> bool:
+    """Whether Spark's Parquet reader, told physical names and IDs, carries out a plan to the letter.
+
+    It widens as a column's type may widen, and leaves absent fields of a struct null. It does not
+    know read defaults below the top, whether a struct is null of which nothing is read, and types
+    that it stores in another way than we do.
+    """
+    return all(_is_exact(output) for output in plan.outputs)
+
+
+def _is_exact(output: Output) -> bool:
+    type_ = output.column.type
+    match output.step:
+        case Implicit():
+            return True
+        case Fill(constant):
+            return constant is None or (_is_known(type_) and not is_nested(type_))
+        case Take() | Cast():
+            return _is_known(type_)
+        case Rebuild(_, inner):
+            found = [child for child in inner if not isinstance(child.step, Fill)]
+            return bool(found) and all(_is_exact_inside(child) for child in inner)
+
+
+def _is_exact_inside(output: Output) -> bool:
+    match output.step:
+        case Fill(constant):
+            return constant is None and _is_known(output.column.type)
+        case Take() | Cast() | Rebuild() | Implicit():
+            return _is_exact(output)
+
+
+def _is_known(type_: DataType) -> bool:
+    match type_:
+        case Atom.VARIANT | Time() | DayTimeInterval() | Geometry() | Geography():
+            return False
+        case Struct() | Array() | Map():
+            return all(_is_known(child.type) for child in children(type_))
+        case Atom() | Decimal() | Char() | Varchar():
+            return True

@@ -1,0 +1,255 @@
+"""What the jar's scan asks: which segments to read, and how each becomes rows of the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as spark
+
+from pyspark_versioned.native import is_exact
+from pyspark_versioned.projection import project
+from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.sql.parquet_schema import parquet_schema
+from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.snapshots import open_table
+from versioned_catalog import InvalidRequestError, NotFoundError
+from versioned_catalog.adapting import implicit
+from versioned_catalog.adapting.planning import (
+    Cast,
+    Fill,
+    Implicit,
+    Output,
+    Rebuild,
+    SegmentPlan,
+    Take,
+)
+from versioned_catalog.arrow_values import FALSE, ZERO
+from versioned_catalog.filtering.filters import And, Bound, bind, columns_of
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scanning.scan import Scan
+from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.schema.types import Atom, Column, Struct, is_floating
+from versioned_catalog.table import resolve
+
+Json = dict[str, Any]
+
+_INTEGERS = (Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG)
+_TOLD = ("path", "schema_version", "rows", "bytes", "sequence")
+
+
+def plan_scan(request: Json) -> Json:
+    """The segments to read, in groups of which each is read in one way.
+
+    Of the request: ``table``; ``schema``, the columns wanted, cut down to what is used; ``filters``;
+    ``limit``, or null; ``native``, whether Spark may read Parquet itself.
+    """
+    table, state = open_table(request["table"])
+    wanted = project(spark.StructType.fromJson(request["schema"]), state.schema, table.name)
+    filters = _bound(request["filters"], state.schema)
+    scan = Scan(table.store, state, wanted, And(tuple(filters)) if filters else None)
+    kept = _limited(scan.kept, request["limit"] if scan.filter is None else None)
+    free = _nan_free(kept, state, scan.filter)
+    groups = _Groups(scan, request["native"], _paths(request["filters"]))
+    files = [groups.file(row, flags) for row, flags in zip(_rows(kept), free, strict=True)]
+    return {
+        "groups": groups.told,
+        "files": files,
+        "live": state.segments.count,
+        "rows": sum(file["rows"] for file in files),
+        "bytes": sum(file["bytes"] for file in files),
+    }
+
+
+def _bound(predicates: Sequence[Json], schema: Schema) -> list[Bound]:
+    """The filters that we understand; Spark applies all of them again."""
+    found: list[Bound] = []
+    for predicate in predicates:
+        unbound = to_unbound(predicate)
+        if unbound is None:
+            continue
+        try:
+            found.append(bind(unbound, lambda path: resolve(schema, path)))
+        except (InvalidRequestError, NotFoundError):
+            continue
+    return found
+
+
+def _limited(kept: pa.Table, limit: int | None) -> pa.Table:
+    """As many segments as it takes to have so many rows."""
+    if limit is None or not kept.num_rows:
+        return kept
+    before = pc.subtract(pc.cumulative_sum(kept["rows"]), kept["rows"])
+    return kept.filter(pc.less(before, limit))
+
+
+def _rows(kept: pa.Table) -> list[Json]:
+    columns = {name: kept[name] for name in _TOLD}
+    columns["commit_time"] = kept["commit_time"].cast(pa.int64())
+    rows: list[Json] = pa.table(columns).to_pylist()
+    return rows
+
+
+def _nan_free(kept: pa.Table, state: TableState, filter: Bound | None) -> list[frozenset[int]]:
+    """For each segment, the floats that are filtered by and hold no NaN in it.
+
+    Arrow leaves NaN out of Parquet's bounds, and to Spark NaN is the greatest.
+    """
+    schema = state.schema
+    looked = () if filter is None else [schema.column(i) for i in columns_of(filter) if i > 0]
+    free: dict[str, frozenset[int]] = {}
+    for column in looked:
+        if is_floating(column.type):
+            nans = state.segments.statistic("nans", column, state.schemas)
+            none = pc.fill_null(pc.equal(nans, ZERO), FALSE)
+            for path in state.segments.core["path"].filter(none).to_pylist():
+                free[path] = free.get(path, frozenset()) | {column.id}
+    return [free.get(path, frozenset()) for path in kept["path"].to_pylist()]
+
+
+def _paths(predicates: Sequence[Json]) -> list[tuple[str, ...]]:
+    """The columns that predicates name."""
+    found: dict[tuple[str, ...], None] = {}
+    rest = list(predicates)
+    while rest:
+        one = rest.pop()
+        rest += one.get("children", ())
+        if "column" in one:
+            found[tuple(one["column"])] = None
+    return list(found)
+
+
+class _Groups:
+    """The ways of reading that a scan needs, each told once."""
+
+    def __init__(self, scan: Scan, native: bool, paths: Sequence[tuple[str, ...]]) -> None:
+        self._scan = scan
+        self._native = native
+        self._paths = paths
+        self._known: dict[tuple[int, frozenset[int]], int] = {}
+        self.told: list[Json] = []
+
+    def file(self, row: Json, nan_free: frozenset[int]) -> Json:
+        """A segment, and which group it is in."""
+        return {**row, "group": self._place(row["schema_version"], nan_free)}
+
+    def _place(self, schema_version: int, nan_free: frozenset[int]) -> int:
+        """Schema versions that are read alike share a group."""
+        key = (schema_version, nan_free)
+        if key not in self._known:
+            told = self._tell(self._scan.plan(schema_version), nan_free)
+            if told not in self.told:
+                self.told.append(told)
+            self._known[key] = self.told.index(told)
+        return self._known[key]
+
+    def _tell(self, plan: SegmentPlan, nan_free: frozenset[int]) -> Json:
+        if not self._native or not is_exact(plan):
+            return {"native": False}
+        return tell_native(plan, {p: _in_file(p, plan, nan_free) for p in self._paths})
+
+
+def tell_native(
+    plan: SegmentPlan, places: Mapping[tuple[str, ...], tuple[str, ...] | None]
+) -> Json:
+    """One way of reading by Spark's Parquet reader.
+
+    Args:
+        plan: what is to be done.
+        places: for each column that is filtered by, its physical path if Parquet may filter by it.
+    """
+    stored = [output.column for output in plan.outputs if _is_stored(output)]
+    made = [output for output in plan.outputs if not _is_stored(output)]
+    constants = [_constant(o) for o in made if o.column.id != implicit.ROW_POSITION]
+    order = _Order(len(stored), any(o.column.id == implicit.ROW_POSITION for o in made))
+    return {
+        "native": True,
+        "read_schema": parquet_schema(stored).jsonValue(),
+        "row_position": order.has_position,
+        "constants": constants,
+        "order": [order.place(output) for output in plan.outputs],
+        "names": [
+            {"column": list(path), "physical": list(place)}
+            for path, place in places.items()
+            if place is not None
+        ],
+    }
+
+
+class _Order:
+    """Where Spark puts columns: those of the file, the row's position, then constants."""
+
+    def __init__(self, stored: int, has_position: bool) -> None:
+        self.has_position = has_position
+        self._position = stored
+        self._next_stored = 0
+        self._next_constant = stored + has_position
+
+    def place(self, output: Output) -> int:
+        if _is_stored(output):
+            self._next_stored += 1
+            return self._next_stored - 1
+        if output.column.id == implicit.ROW_POSITION:
+            return self._position
+        self._next_constant += 1
+        return self._next_constant - 1
+
+
+def _is_stored(output: Output) -> bool:
+    match output.step:
+        case Take() | Cast() | Rebuild():
+            return True
+        case Fill() | Implicit():
+            return False
+
+
+def _constant(output: Output) -> Json:
+    column = output.column
+    told: Json = {"name": column.name, "type": to_spark(column.type).jsonValue()}
+    match output.step:
+        case Implicit():
+            return {**told, "implicit": column.id}
+        case Fill(None):
+            return {**told, "value": None}
+        case Fill(constant):
+            assert constant is not None
+            return {**told, "value": json.loads(constant.json)}
+        case _:
+            raise AssertionError(output)
+
+
+def _in_file(
+    path: tuple[str, ...], plan: SegmentPlan, nan_free: frozenset[int]
+) -> tuple[str, ...] | None:
+    """The physical path of a column in files, if Parquet may filter by it."""
+    outputs, found, names = plan.outputs, None, []
+    for part in path:
+        found = next((o for o in outputs if name_key(o.column.name) == name_key(part)), None)
+        if found is None or not _is_stored(found):
+            return None
+        names.append(found.column.physical_name)
+        outputs = found.step.children if isinstance(found.step, Rebuild) else _as_is(found.column)
+    return tuple(names) if found is not None and _filters(found, nan_free) else None
+
+
+def _as_is(column: Column) -> tuple[Output, ...]:
+    if not isinstance(column.type, Struct):
+        return ()
+    return tuple(Output(field, Take(at)) for at, field in enumerate(column.type.fields))
+
+
+def _filters(output: Output, nan_free: frozenset[int]) -> bool:
+    column = output.column
+    match output.step:
+        case Cast(_, source):
+            return source in _INTEGERS and column.type in _INTEGERS
+        case Take():
+            return not is_floating(column.type) or column.id in nan_free
+        case _:
+            return False
+
+
+QUESTIONS = {"plan_scan": plan_scan}
