@@ -9,8 +9,12 @@ import net.razorvine.pickle.Pickler;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.api.python.PythonUtils$;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.execution.python.PythonPlannerRunner;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Spark's own way to run Python for a query's planning: its daemon, its workers, its environment. */
 public final class SparkPython {
@@ -31,6 +35,13 @@ public final class SparkPython {
     /** Whether a table is a data source that is written in Python and has this name. */
     public static boolean isSource(Table table, String format) {
         return table instanceof PythonTable && table.name().equalsIgnoreCase(format);
+    }
+
+    /** A read of some columns through a data source that is written in Python. */
+    public static Batch scan(String format, StructType wanted, CaseInsensitiveStringMap options) {
+        PythonDataSourceV2 source = new PythonDataSourceV2();
+        source.setShortName(format);
+        return new PythonTable(source, format, wanted).newScanBuilder(options).build().toBatch();
     }
 
     private static final class Function {

@@ -3,16 +3,19 @@ package versioned.spark.python;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.math.BigDecimal;
 import java.util.Base64;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimeType;
 import org.apache.spark.sql.types.VariantType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /** Types and single values of Spark's as JSON; values as text, in the form that the format gives them. */
 public final class Values {
@@ -52,6 +55,31 @@ public final class Values {
         ObjectNode json = Python.JSON.createObjectNode();
         json.set("type", type(type));
         return json.put("value", value == null ? null : text(value, type));
+    }
+
+    /**
+     * What Spark holds inside for a value text.
+     *
+     * @param text as in {@link #json(Object, DataType)}; null is null
+     */
+    public static Object parse(String text, DataType type) {
+        if (text == null) {
+            return null;
+        }
+        return switch (type.typeName().replaceAll("\\(.*", "")) {
+            case "boolean" -> Boolean.valueOf(text);
+            case "byte" -> Byte.valueOf(text);
+            case "short" -> Short.valueOf(text);
+            case "integer", "date" -> Integer.valueOf(text);
+            case "long", "timestamp", "timestamp_ntz" -> Long.valueOf(text);
+            case "float" -> Float.valueOf(text);
+            case "double" -> Double.valueOf(text);
+            case "decimal" -> Decimal.apply(new BigDecimal(text), ((DecimalType) type).precision(),
+                ((DecimalType) type).scale());
+            case "string", "char", "varchar" -> UTF8String.fromString(text);
+            case "binary" -> Base64.getDecoder().decode(text);
+            default -> throw new IllegalArgumentException("no value of " + type.sql() + " is told as text");
+        };
     }
 
     private static String text(Object value, DataType type) {

@@ -1,0 +1,101 @@
+package versioned.spark.internals;
+
+import java.io.IOException;
+import java.net.URI;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.execution.RowToColumnConverter;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** How Spark reaches files and cuts them into work. */
+public final class SparkFiles {
+    private static final int BATCH_ROWS = 4096;
+
+    private SparkFiles() {}
+
+    /** Spark's configuration of file systems. */
+    public static Configuration configuration() {
+        return SparkSession.active().sessionState().newHadoopConf();
+    }
+
+    /** A folder as Hadoop calls it. */
+    public static String hadoop(String location) {
+        return location.startsWith("s3://") ? "s3a" + location.substring(2) : location;
+    }
+
+    /** Whether Spark has a file system for a folder. */
+    public static boolean canRead(String location) {
+        String scheme = new Path(hadoop(location)).toUri().getScheme();
+        if (scheme == null) {
+            return true;
+        }
+        try {
+            FileSystem.getFileSystemClass(scheme, configuration());
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Bytes that opening a file counts for. */
+    public static long openCost() {
+        return SQLConf.get().filesOpenCostInBytes();
+    }
+
+    /** How large a task's share of {@code total} bytes should be. */
+    public static long targetBytes(long total) {
+        SQLConf conf = SQLConf.get();
+        int cores = SparkSession.active().sparkContext().defaultParallelism();
+        long tasks = conf.filesMinPartitionNum().isDefined() ? (Integer) conf.filesMinPartitionNum().get() : cores;
+        return Math.min(conf.filesMaxPartitionBytes(), Math.max(conf.filesOpenCostInBytes(), total / Math.max(1, tasks)));
+    }
+
+    /** A part of a file, with the values of the columns that are the same all over it. */
+    public static PartitionedFile part(InternalRow constants, String path, long start, long length, long size) {
+        return new PartitionedFile(constants, SparkPath.fromPath(new Path(hadoop(path))), start, length, new String[0],
+            0L, size, scala.collection.immutable.Map$.MODULE$.empty());
+    }
+
+    /** Rows as batches of columns. */
+    public static PartitionReader<ColumnarBatch> columns(PartitionReader<InternalRow> rows, StructType schema) {
+        return new PartitionReader<>() {
+            private final RowToColumnConverter converter = new RowToColumnConverter(schema);
+            private final OnHeapColumnVector[] vectors = OnHeapColumnVector.allocateColumns(BATCH_ROWS, schema);
+            private final ColumnarBatch batch = new ColumnarBatch(vectors);
+
+            @Override
+            public boolean next() throws IOException {
+                for (OnHeapColumnVector vector : vectors) {
+                    vector.reset();
+                }
+                int count = 0;
+                while (count < BATCH_ROWS && rows.next()) {
+                    converter.convert(rows.get(), vectors);
+                    count++;
+                }
+                batch.setNumRows(count);
+                return count > 0;
+            }
+
+            @Override
+            public ColumnarBatch get() {
+                return batch;
+            }
+
+            @Override
+            public void close() throws IOException {
+                batch.close();
+                rows.close();
+            }
+        };
+    }
+}

@@ -1,0 +1,85 @@
+package versioned.spark.internals;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.parquet.hadoop.ParquetInputFormat;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetOptions;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.connector.PredicateUtils;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.immutable.Map$;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Spark's Parquet reader over files of ours, whatever the session is set to. */
+public final class SparkParquetReading {
+    private static final String ROW_POSITION = "_tmp_metadata_row_index"; // Spark's own name for it
+
+    /** What must not depend on the session: each of these would change an answer. */
+    private static final Map<String, String> FIXED = Map.ofEntries(
+        Map.entry("spark.sql.caseSensitive", "true"),
+        Map.entry("spark.sql.files.ignoreCorruptFiles", "false"),
+        Map.entry("spark.sql.files.ignoreMissingFiles", "false"),
+        Map.entry("spark.sql.optimizer.nestedSchemaPruning.enabled", "true"),
+        Map.entry("spark.sql.parquet.binaryAsString", "false"),
+        Map.entry("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"),
+        Map.entry("spark.sql.parquet.fieldId.read.enabled", "true"),
+        Map.entry("spark.sql.parquet.fieldId.read.ignoreMissing", "false"),
+        Map.entry("spark.sql.parquet.inferTimestampNTZ.enabled", "true"),
+        Map.entry("spark.sql.parquet.int96AsTimestamp", "true"),
+        Map.entry("spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"),
+        Map.entry("spark.sql.parquet.int96TimestampConversion", "false"),
+        Map.entry("spark.sql.parquet.recordLevelFilter.enabled", "false"));
+
+    private static final Map<String, String> OPTIONS = Map.of("datetimeRebaseMode", "CORRECTED", "int96RebaseMode",
+        "CORRECTED", "ignoreCorruptFiles", "false", "ignoreMissingFiles", "false", "mergeSchema", "false");
+
+    private SparkParquetReading() {}
+
+    /**
+     * Readers of files that are read alike.
+     *
+     * @param columns by physical name, with IDs
+     * @param rowPosition whether a row's position in its file comes after them
+     * @param constants the columns after these, whose values each file brings along
+     * @param filters in physical names; row groups are skipped by them
+     */
+    public static PartitionReaderFactory factory(StructType columns, boolean rowPosition, StructType constants,
+            List<Predicate> filters) {
+        StructType read = rowPosition ? columns.add(ROW_POSITION, DataTypes.LongType) : columns;
+        SparkSession session = SparkSession.active();
+        SQLConf conf = session.sessionState().conf().clone();
+        Configuration hadoop = session.sessionState().newHadoopConf();
+        FIXED.forEach((key, value) -> {
+            conf.setConfString(key, value);
+            hadoop.set(key, value);
+        });
+        hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
+        hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), read.json());
+        hadoop.set("org.apache.spark.sql.parquet.row.attributes", read.json());
+        hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());
+        return new ParquetPartitionReaderFactory(conf,
+            SerializableConfiguration.broadcast(session.sparkContext(), hadoop), read, read, constants,
+            PredicateUtils.toV1(filters.toArray(new Predicate[0])), Option.empty(),
+            new ParquetOptions(immutable(OPTIONS), conf));
+    }
+
+    @SuppressWarnings("unchecked")
+    private static scala.collection.immutable.Map<String, String> immutable(Map<String, String> map) {
+        scala.collection.immutable.Map<String, String> made = Map$.MODULE$.empty();
+        for (Map.Entry<String, String> entry : map.entrySet()) {
+            made = (scala.collection.immutable.Map<String, String>) made.$plus(
+                new Tuple2<>(entry.getKey(), entry.getValue()));
+        }
+        return made;
+    }
+}

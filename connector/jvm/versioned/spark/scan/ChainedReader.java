@@ -1,0 +1,77 @@
+package versioned.spark.scan;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.Iterator;
+import java.util.List;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import versioned.spark.python.VersionedException;
+
+/** One reader after another; a segment that can't be read is told as what it is. */
+final class ChainedReader<T> implements PartitionReader<T> {
+    private final String table;
+    private final Iterator<NativePartition.Run> runs;
+    private final Function<NativePartition.Run, PartitionReader<T>> open;
+    private NativePartition.Run run;
+    private PartitionReader<T> reader;
+
+    ChainedReader(String table, List<NativePartition.Run> runs,
+            Function<NativePartition.Run, PartitionReader<T>> open) {
+        this.table = table;
+        this.runs = runs.iterator();
+        this.open = open;
+    }
+
+    @Override
+    public boolean next() throws IOException {
+        while (true) {
+            if (reader == null) {
+                if (!runs.hasNext()) {
+                    return false;
+                }
+                run = runs.next();
+                reader = open.apply(run);
+            }
+            if (advance()) {
+                return true;
+            }
+            close();
+        }
+    }
+
+    private boolean advance() throws IOException {
+        try {
+            return reader.next();
+        } catch (Exception e) {
+            if (isMissing(e)) {
+                throw VersionedException.of("corrupt", table + ": a segment is missing, one of " + files()
+                    + "; restore it, or read an older version with VERSION AS OF: " + e.getMessage());
+            }
+            throw e;
+        }
+    }
+
+    private static boolean isMissing(Throwable error) {
+        return error != null && (error instanceof FileNotFoundException || isMissing(error.getCause()));
+    }
+
+    private String files() {
+        return Stream.of(run.files()).map(file -> file.filePath().toString()).collect(Collectors.joining(", "));
+    }
+
+    @Override
+    public T get() {
+        return reader.get();
+    }
+
+    @Override
+    public void close() throws IOException {
+        if (reader != null) {
+            reader.close();
+            reader = null;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package versioned.spark.scan;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import versioned.spark.internals.SparkFiles;
+
+/** Segments into pieces of work of about one size, as Spark does it for files: large ones first, small ones together. */
+final class Packing {
+    private Packing() {}
+
+    static List<InputPartition> pack(String location, ScanPlan plan, List<ScanPlan.Segment> segments) {
+        long open = SparkFiles.openCost();
+        long target = SparkFiles.targetBytes(segments.stream().mapToLong(s -> s.bytes() + open).sum());
+        List<NativePartition.Piece> pieces = new ArrayList<>();
+        for (ScanPlan.Segment segment : segments) {
+            split(location, plan, segment, target, pieces);
+        }
+        pieces.sort(Comparator.comparingLong((NativePartition.Piece piece) -> piece.file().length()).reversed());
+        return packed(pieces, target, open);
+    }
+
+    private static void split(String location, ScanPlan plan, ScanPlan.Segment segment, long target,
+            List<NativePartition.Piece> pieces) {
+        Constants constants = new Constants((ScanPlan.NativeGroup) plan.groups().get(segment.group()), segment);
+        for (long start = 0; start < segment.bytes(); start += target) {
+            long length = Math.min(target, segment.bytes() - start);
+            PartitionedFile file =
+                SparkFiles.part(constants.row(), location + "/" + segment.path(), start, length, segment.bytes());
+            pieces.add(new NativePartition.Piece(segment.group(), file));
+        }
+    }
+
+    private static List<InputPartition> packed(List<NativePartition.Piece> pieces, long target, long open) {
+        List<InputPartition> partitions = new ArrayList<>();
+        List<NativePartition.Piece> held = new ArrayList<>();
+        long size = 0;
+        for (NativePartition.Piece piece : pieces) {
+            if (!held.isEmpty() && size + piece.file().length() > target) {
+                partitions.add(NativePartition.of(held));
+                held = new ArrayList<>();
+                size = 0;
+            }
+            held.add(piece);
+            size += piece.file().length() + open;
+        }
+        if (!held.isEmpty()) {
+            partitions.add(NativePartition.of(held));
+        }
+        return partitions;
+    }
+}

@@ -1,0 +1,97 @@
+package versioned.spark.scan;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import versioned.spark.internals.SparkFiles;
+import versioned.spark.internals.SparkParquetReading;
+
+/** Makes the readers of all partitions of a scan, whichever way they go; all give columns, or all give rows. */
+final class SegmentReaderFactory implements PartitionReaderFactory {
+    /** A native way of reading: Spark's factory, and where its columns go. */
+    private record Way(PartitionReaderFactory factory, int[] order) implements Serializable {}
+
+    private final String table;
+    private final StructType wanted;
+    private final Way[] ways;
+    private final PartitionReaderFactory python;
+    private final boolean columnar;
+
+    private SegmentReaderFactory(String table, StructType wanted, Way[] ways, PartitionReaderFactory python) {
+        this.table = table;
+        this.wanted = wanted;
+        this.ways = ways;
+        this.python = python;
+        this.columnar = isColumnar(ways);
+    }
+
+    static SegmentReaderFactory of(String table, ScanPlan plan, StructType wanted, List<Predicate> filters,
+            PartitionReaderFactory python) {
+        List<Way> ways = new ArrayList<>();
+        for (ScanPlan.Group group : plan.groups()) {
+            ways.add(group instanceof ScanPlan.NativeGroup found ? way(found, filters) : null);
+        }
+        return new SegmentReaderFactory(table, wanted, ways.toArray(Way[]::new), python);
+    }
+
+    private static Way way(ScanPlan.NativeGroup group, List<Predicate> filters) {
+        StructType constants = new StructType();
+        for (ScanPlan.ConstantColumn column : group.constants()) {
+            constants = constants.add(column.name(), column.type());
+        }
+        List<Predicate> inFile = new ArrayList<>();
+        filters.forEach(filter -> Predicates.renamed(filter, group.names()).ifPresent(inFile::add));
+        return new Way(SparkParquetReading.factory(group.readSchema(), group.rowPosition(), constants, inFile),
+            group.order());
+    }
+
+    private static boolean isColumnar(Way[] ways) {
+        boolean any = false;
+        for (Way way : ways) {
+            if (way != null && !way.factory.supportColumnarReads(null)) {
+                return false;
+            }
+            any |= way != null;
+        }
+        return any;
+    }
+
+    @Override
+    public boolean supportColumnarReads(InputPartition partition) {
+        return columnar;
+    }
+
+    @Override
+    public PartitionReader<InternalRow> createReader(InputPartition partition) {
+        if (partition instanceof NativePartition found) {
+            return new ChainedReader<>(table, found.runs(), run -> {
+                Way way = ways[run.group()];
+                return Reordered.rows(way.factory.createReader(files(run)), way.order, wanted);
+            });
+        }
+        return python.createReader(partition);
+    }
+
+    @Override
+    public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+        if (partition instanceof NativePartition found) {
+            return new ChainedReader<>(table, found.runs(), run -> {
+                Way way = ways[run.group()];
+                return Reordered.batches(way.factory.createColumnarReader(files(run)), way.order);
+            });
+        }
+        return SparkFiles.columns(python.createReader(partition), wanted);
+    }
+
+    private static FilePartition files(NativePartition.Run run) {
+        return new FilePartition(0, run.files());
+    }
+}

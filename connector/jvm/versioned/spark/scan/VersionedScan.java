@@ -1,0 +1,158 @@
+package versioned.spark.scan;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.catalog.VersionedTable;
+import versioned.spark.internals.SparkFiles;
+import versioned.spark.python.Io;
+
+/** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
+final class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+    private final VersionedTable table;
+    private final CaseInsensitiveStringMap options;
+    private final StructType wanted;
+    private final List<Predicate> filters;
+    private final Integer limit;
+    private final boolean isNative;
+    private ScanPlan plan;
+    private Set<String> kept;
+    private PartitionReaderFactory factory;
+
+    VersionedScan(VersionedTable table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
+            Integer limit) {
+        this.table = table;
+        this.options = options;
+        this.wanted = wanted;
+        this.filters = List.copyOf(filters);
+        this.limit = limit;
+        this.isNative = !Io.isPython(options) && SparkFiles.canRead(table.ref().location());
+    }
+
+    private synchronized ScanPlan plan() {
+        if (plan == null) {
+            plan = ScanPlan.ask(table.ref(), wanted, filters, limit, isNative);
+        }
+        return plan;
+    }
+
+    /** What is read after filters that came while the query ran. Groups keep their numbers. */
+    private synchronized List<ScanPlan.Segment> segments() {
+        return kept == null ? plan().segments()
+            : plan().segments().stream().filter(segment -> kept.contains(segment.path())).toList();
+    }
+
+    @Override
+    public StructType readSchema() {
+        return wanted;
+    }
+
+    @Override
+    public Batch toBatch() {
+        return this;
+    }
+
+    @Override
+    public Statistics estimateStatistics() {
+        double share = wanted.defaultSize() / (double) Math.max(1, table.schema().defaultSize());
+        long rows = plan().rows();
+        long bytes = (long) Math.max(rows, plan().bytes() * Math.min(1.0, share));
+        return new Statistics() {
+            @Override
+            public OptionalLong sizeInBytes() {
+                return OptionalLong.of(bytes);
+            }
+
+            @Override
+            public OptionalLong numRows() {
+                return OptionalLong.of(rows);
+            }
+        };
+    }
+
+    @Override
+    public NamedReference[] filterAttributes() {
+        return Stream.of(wanted.fieldNames()).map(name -> (NamedReference) FieldReference.column(name))
+            .toArray(NamedReference[]::new);
+    }
+
+    @Override
+    public void filter(Predicate[] predicates) {
+        List<Predicate> all = new ArrayList<>(filters);
+        all.addAll(List.of(predicates));
+        Set<String> found = ScanPlan.ask(table.ref(), wanted, all, null, false).segments().stream()
+            .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new));
+        synchronized (this) {
+            kept = found;
+        }
+    }
+
+    @Override
+    public InputPartition[] planInputPartitions() {
+        Map<Boolean, List<ScanPlan.Segment>> ways =
+            segments().stream().collect(Collectors.partitioningBy(plan()::isNative));
+        List<InputPartition> partitions = new ArrayList<>(Packing.pack(table.ref().location(), plan(), ways.get(true)));
+        if (!ways.get(false).isEmpty()) {
+            partitions.addAll(python(ways.get(false)).partitions());
+        }
+        return partitions.toArray(InputPartition[]::new);
+    }
+
+    private PythonSegments python(List<ScanPlan.Segment> segments) {
+        return new PythonSegments(table.ref(), wanted, segments);
+    }
+
+    @Override
+    public synchronized PartitionReaderFactory createReaderFactory() {
+        if (factory == null) { // adaptive execution asks twice
+            List<ScanPlan.Segment> inPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
+            PartitionReaderFactory other = inPython.isEmpty() ? null : python(inPython).factory();
+            factory = SegmentReaderFactory.of(table.ref().name(), plan(), wanted, filters, other);
+        }
+        return factory;
+    }
+
+    @Override
+    public String description() {
+        return "VersionedScan " + table.ref() + " " + ways() + ", pruned: " + (plan().live() - segments().size())
+            + " of " + plan().live() + ", filters: " + filters + (limit == null ? "" : ", limit: " + limit);
+    }
+
+    private String ways() {
+        Map<String, TreeMap<Integer, Long>> counted = segments().stream().collect(Collectors.groupingBy(
+            segment -> plan().isNative(segment) ? "native" : "python", TreeMap::new,
+            Collectors.groupingBy(ScanPlan.Segment::schemaVersion, TreeMap::new, Collectors.counting())));
+        return "segments by schema version: " + counted;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof VersionedScan scan && table.equals(scan.table) && wanted.equals(scan.wanted)
+            && filters.equals(scan.filters) && Objects.equals(limit, scan.limit) && isNative == scan.isNative
+            && Objects.equals(kept, scan.kept);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(table, wanted, filters, limit);
+    }
+}
