@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ _KNOWN = (
     "mergeSchema",
     "pushdown",
     "io",
+    "segments",
 )
 _STORAGE = "storage."
 
@@ -34,6 +36,8 @@ class Options:
         columns: the columns to show, or None for all.
         merge_schema: whether a write adds columns that the table does not have.
         pushdown: whether filters are taken from Spark; None where Spark's version decides.
+        segments: paths of the segments to read, or None for all: the jar hands on what it can't read
+            itself.
         storage: what the file system is opened with; may hold credentials, so it is never shown.
     """
 
@@ -44,6 +48,7 @@ class Options:
     columns: tuple[str, ...] | None = None
     merge_schema: bool = False
     pushdown: bool | None = None
+    segments: frozenset[str] | None = None
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -77,6 +82,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         columns=None if known["columns"] is None else _names(known["columns"]),
         merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
+        segments=None if known["segments"] is None else frozenset(json.loads(known["segments"])),
         storage=storage,
     )
 

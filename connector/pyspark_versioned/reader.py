@@ -15,7 +15,7 @@ from pyspark_versioned.pushdown import to_unbound
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.filtering.filters import And, Bound, bind
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scanning.packing import TARGET_BYTES
+from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.types import Column
 from versioned_catalog.segments.reader import SegmentTask, read_segment
@@ -46,14 +46,21 @@ class VersionedReader(DataSourceReader):
         state: the snapshot.
         columns: what is shown.
         shape: the Arrow schema that Spark expects of every batch.
+        only: the paths of the segments to read, or None for all.
     """
 
     def __init__(
-        self, store: Store, state: TableState, columns: tuple[Column, ...], shape: pa.Schema
+        self,
+        store: Store,
+        state: TableState,
+        columns: tuple[Column, ...],
+        shape: pa.Schema,
+        only: frozenset[str] | None = None,
     ) -> None:
         self._location: Location = store.location
         self._columns = columns
         self._shape = shape
+        self._only = only
         self._filter: Bound | None = None
         self._planning: tuple[Store, TableState] | None = (store, state)
 
@@ -66,10 +73,10 @@ class VersionedReader(DataSourceReader):
         assert self._planning is not None
         store, state = self._planning
         scan = Scan(store, state, self._columns, self._filter)
-        tasks = scan.tasks()
+        tasks = [found for found in scan.tasks() if self._only is None or found[0].path in self._only]
         total = sum(size for _, size in tasks)
         wanted = max(LEAST_PIECE_BYTES, min(TARGET_BYTES, total // WANTED_PIECES))
-        return [Piece(tasks) for tasks in scan.partitions(wanted)]
+        return [Piece(piece) for piece in pack(tasks, wanted)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a piece."""

@@ -67,7 +67,7 @@ class VersionedDataSource(DataSource):
         columns = project(schema, state.schema, table.name)
         shape = to_arrow_schema(schema, timezone="UTC")
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
-        return kind(table.store, state, columns, shape)
+        return kind(table.store, state, columns, shape, self._parsed.segments)
 
     def _takes_filters(self) -> bool:
         """Whether filters that Spark pushes down are taken.

@@ -97,6 +97,8 @@ def rename(request: Json) -> Json:
     """Give a table another name."""
     catalog = open_catalog(request["catalog"])
     old, new = _name(request), tuple(request["new_name"])
+    if new[0] == request["catalog"]["name"] and not catalog.namespace_exists(new[:-1]):
+        new = new[1:]  # Spark hands the new name on as it was written, catalog and all
     if not catalog.table_exists(old):
         return {"missing": True}
     if catalog.table_exists(new):

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -21,7 +23,8 @@ final class Transforms {
     }
 
     private static Transform parseOne(JsonNode json) {
-        String column = FieldReference.apply(json.get("column").asText()).describe();
+        String column = Stream.of(CatalogQuestions.parts(json.get("column"))).map(Transforms::quoted)
+            .collect(Collectors.joining("."));
         return switch (json.get("transform").asText()) {
             case "identity" -> Expressions.identity(column);
             case "years" -> Expressions.years(column);
@@ -31,6 +34,10 @@ final class Transforms {
             case "bucket" -> Expressions.bucket(json.get("size").asInt(), column);
             default -> sized(json, column);
         };
+    }
+
+    private static String quoted(String name) {
+        return "`" + name.replace("`", "``") + "`";
     }
 
     private static Transform sized(JsonNode json, String column) {

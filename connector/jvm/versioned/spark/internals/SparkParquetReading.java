@@ -18,7 +18,6 @@ import org.apache.spark.util.SerializableConfiguration;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.Map$;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** Spark's Parquet reader over files of ours, whatever the session is set to. */
 public final class SparkParquetReading {
@@ -29,6 +28,7 @@ public final class SparkParquetReading {
         Map.entry("spark.sql.caseSensitive", "true"),
         Map.entry("spark.sql.files.ignoreCorruptFiles", "false"),
         Map.entry("spark.sql.files.ignoreMissingFiles", "false"),
+        Map.entry("spark.sql.legacy.parquet.nanosAsLong", "false"),
         Map.entry("spark.sql.optimizer.nestedSchemaPruning.enabled", "true"),
         Map.entry("spark.sql.parquet.binaryAsString", "false"),
         Map.entry("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"),
@@ -59,10 +59,7 @@ public final class SparkParquetReading {
         SparkSession session = SparkSession.active();
         SQLConf conf = session.sessionState().conf().clone();
         Configuration hadoop = session.sessionState().newHadoopConf();
-        FIXED.forEach((key, value) -> {
-            conf.setConfString(key, value);
-            hadoop.set(key, value);
-        });
+        SparkParquetConf.fix(conf, hadoop, FIXED);
         hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
         hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), read.json());
         hadoop.set("org.apache.spark.sql.parquet.row.attributes", read.json());

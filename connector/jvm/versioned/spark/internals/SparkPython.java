@@ -5,11 +5,14 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import net.razorvine.pickle.Pickler;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.api.python.PythonUtils$;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.execution.python.PythonPlannerRunner;
@@ -42,6 +45,29 @@ public final class SparkPython {
         PythonDataSourceV2 source = new PythonDataSourceV2();
         source.setShortName(format);
         return new PythonTable(source, format, wanted).newScanBuilder(options).build().toBatch();
+    }
+
+    /** A write through a data source that is written in Python, told by other options than the user's. */
+    public static Write write(String format, LogicalWriteInfo info, Map<String, String> options) {
+        PythonDataSourceV2 source = new PythonDataSourceV2();
+        source.setShortName(format);
+        LogicalWriteInfo told = new LogicalWriteInfo() {
+            @Override
+            public CaseInsensitiveStringMap options() {
+                return new CaseInsensitiveStringMap(options);
+            }
+
+            @Override
+            public String queryId() {
+                return info.queryId();
+            }
+
+            @Override
+            public StructType schema() {
+                return info.schema();
+            }
+        };
+        return new PythonTable(source, format, info.schema()).newWriteBuilder(told).build();
     }
 
     private static final class Function {

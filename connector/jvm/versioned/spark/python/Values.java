@@ -54,7 +54,7 @@ public final class Values {
     public static ObjectNode json(Object value, DataType type) {
         ObjectNode json = Python.JSON.createObjectNode();
         json.set("type", type(type));
-        return json.put("value", value == null ? null : text(value, type));
+        return json.put("value", text(value, type));
     }
 
     /**
@@ -82,7 +82,11 @@ public final class Values {
         };
     }
 
-    private static String text(Object value, DataType type) {
+    /** The value text of what Spark holds inside; null stays null. */
+    public static String text(Object value, DataType type) {
+        if (value == null) {
+            return null;
+        }
         if (type instanceof BinaryType) {
             return Base64.getEncoder().encodeToString((byte[]) value);
         }

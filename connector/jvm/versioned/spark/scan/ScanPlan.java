@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.catalog.TableRef;
+import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
+import versioned.spark.python.Predicates;
 
 /** Makes the readers of all partitions of a scan, whichever way they go; all give columns, or all give rows. */
 final class SegmentReaderFactory implements PartitionReaderFactory {

@@ -1,4 +1,4 @@
-package versioned.spark.scan;
+package versioned.spark.python;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -15,14 +15,15 @@ import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.python.Python;
-import versioned.spark.python.Values;
+
+
 
 /** Predicates: told to Python, and renamed for Parquet. */
-final class Predicates {
+public final class Predicates {
     private Predicates() {}
 
-    static ArrayNode json(List<Predicate> predicates) {
+    /** Predicates as Python is told of them. */
+    public static ArrayNode json(List<Predicate> predicates) {
         ArrayNode json = Python.JSON.createArrayNode();
         predicates.forEach(predicate -> json.add(json(predicate)));
         return json;
@@ -45,7 +46,7 @@ final class Predicates {
     }
 
     /** The key of a column in a map of names, which have no case. */
-    static String key(List<String> path) {
+    public static String key(List<String> path) {
         return path.stream().map(part -> part.toLowerCase(Locale.ROOT)).collect(Collectors.joining("\0"));
     }
 
@@ -55,7 +56,7 @@ final class Predicates {
      * @param names physical names by {@link #key}
      * @return empty where a column of it is not in the files, or where Parquet would answer otherwise than Spark
      */
-    static Optional<Predicate> renamed(Predicate predicate, Map<String, String[]> names) {
+    public static Optional<Predicate> renamed(Predicate predicate, Map<String, String[]> names) {
         List<Expression> children = new ArrayList<>();
         for (Expression child : predicate.children()) {
             Optional<? extends Expression> renamed = child instanceof Predicate inner

@@ -1,0 +1,119 @@
+package versioned.spark.internals;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.parquet.hadoop.ParquetWriter;
+import org.apache.parquet.hadoop.api.WriteSupport;
+import org.apache.parquet.hadoop.metadata.CompressionCodecName;
+import org.apache.parquet.hadoop.util.HadoopOutputFile;
+import org.apache.parquet.io.OutputFile;
+import org.apache.parquet.schema.GroupType;
+import org.apache.parquet.schema.MessageType;
+import org.apache.parquet.schema.Type;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+
+/**
+ * Spark's Parquet writer for files of ours, whatever the session is set to. It travels to executors.
+ *
+ * @param conf Hadoop's configuration
+ * @param schema the columns by physical name, with IDs
+ * @param ids column IDs of elements, keys and values by their dotted path in Parquet, where Spark writes none
+ * @param footer what the file says of itself
+ */
+public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, StructType schema,
+        Map<String, Integer> ids, Map<String, String> footer) implements Serializable {
+
+    /** What must not depend on the session. */
+    private static final Map<String, String> FIXED = Map.of(
+        "spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED",
+        "spark.sql.parquet.fieldId.write.enabled", "true",
+        "spark.sql.parquet.int96RebaseModeInWrite", "CORRECTED",
+        "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS",
+        "spark.sql.parquet.writeLegacyFormat", "false");
+
+    /** Writing with the session's access to storage; on the driver. */
+    public static SparkParquetWriting of(StructType schema, Map<String, Integer> ids, Map<String, String> footer) {
+        Configuration hadoop = SparkFiles.configuration();
+        SparkParquetConf.fix(SQLConf.get().clone(), hadoop, FIXED);
+        // The local file system that Hadoop takes by itself puts checksum files beside ours.
+        hadoop.set("fs.file.impl", RawLocalFileSystem.class.getName());
+        hadoop.setBoolean("fs.file.impl.disable.cache", true);
+        return new SparkParquetWriting(
+            SerializableConfiguration.broadcast(SparkSession.active().sparkContext(), hadoop), schema,
+            new HashMap<>(ids), new HashMap<>(footer));
+    }
+
+    /** Hadoop's configuration, on an executor. */
+    public Configuration hadoop() {
+        return conf.value().value();
+    }
+
+    /** Opens a file to write rows to. */
+    public ParquetWriter<InternalRow> open(Path path) throws IOException {
+        Configuration hadoop = new Configuration(hadoop());
+        ParquetWriteSupport.setSchema(schema, hadoop);
+        SQLConf fixed = SQLConf.get().clone();
+        FIXED.forEach(fixed::setConfString);
+        Builder builder = new Builder(HadoopOutputFile.fromPath(path, hadoop));
+        // Spark's writer looks at the session's settings when it is made, also on executors.
+        return SQLConf.withExistingConf(fixed, () -> {
+            try {
+                return builder.withConf(hadoop).withCompressionCodec(CompressionCodecName.ZSTD).build();
+            } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+            }
+        });
+    }
+
+    private final class Builder extends ParquetWriter.Builder<InternalRow, Builder> {
+        Builder(OutputFile file) {
+            super(file);
+        }
+
+        @Override
+        protected Builder self() {
+            return this;
+        }
+
+        @Override
+        protected WriteSupport<InternalRow> getWriteSupport(Configuration hadoop) {
+            return new Support();
+        }
+    }
+
+    private final class Support extends ParquetWriteSupport {
+        @Override
+        public WriteContext init(Configuration hadoop) {
+            WriteContext context = super.init(hadoop);
+            Map<String, String> metadata = new HashMap<>(context.getExtraMetaData());
+            metadata.putAll(footer);
+            MessageType message = context.getSchema();
+            return new WriteContext(new MessageType(message.getName(), withIds(message, "")), metadata);
+        }
+    }
+
+    private List<Type> withIds(GroupType group, String above) {
+        List<Type> fields = new ArrayList<>();
+        for (Type field : group.getFields()) {
+            String path = above + field.getName();
+            Type inner = field.isPrimitive() ? field
+                : field.asGroupType().withNewFields(withIds(field.asGroupType(), path + "."));
+            Integer id = ids.get(path);
+            fields.add(id == null ? inner : inner.withId(id));
+        }
+        return fields;
+    }
+}

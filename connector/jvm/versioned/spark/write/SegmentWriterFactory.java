@@ -1,0 +1,16 @@
+package versioned.spark.write;
+
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import versioned.spark.internals.SparkParquetWriting;
+
+/** Makes a task's writer. */
+record SegmentWriterFactory(SparkParquetWriting writing, String location, String prefix, long targetBytes,
+        List<WritePlan.Part> partitioning) implements DataWriterFactory {
+    @Override
+    public DataWriter<InternalRow> createWriter(int partition, long task) {
+        return new TaskWriter(this);
+    }
+}

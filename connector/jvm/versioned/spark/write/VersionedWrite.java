@@ -1,0 +1,83 @@
+package versioned.spark.write;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.apache.spark.sql.connector.distributions.Distribution;
+import org.apache.spark.sql.connector.distributions.Distributions;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.NullOrdering;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.Committer;
+import versioned.spark.internals.SparkParquetWriting;
+
+/** Rows written by Spark's own Parquet writer, one commit by Python. */
+final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrite {
+    private final String table;
+    private final WritePlan plan;
+    private final ObjectNode commit;
+    private final Committer committer;
+
+    VersionedWrite(String table, WritePlan plan, ObjectNode commit, Committer committer) {
+        this.table = table;
+        this.plan = plan;
+        this.commit = commit.put("commit_id", UUID.randomUUID().toString());
+        this.committer = committer;
+    }
+
+    @Override
+    public String description() {
+        return "VersionedWrite " + table;
+    }
+
+    @Override
+    public Distribution requiredDistribution() {
+        return Distributions.unspecified();
+    }
+
+    @Override
+    public SortOrder[] requiredOrdering() {
+        return plan.sortBy().stream().map(sort -> Expressions.sort(
+            new FieldReference(CollectionConverters.asScala(List.of(sort.column())).toSeq()),
+            sort.descending() ? SortDirection.DESCENDING : SortDirection.ASCENDING,
+            sort.descending() ? NullOrdering.NULLS_LAST : NullOrdering.NULLS_FIRST)).toArray(SortOrder[]::new);
+    }
+
+    @Override
+    public BatchWrite toBatch() {
+        return this;
+    }
+
+    @Override
+    public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+        SparkParquetWriting writing = SparkParquetWriting.of(plan.schema(), plan.ids(), plan.footer());
+        return new SegmentWriterFactory(writing, plan.location(), plan.prefix(), plan.targetBytes(),
+            new ArrayList<>(plan.partitioning()));
+    }
+
+    @Override
+    public void commit(WriterCommitMessage[] messages) {
+        ArrayNode segments = commit.putArray("segments");
+        for (WriterCommitMessage message : messages) {
+            if (message instanceof WrittenSegments written) {
+                written.segments().forEach(segment -> segments.add(segment.json()));
+            }
+        }
+        committer.commit(commit);
+    }
+
+    @Override
+    public void abort(WriterCommitMessage[] messages) {
+        // The commit may have landed before its answer was lost, so nothing is deleted; vacuum takes what is left.
+    }
+}

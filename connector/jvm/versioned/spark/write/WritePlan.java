@@ -1,0 +1,65 @@
+package versioned.spark.write;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.types.StructType;
+import versioned.spark.catalog.CatalogQuestions;
+import versioned.spark.catalog.TableRef;
+import versioned.spark.internals.SparkFiles;
+import versioned.spark.python.Python;
+import versioned.spark.python.Values;
+
+/**
+ * How segments are written: Python's answer, as it is.
+ *
+ * @param isNative whether Spark can write them
+ * @param location the table's folder
+ * @param prefix what the names of segments begin with
+ * @param schema the columns by physical name, with IDs
+ * @param ids IDs of elements, keys and values by their path in Parquet
+ * @param footer what a file says of itself
+ * @param targetBytes at which size a new segment is begun
+ * @param partitioning what segments are split by
+ * @param sortBy what rows are sorted by
+ */
+record WritePlan(boolean isNative, String location, String prefix, StructType schema, Map<String, Integer> ids,
+        Map<String, String> footer, long targetBytes, List<Part> partitioning, List<Sort> sortBy) {
+
+    /**
+     * One part of a partitioning.
+     *
+     * @param ordinals the way to the source: places in the row and in the structs in it
+     */
+    record Part(int[] ordinals, String transform, int size) implements Serializable {}
+
+    /** One part of a sort order. */
+    record Sort(String[] column, boolean descending) {}
+
+    static WritePlan ask(TableRef table, ObjectNode creation, StructType query) {
+        ObjectNode request = table.request();
+        request.set("schema", Values.type(query));
+        if (creation != null) {
+            request.set("creation", creation);
+        }
+        return parse(SparkFiles.hadoop(table.location()), Python.ask("plan_write", request));
+    }
+
+    private static WritePlan parse(String location, JsonNode answer) {
+        Map<String, Integer> ids = new HashMap<>();
+        answer.get("ids").fields().forEachRemaining(id -> ids.put(id.getKey(), id.getValue().asInt()));
+        List<Part> parts = new ArrayList<>();
+        answer.get("partitioning").forEach(part -> parts.add(new Part(Python.JSON.convertValue(part.get("ordinals"),
+            int[].class), part.get("transform").asText(), part.path("size").asInt())));
+        List<Sort> sorts = new ArrayList<>();
+        answer.get("sort_by").forEach(sort -> sorts.add(
+            new Sort(CatalogQuestions.parts(sort.get("column")), sort.get("descending").asBoolean())));
+        return new WritePlan(answer.get("native").asBoolean(), location, answer.get("prefix").asText(),
+            (StructType) Values.type(answer.get("schema")), ids, CatalogQuestions.texts(answer.get("footer")),
+            answer.get("target_bytes").asLong(), parts, sorts);
+    }
+}
