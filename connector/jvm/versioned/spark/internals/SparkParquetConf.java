@@ -6,6 +6,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.internal.config.ConfigEntry;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import scala.Option;
 
 /** Spark's settings for Parquet, of which those that could change an answer are fixed. */
 final class SparkParquetConf {
@@ -18,8 +19,14 @@ final class SparkParquetConf {
         fixed.forEach(conf::setConfString);
         for (ConfigEntry<?> entry : SQLConf$.MODULE$.getConfigEntries()) {
             if (fixed.containsKey(entry.key()) || LOOKED_AT.matcher(entry.key()).find()) {
-                hadoop.set(entry.key(), conf.getConfString(entry.key(), entry.defaultValueString()));
+                tell(hadoop, entry.key(), conf.getConf(entry));
             }
+        }
+    }
+
+    private static void tell(Configuration hadoop, String key, Object value) {
+        if (!(value instanceof Option<?>)) {
+            hadoop.set(key, String.valueOf(value));
         }
     }
 }
