@@ -1,6 +1,8 @@
-"""What Spark's own Parquet reader makes of a segment exactly; everything else Python reads."""
+"""What Spark's own Parquet code reads and writes to the letter; Python does everything else."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from versioned_catalog.adapting.planning import (
     Cast,
@@ -15,6 +17,7 @@ from versioned_catalog.schema.types import (
     Array,
     Atom,
     Char,
+    Column,
     DataType,
     DayTimeInterval,
     Decimal,
@@ -37,6 +40,11 @@ def is_exact(plan: SegmentPlan) -> bool:
     that it stores in another way than we do.
     """
     return all(_is_exact(output) for output in plan.outputs)
+
+
+def is_written_alike(columns: Iterable[Column]) -> bool:
+    """Whether Spark's Parquet writer stores columns as the format says."""
+    return all(_is_known(column.type) for column in columns)
 
 
 def _is_exact(output: Output) -> bool:

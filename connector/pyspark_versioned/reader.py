@@ -73,7 +73,9 @@ class VersionedReader(DataSourceReader):
         assert self._planning is not None
         store, state = self._planning
         scan = Scan(store, state, self._columns, self._filter)
-        tasks = [found for found in scan.tasks() if self._only is None or found[0].path in self._only]
+        tasks = [
+            found for found in scan.tasks() if self._only is None or found[0].path in self._only
+        ]
         total = sum(size for _, size in tasks)
         wanted = max(LEAST_PIECE_BYTES, min(TARGET_BYTES, total // WANTED_PIECES))
         return [Piece(piece) for piece in pack(tasks, wanted)]

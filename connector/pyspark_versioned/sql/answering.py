@@ -15,9 +15,14 @@ Question = Callable[[Request], Answer]
 
 def questions() -> dict[str, Question]:
     """All questions by name."""
-    from pyspark_versioned.sql import catalog_questions, scan_questions
+    from pyspark_versioned.sql import catalog_questions, scan_questions, staging, write_questions
 
-    return {**catalog_questions.QUESTIONS, **scan_questions.QUESTIONS}
+    return {
+        **catalog_questions.QUESTIONS,
+        **scan_questions.QUESTIONS,
+        **staging.QUESTIONS,
+        **write_questions.QUESTIONS,
+    }
 
 
 _QUESTIONS = questions()

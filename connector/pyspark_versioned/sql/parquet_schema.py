@@ -13,23 +13,56 @@ FIELD_ID = "parquet.field.id"
 """The metadata of a field in which Spark looks for its ID in Parquet."""
 
 
-def parquet_schema(columns: Iterable[Column]) -> spark.StructType:
-    """Columns as they are in files; anything may be null, since older files lack newer fields."""
-    return spark.StructType([_field(column) for column in columns])
+def read_schema(columns: Iterable[Column]) -> spark.StructType:
+    """Columns to be read from files; anything may be null, since older files lack newer fields."""
+    return _struct(columns, loose=True)
 
 
-def _field(column: Column) -> spark.StructField:
-    meta = {FIELD_ID: column.id}
-    return spark.StructField(column.physical_name, _type(column.type), metadata=meta)
+def write_schema(columns: Iterable[Column]) -> spark.StructType:
+    """Columns to be written to files."""
+    return _struct(columns, loose=False)
 
 
-def _type(type_: DataType) -> spark.DataType:
+def _struct(columns: Iterable[Column], *, loose: bool) -> spark.StructType:
+    return spark.StructType(
+        [
+            spark.StructField(
+                column.physical_name,
+                _type(column.type, loose=loose),
+                loose or column.nullable,
+                {FIELD_ID: column.id},
+            )
+            for column in columns
+        ]
+    )
+
+
+def _type(type_: DataType, *, loose: bool) -> spark.DataType:
     match type_:
         case Struct(fields):
-            return parquet_schema(fields)
+            return _struct(fields, loose=loose)
         case Array(element):
-            return spark.ArrayType(_type(element.type), element.nullable)
+            return spark.ArrayType(_type(element.type, loose=loose), loose or element.nullable)
         case Map(key, value):
-            return spark.MapType(_type(key.type), _type(value.type), value.nullable)
+            keys, values = _type(key.type, loose=loose), _type(value.type, loose=loose)
+            return spark.MapType(keys, values, loose or value.nullable)
         case _:
             return to_spark(type_)
+
+
+def field_ids(columns: Iterable[Column], above: str = "") -> dict[str, int]:
+    """Column IDs by the dotted path that Spark's writer gives each node in Parquet."""
+    found: dict[str, int] = {}
+    for column in columns:
+        path = above + column.physical_name
+        found[path] = column.id
+        match column.type:
+            case Struct(fields):
+                found |= field_ids(fields, f"{path}.")
+            case Array(element):
+                found |= field_ids((element,), f"{path}.list.")
+            case Map(key, value):
+                found |= field_ids((key, value), f"{path}.key_value.")
+            case _:
+                pass
+    return found

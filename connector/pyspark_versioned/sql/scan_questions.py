@@ -13,7 +13,7 @@ from pyspark.sql import types as spark
 from pyspark_versioned.native import is_exact
 from pyspark_versioned.projection import project
 from pyspark_versioned.spark_types import to_spark
-from pyspark_versioned.sql.parquet_schema import parquet_schema
+from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import InvalidRequestError, NotFoundError
@@ -167,7 +167,7 @@ def tell_native(
     order = _Order(len(stored), any(o.column.id == implicit.ROW_POSITION for o in made))
     return {
         "native": True,
-        "read_schema": parquet_schema(stored).jsonValue(),
+        "read_schema": read_schema(stored).jsonValue(),
         "row_position": order.has_position,
         "constants": constants,
         "order": [order.place(output) for output in plan.outputs],

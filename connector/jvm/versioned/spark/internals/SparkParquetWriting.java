@@ -65,7 +65,7 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
     public ParquetWriter<InternalRow> open(Path path) throws IOException {
         Configuration hadoop = new Configuration(hadoop());
         ParquetWriteSupport.setSchema(schema, hadoop);
-        SQLConf fixed = SQLConf.get().clone();
+        SQLConf fixed = new SQLConf();
         FIXED.forEach(fixed::setConfString);
         Builder builder = new Builder(HadoopOutputFile.fromPath(path, hadoop));
         // Spark's writer looks at the session's settings when it is made, also on executors.

@@ -1,0 +1,111 @@
+"""What the jar's write asks: how to write segments, and to commit what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark_versioned.native import is_written_alike
+from pyspark_versioned.sql import staging
+from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
+from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.sql.written import parse_records
+from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.schema import PartitionField, Schema
+from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
+from versioned_catalog.segments.file_schema import file_schema
+from versioned_catalog.writing.plan import WritePlan, plan_now
+
+Json = dict[str, Any]
+
+
+def plan_write(request: Json) -> Json:
+    """How rows become segments.
+
+    Of the request: ``table``, at the version that the write is planned on; ``creation`` for a table
+    in the making; ``schema``, of the rows.
+    """
+    made = request.get("creation")
+    spec = staging.plan_rows(made).spec if made else _plan(request)[2].spec
+    schema = spec.schema
+    given = [field["name"] for field in request["schema"]["fields"]]
+    if len(given) != len(schema.columns):
+        raise InvalidRequestError(
+            f"{request['table']['name']} has {len(schema.columns)} columns, and the rows have "
+            f"{len(given)}"
+        )
+    footer = file_schema(schema, spec.table_uuid).metadata
+    return {
+        "native": is_written_alike(schema.columns),
+        "prefix": f"{max(spec.base_version, 0)}-",
+        "schema": write_schema(schema.columns).jsonValue(),
+        "ids": field_ids(schema.columns),
+        "footer": {key.decode(): value.decode() for key, value in footer.items()},
+        "target_bytes": spec.target_bytes,
+        "partitioning": [_part(field, schema) for field in schema.partitioning],
+        "sort_by": [
+            {"column": list(schema.path(sort.source)), "descending": sort.descending}
+            for sort in schema.sort_by
+        ],
+    }
+
+
+def _plan(request: Json) -> tuple[Table, TableState, WritePlan]:
+    table, state = open_table(request["table"])
+    return table, state, plan_now(table.store, state, table.name)
+
+
+def _part(field: PartitionField, schema: Schema) -> Json:
+    line = (*schema.ancestors(field.source), schema.column(field.source))
+    siblings, ordinals = schema.columns, []
+    for column in line:
+        ordinals.append(next(i for i, c in enumerate(siblings) if c.id == column.id))
+        siblings = getattr(column.type, "fields", ())
+    match parse_transform(field.transform):
+        case Bucket(size):
+            return {"ordinals": ordinals, "transform": "bucket", "size": size}
+        case Truncate(size):
+            return {"ordinals": ordinals, "transform": "truncate", "size": size}
+        case _:
+            return {"ordinals": ordinals, "transform": field.transform}
+
+
+def commit_write(request: Json) -> Json:
+    """Commit segments that the jar wrote. See ``commit``."""
+    table, state, plan = _plan(request)
+    records = parse_records(request["segments"], state.schema, table.name)
+    return commit(request, table, plan, records)
+
+
+def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[SegmentRecord]) -> Json:
+    """Commit records.
+
+    Args:
+        request: ``mode``, ``commit_id``, ``filters`` of an overwrite; ``retry``, where an earlier
+            answer was lost: then the commit may be there already.
+        table, plan: what was planned, on the version of then.
+        records: what was written.
+    """
+    commit_id = request["commit_id"]
+    if request.get("retry"):
+        landed = table.find_commit(commit_id, request["table"]["version"])
+        if landed is not None:
+            return {"version": landed}
+    match request["mode"]:
+        case "append":
+            return {"version": table.commit_append(plan, records, commit_id=commit_id)}
+        case "overwrite":
+            return {"version": table.commit_overwrite(plan, records, commit_id=commit_id)}
+        case mode:
+            raise InvalidRequestError(f"{table.name}: {mode} can't be done yet")
+
+
+def truncate(request: Json) -> Json:
+    """Remove all rows."""
+    table, _, plan = _plan(request)
+    return commit({**request, "mode": "overwrite"}, table, plan, ())
+
+
+QUESTIONS = {"plan_write": plan_write, "commit_write": commit_write, "truncate": truncate}
