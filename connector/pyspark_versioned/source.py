@@ -84,6 +84,10 @@ class VersionedDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""
         parsed = self._parsed
+        if parsed.commit is not None:
+            from pyspark_versioned.sql.python_write import JarWriter
+
+            return JarWriter.of(parsed.commit)
         if parsed.version is not None or parsed.timestamp is not None:
             raise InvalidRequestError(
                 "the past can't be written to; leave out versionAsOf and such"

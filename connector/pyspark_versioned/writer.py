@@ -26,12 +26,11 @@ class Written(WriterCommitMessage):
     records: list[SegmentRecord]
 
 
-class _Writer(DataSourceArrowWriter):
+class PlannedWriter(DataSourceArrowWriter):
     """What all writes share. The commit ID is made here, before anything is written: whoever is
     asked later can find out whether the commit landed."""
 
-    def __init__(self, target: Target, plan: WritePlan) -> None:
-        self._target = target
+    def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
         self._commit_id = str(uuid.uuid4())
 
@@ -46,35 +45,38 @@ class _Writer(DataSourceArrowWriter):
         """Delete nothing: the commit may have landed before its process died."""
 
 
-def _records(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecord, ...]:
+def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecord, ...]:
+    """What all tasks wrote."""
     written = (message for message in messages if isinstance(message, Written))
     return tuple(record for message in written for record in message.records)
 
 
-class TableWriter(_Writer):
+class TableWriter(PlannedWriter):
     """Appends to a table that is there, or replaces its rows."""
 
     def __init__(self, target: Target, plan: WritePlan, *, overwrite: bool) -> None:
-        super().__init__(target, plan)
+        super().__init__(plan)
+        self._target = target
         self._overwrite = overwrite
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""
         table: Table = self._target.load()
         commit = table.commit_overwrite if self._overwrite else table.commit_append
-        commit(self._plan, _records(messages), commit_id=self._commit_id)
+        commit(self._plan, records_of(messages), commit_id=self._commit_id)
 
 
-class CreatingWriter(_Writer):
+class CreatingWriter(PlannedWriter):
     """Makes the table together with its first rows, in one commit."""
 
     def __init__(self, target: Target, plan: WritePlan, operation: Create) -> None:
-        super().__init__(target, plan)
+        super().__init__(plan)
+        self._target = target
         self._operation = operation
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make the table with what all tasks wrote."""
-        operation = replace(self._operation, records=_records(messages))
+        operation = replace(self._operation, records=records_of(messages))
         target = self._target
         if target.warehouse is None:
             Catalog.commit_path(self._plan.location, operation, self._commit_id)
@@ -85,7 +87,7 @@ class CreatingWriter(_Writer):
 
 def plan_writer(
     target: Target, schema: Schema, arrow: pa.Schema, *, overwrite: bool, merge_schema: bool
-) -> _Writer:
+) -> PlannedWriter:
     """The writer for a frame; what can't fit is refused before a row is written.
 
     Args:

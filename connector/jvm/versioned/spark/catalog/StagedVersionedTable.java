@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.python.Commits;
 import versioned.spark.python.Python;
 import versioned.spark.write.VersionedWriteBuilder;
 
@@ -74,7 +75,7 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite {
         ObjectNode request = written != null ? written : Python.JSON.createObjectNode()
             .put("commit_id", UUID.randomUUID().toString());
         request.set("creation", creation);
-        Python.ask("commit_stage", request);
+        Commits.ask("commit_stage", request);
     }
 
     @Override

@@ -21,7 +21,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.python.Python;
+import versioned.spark.python.Commits;
 import versioned.spark.python.VersionedException;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.VersionedWriteBuilder;
@@ -129,13 +129,13 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         refusePast();
-        return new VersionedWriteBuilder(ref, null, info, request -> Python.ask("commit_write", request));
+        return new VersionedWriteBuilder(ref, null, info, request -> Commits.ask("commit_write", request));
     }
 
     @Override
     public boolean truncateTable() {
         refusePast();
-        Python.ask("truncate", ref.request().put("commit_id", UUID.randomUUID().toString()));
+        Commits.ask("truncate", ref.request().put("commit_id", UUID.randomUUID().toString()));
         return true;
     }
 

@@ -2,6 +2,7 @@ package versioned.spark.write;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
+import java.util.UUID;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
@@ -65,6 +66,11 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         if (plan.isNative() && !Io.isPython(info.options()) && SparkFiles.canRead(table.location())) {
             return new VersionedWrite(table.name(), plan, commit, committer);
         }
-        return SparkPython.write("versioned", info, PythonWrite.options(table, creation, commit));
+        commit.put("commit_id", UUID.randomUUID().toString());
+        if (creation != null) {
+            commit.set("creation", creation);
+            committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID
+        }
+        return SparkPython.write("versioned", info, PythonWrite.options(table, commit));
     }
 }

@@ -1,0 +1,37 @@
+package versioned.spark.python;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+/**
+ * Commits whose outcome is settled, not guessed: a worker may die with its answer on the way. The commit's ID was made
+ * here, so another worker can look whether it landed, and commit if it did not.
+ */
+public final class Commits {
+    private static final int TRIES = 4;
+
+    private Commits() {}
+
+    /**
+     * Asks a question that commits under the member {@code commit_id}.
+     *
+     * @return the answer
+     * @throws VersionedException (unchecked) if the commit was refused, or if nobody can tell whether it landed
+     */
+    public static JsonNode ask(String question, ObjectNode request) {
+        Exception last = null;
+        for (int attempt = 0; attempt < TRIES; attempt++) {
+            try {
+                return Python.ask(question, request.put("retry", attempt > 0));
+            } catch (Exception e) {
+                if (e instanceof VersionedException told && !told.kind().equals("outcome_unknown")) {
+                    throw e;
+                }
+                last = e;
+            }
+        }
+        throw VersionedException.of("outcome_unknown", "nobody can tell whether the commit "
+            + request.get("commit_id").asText() + " landed, and it may still land; ask "
+            + "Table.find_commit with this ID before it is tried again: " + last.getMessage());
+    }
+}
