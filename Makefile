@@ -1,6 +1,6 @@
 RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
 
-.PHONY: demo test lint mutants nightly bench clean
+.PHONY: demo test lint mutants nightly bench jar wheel clean
 
 demo:
 	$(RUN) --extra demo python examples/flights.py
@@ -20,6 +20,12 @@ nightly:
 bench:
 	$(RUN) --extra bench python -m benchmarks
 
+jar:
+	$(RUN) --extra test python connector/jvm/build.py
+
+wheel:
+	VERSIONED_RELEASE=1; export VERSIONED_RELEASE; $(RUN) --extra test python -m hatchling build -t wheel
+
 clean:
-	rm -rf dist build spark-warehouse metastore_db derby.log .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf dist build connector/pyspark_versioned/jars spark-warehouse metastore_db derby.log .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find catalog connector tests -name __pycache__ -prune -exec rm -rf {} +

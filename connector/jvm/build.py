@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 import zipfile
 from pathlib import Path
 
@@ -100,15 +101,14 @@ def _pack(classes: Path, jar: Path) -> None:
     """The same bytes for the same classes, put in place whole."""
     jar.parent.mkdir(exist_ok=True)
     manifest = f"Manifest-Version: 1.0\nSources: {digest()[:32]}\n"
-    with tempfile.NamedTemporaryFile(dir=jar.parent, prefix=".", delete=False) as made:
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), manifest)
-            for path in sorted(p for p in classes.rglob("*") if p.is_file()):
-                entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _LONG_AGO)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, path.read_bytes())
-    Path(made.name).chmod(0o644)
-    Path(made.name).replace(jar)
+    made = jar.with_name(f".{uuid.uuid4().hex}.jar")
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), manifest)
+        for path in sorted(p for p in classes.rglob("*") if p.is_file()):
+            entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+    made.replace(jar)
 
 
 def main() -> None:

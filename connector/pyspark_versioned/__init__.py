@@ -6,7 +6,7 @@ imported here before it is asked for.
 
 from typing import Any
 
-__all__ = ["DefaultSource", "VersionedError"]
+__all__ = ["DefaultSource", "VersionedError", "configure", "jar_path", "read_table"]
 
 
 def __getattr__(name: str) -> Any:
@@ -15,6 +15,18 @@ def __getattr__(name: str) -> Any:
             from pyspark_versioned.source import VersionedDataSource
 
             return VersionedDataSource
+        case "configure":
+            from pyspark_versioned.configure import configure
+
+            return configure
+        case "jar_path":
+            from pyspark_versioned.jar import jar_path
+
+            return jar_path
+        case "read_table":
+            from pyspark_versioned.reading_table import read_table
+
+            return read_table
         case "VersionedError":
             from versioned_catalog.errors import VersionedError
 

@@ -1,0 +1,60 @@
+"""The command line: ``python -m pyspark_versioned conf --warehouse /data/warehouse``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pyspark_versioned.configure import catalog_conf
+from versioned_catalog.errors import VersionedError
+
+_WHY = {
+    "spark.jars": "The jar that brings SQL and native scans. Append it to jars that are there.",
+    "spark.sql.extensions": "Lets ALTER COLUMN SET NOT NULL through, and makes\n"
+    '# spark.read.format("versioned") native.',
+    "spark.pyspark.python": "The Python that has pyspark_versioned, for Spark's workers.",
+    "spark.sql.catalog.": "A catalog: SELECT * FROM <its name>.<namespace>.<table>. There may be any\n"
+    "# number of them. Below it, the folder where its tables are.",
+}
+
+
+def conf_text(conf: dict[str, str]) -> str:
+    """Settings as lines of ``spark-defaults.conf``, with comments."""
+    lines: list[str] = []
+    for key, value in conf.items():
+        known = [why for start, why in _WHY.items() if key == start]
+        known += [_WHY["spark.sql.catalog."]] if _is_catalog(key) else []
+        lines += [f"# {why}" for why in known]
+        lines.append(f"{key} {value}")
+    return "\n".join(lines) + "\n"
+
+
+def _is_catalog(key: str) -> bool:
+    return key.startswith("spark.sql.catalog.") and key.count(".") == 3
+
+
+def main() -> None:
+    """Print the settings of this installation."""
+    parser = argparse.ArgumentParser(prog="python -m pyspark_versioned")
+    commands = parser.add_subparsers(required=True)
+    conf = commands.add_parser("conf", help="print settings for spark-defaults.conf")
+    conf.add_argument("--warehouse", required=True, help="the folder where the tables are")
+    conf.add_argument("--catalog", default="versioned", help="what SQL calls it")
+    conf.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what the file system is opened with; keep secrets out of it",
+    )
+    given = parser.parse_args()
+    storage = dict(option.split("=", 1) for option in given.storage_option)
+    try:
+        found = catalog_conf(given.warehouse, given.catalog, storage)
+    except VersionedError as error:
+        sys.exit(str(error))
+    sys.stdout.write(conf_text({**found, "spark.pyspark.python": sys.executable}))
+
+
+if __name__ == "__main__":
+    main()

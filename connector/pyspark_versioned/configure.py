@@ -1,0 +1,113 @@
+"""Registering versioned catalogs with Spark, for every way to start it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark_versioned.jar import jar_path
+from versioned_catalog.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOG_CLASS = "versioned.spark.VersionedCatalog"
+EXTENSIONS_CLASS = "versioned.spark.VersionedExtensions"
+_JARS = "spark.jars"
+_EXTENSIONS = "spark.sql.extensions"
+
+
+def configure(
+    builder: SparkSession.Builder,
+    warehouse: str | os.PathLike[str],
+    catalog: str = "versioned",
+    storage_options: Mapping[str, Any] | None = None,
+) -> SparkSession.Builder:
+    """Register a catalog of versioned tables with a session that is being built.
+
+    It may be called again with another catalog. Jars and extensions that are there are kept.
+
+    Args:
+        builder: ``SparkSession.builder``, classic or Connect's.
+        warehouse: the folder where the tables are: a path or a URL.
+        catalog: what SQL calls it: ``SELECT * FROM <catalog>.<namespace>.<table>``.
+        storage_options: what the file system is opened with. Rather leave secrets out, and give them
+            by the environment, a profile or the machine's role.
+
+    Returns:
+        The builder.
+
+    Raises:
+        InvalidRequestError: the catalog's name can't be one.
+        JarMissing: this installation has no jar.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    known = _Known(builder)
+    for key, value in _added(catalog_conf(warehouse, catalog, storage_options), known).items():
+        builder.config(key, value)
+    return builder
+
+
+def catalog_conf(
+    warehouse: str | os.PathLike[str],
+    catalog: str = "versioned",
+    storage_options: Mapping[str, Any] | None = None,
+) -> dict[str, str]:
+    """The settings that register a catalog. See ``configure``."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", catalog):
+        raise InvalidRequestError(
+            f"{catalog!r} can't be a catalog's name; use letters, digits and underscores"
+        )
+    name = f"spark.sql.catalog.{catalog}"
+    storage = {f"{name}.storage.{k}": str(v) for k, v in (storage_options or {}).items()}
+    return {
+        _JARS: jar_path(),
+        _EXTENSIONS: EXTENSIONS_CLASS,
+        name: CATALOG_CLASS,
+        f"{name}.warehouse": _absolute(os.fspath(warehouse)),
+        **storage,
+    }
+
+
+def _absolute(warehouse: str) -> str:
+    if "://" in warehouse:
+        return warehouse
+    return os.path.abspath(os.path.expanduser(warehouse))
+
+
+class _Known:
+    """What a builder, or Spark's own file of defaults, has set already."""
+
+    def __init__(self, builder: Any) -> None:
+        self._builder: Mapping[str, Any] = getattr(builder, "_options", {})
+        self._defaults = _defaults()
+
+    def get(self, key: str) -> str:
+        return str(self._builder.get(key) or self._defaults.get(key) or "")
+
+
+def _defaults() -> dict[str, str]:
+    """What Spark's ``spark-defaults.conf`` sets; a builder's settings hide it."""
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (os.path.join(home, "conf") if home else None)
+    path = Path(folder or os.devnull) / "spark-defaults.conf"
+    if not path.is_file():
+        return {}
+    lines = (line.strip() for line in path.read_text().splitlines())
+    pairs = (re.split(r"[\s=:]+", line, maxsplit=1) for line in lines if line[:1] not in ("#", ""))
+    return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
+
+
+def _added(conf: Mapping[str, str], known: _Known) -> dict[str, str]:
+    """The settings, with lists put after what is there."""
+    lists = {key: _appended(known.get(key), conf[key]) for key in (_JARS, _EXTENSIONS)}
+    return {**conf, **lists}
+
+
+def _appended(there: str, value: str) -> str:
+    parts = [part.strip() for part in there.split(",") if part.strip()]
+    return ",".join(parts if value in parts else [*parts, value])
