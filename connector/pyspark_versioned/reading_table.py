@@ -1,0 +1,223 @@
+"""Native reading without the jar: planned here, read by Spark's own ``spark.read.parquet``."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as f
+
+from pyspark_versioned.native import is_exact
+from pyspark_versioned.options import Options
+from pyspark_versioned.spark_types import to_spark, to_spark_schema
+from pyspark_versioned.sql.parquet_schema import read_schema
+from pyspark_versioned.target import Target
+from versioned_catalog.adapting.planning import Fill, SegmentPlan
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scanning.scan import Scan
+from versioned_catalog.schema.literals import to_sql
+from versioned_catalog.schema.types import (
+    Column,
+    Constant,
+    DataType,
+    Struct,
+    children,
+    is_floating,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+_FIXED = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+"""What must not depend on the session."""
+
+_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|ClassNotFoundException: .*FileSystem")
+
+_log = logging.getLogger("pyspark_versioned")
+
+
+def read_table(
+    spark: SparkSession,
+    table: str,
+    *,
+    warehouse: str | None = None,
+    version: int | None = None,
+    timestamp: datetime | str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """A table as a DataFrame that Spark scans natively, without the jar; classic and Connect alike.
+
+    Segments that are read alike are one read of Parquet; the reads are projected into the table's
+    schema and put together. Spark looks at every file while it plans, so this is for tables of fewer,
+    larger segments. What Spark's reader can't do exactly goes through ``format("versioned")``, and so
+    does a table in storage that Spark has no file system for, which is told in the log.
+
+    Args:
+        spark: the session.
+        table: the table's folder, or with ``warehouse`` its name, as ``metrics.cpu``.
+        warehouse: the folder of a warehouse.
+        version: read the table as of this version, with the schema of then.
+        timestamp: or as of this time (without offset: UTC).
+        storage_options: what the file system is opened with.
+
+    Returns:
+        The rows of one snapshot, pinned now.
+
+    Raises:
+        NotFoundError: there is no such table or version.
+        InvalidRequestError: version and timestamp are both given.
+    """
+    storage = dict(storage_options or {})
+    found = Target.of(Options(path=table, warehouse=warehouse, storage=storage)).load()
+    state = found.at(version, timestamp)
+    scan = Scan(found.store, state, state.schema.columns)
+    ways = _Ways(spark, found.location, state, storage)
+    frames = [ways.frame(way, paths) for way, paths in _alike(scan).items()]
+    if not frames:
+        return spark.createDataFrame([], to_spark_schema(state.schema.columns))
+    return reduce(lambda a, b: a.unionAll(b), frames)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How segments are read: columns that a segment lacks come back null by themselves.
+
+    Args:
+        native: whether Spark's Parquet reader is exact.
+        defaults: the columns that are not read, and what they show.
+    """
+
+    native: bool
+    defaults: tuple[tuple[int, Constant], ...]
+
+
+def _alike(scan: Scan) -> dict[_Way, list[str]]:
+    """The segments by how they are read."""
+    ways: dict[int, _Way] = {}
+    found: dict[_Way, list[str]] = {}
+    for row in scan.kept.select(["path", "schema_version"]).to_pylist():
+        version = row["schema_version"]
+        if version not in ways:
+            ways[version] = _way(scan.plan(version))
+        found.setdefault(ways[version], []).append(row["path"])
+    return found
+
+
+def _way(plan: SegmentPlan) -> _Way:
+    shown = [(o.column.id, o.step.constant) for o in plan.outputs if isinstance(o.step, Fill)]
+    stored = len(shown) < len(plan.outputs)
+    defaults = tuple((column_id, value) for column_id, value in shown if value is not None)
+    return _Way(stored and is_exact(plan), defaults)
+
+
+class _Ways:
+    """Makes frames of segments.
+
+    Args:
+        spark: the session.
+        location: the table's folder.
+        state: the snapshot.
+        storage: what the file system is opened with.
+    """
+
+    def __init__(
+        self, spark: SparkSession, location: str, state: TableState, storage: Mapping[str, Any]
+    ) -> None:
+        self._spark = spark
+        self._location = location
+        self._state = state
+        self._storage = storage
+
+    def frame(self, way: _Way, paths: list[str]) -> DataFrame:
+        """The rows of segments that are read alike, in the table's schema."""
+        if not way.native:
+            return self._through_python(paths)
+        try:
+            return self._native(dict(way.defaults), paths)
+        except Exception as error:
+            if not _NO_FILE_SYSTEM.search(str(error)):
+                raise
+            _log.warning(
+                "Spark has no file system for %s; it is read by the data source instead",
+                self._location,
+            )
+            return self._through_python(paths)
+
+    def _native(self, defaults: Mapping[int, Constant], paths: list[str]) -> DataFrame:
+        columns = self._state.schema.columns
+        stored = read_schema(column for column in columns if column.id not in defaults)
+        reader = self._spark.read.schema(stored).options(**_FIXED)
+        files = reader.parquet(*[_escaped(f"{_hadoop(self._location)}/{path}") for path in paths])
+        return files.select(*[_shown(column, defaults.get(column.id)) for column in columns])
+
+    def _through_python(self, paths: list[str]) -> DataFrame:
+        reader = self._spark.read.format("versioned").option("io", "python")
+        reader = reader.option("versionAsOf", str(self._state.version))
+        reader = reader.option("segments", json.dumps(paths))
+        for key, value in self._storage.items():
+            reader = reader.option(f"storage.{key}", str(value))
+        return reader.load(self._location)
+
+
+def _hadoop(location: str) -> str:
+    """A folder as Hadoop calls it."""
+    return f"s3a{location[2:]}" if location.startswith("s3://") else location
+
+
+def _escaped(path: str) -> str:
+    """A path that is no pattern."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
+
+
+def _shown(column: Column, default: Constant | None) -> SparkColumn:
+    """A column of the table, from one of a file or from its default."""
+    name, type_ = column.name, to_spark(column.type)
+    if default is not None:
+        return f.expr(to_sql(default, column.type)).cast(type_).alias(name)
+    read = f.col(f"`{column.physical_name}`")
+    return _plain(read, column).alias(name)
+
+
+def _plain(read: SparkColumn, column: Column) -> SparkColumn:
+    """What was read, under logical names, and such that Parquet filters it as Spark does.
+
+    Parquet tells -0.0 from 0.0, and files of Arrow leave NaN out of their bounds; so filters on
+    floats must not get there, which is what NANVL is for: it changes nothing.
+    """
+    match column.type:
+        case Struct(fields) if _is_renamed(column.type) or _holds_floats(column.type):
+            inner = [
+                _plain(read.getField(field.physical_name), field).alias(field.name)
+                for field in fields
+            ]
+            return f.when(read.isNotNull(), f.struct(*inner))
+        case type_ if is_floating(type_):
+            return f.nanvl(read, f.lit(float("nan")).cast(to_spark(type_)))
+        case type_ if _is_renamed(type_):
+            return read.cast(to_spark(type_))
+        case _:
+            return read
+
+
+def _is_renamed(type_: DataType) -> bool:
+    """Whether anything in a type has another name in files."""
+    return any(c.physical_name != c.name or _is_renamed(c.type) for c in children(type_))
+
+
+def _holds_floats(type_: DataType) -> bool:
+    """Whether a filter can look at a float in a struct."""
+    fields = children(type_) if isinstance(type_, Struct) else ()
+    return any(is_floating(field.type) or _holds_floats(field.type) for field in fields)
