@@ -11,25 +11,20 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.creation import Columns, creation
-from versioned_catalog.errors import AlreadyExistsError, NotFoundError
+from versioned_catalog.errors import NotFoundError
 from versioned_catalog.log.operations import Create
-from versioned_catalog.log.warehouse import (
-    Name,
-    TableName,
-    WarehouseEntry,
-    WarehouseState,
-    full_key,
-)
+from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
+from versioned_catalog.making import Making
 from versioned_catalog.namespaces import Namespaces
-from versioned_catalog.naming import (
-    Names,
-    check_free,
-    check_namespace,
-    head_of,
-    parse_namespace,
-    safe_folder,
+from versioned_catalog.naming import Names, check_free, check_namespace, head_of, parse_namespace
+from versioned_catalog.placing import (
+    begin_at,
+    end_at,
+    load_at,
+    place_at,
+    plan_at,
+    timeline_at,
 )
-from versioned_catalog.placing import create_at, end_at, load_at, plan_at, timeline_at
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import open_store, reopen
@@ -38,7 +33,7 @@ from versioned_catalog.table import Table
 from versioned_catalog.writing.plan import WritePlan
 
 
-class Catalog(Namespaces):
+class Catalog(Making, Namespaces):
     """The namespaces and tables of a warehouse.
 
     Args:
@@ -82,81 +77,6 @@ class Catalog(Namespaces):
     def table_exists(self, name: str | Name) -> bool:
         """Whether a table has that name."""
         return full_key(parse_path(name)) in self._names.state().tables
-
-    def create_table(
-        self,
-        name: str | Name,
-        schema: Columns,
-        *,
-        partitioned_by: Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-        comment: str | None = None,
-    ) -> Table:
-        """Make a table.
-
-        Args:
-            name: its name, after that of its namespace.
-            schema: Spark's DDL, a Schema, or a pyarrow Schema.
-            partitioned_by: transforms of columns: ``["days(ts)", "bucket(16, host)"]``.
-            properties: text to text; ``sort_by`` and ``target_segment_bytes`` mean something.
-            comment: for people.
-
-        Raises:
-            AlreadyExistsError: the name is taken.
-            NotFoundError: there is no such namespace.
-            InvalidRequestError: the schema can't be.
-        """
-        parts = parse_path(name)
-        operation = creation(schema, partitioned_by, properties, comment)
-        store = self._place(parts, operation)
-        return self._create(parts, store, operation, str(uuid.uuid4()))
-
-    def plan_table(
-        self, name: str | Name, schema: Schema, arrow: pa.Schema
-    ) -> tuple[WritePlan, Create]:
-        """Plan the making of a table together with its first rows; see ``commit_table``.
-
-        Args:
-            name: the table's name.
-            schema: its schema.
-            arrow: the schema of what will be written.
-        """
-        operation = creation(schema, (), None, None)
-        store = self._place(parse_path(name), operation)
-        return plan_at(store, operation, arrow), operation
-
-    def commit_table(
-        self, name: str | Name, location: Location, operation: Create, commit_id: str
-    ) -> Table:
-        """Make a table with the rows that were written by its plan."""
-        return self._create(parse_path(name), reopen(location), operation, commit_id)
-
-    def _create(self, name: Name, store: Store, operation: Create, commit_id: str) -> Table:
-        """Make the table, then give it the name."""
-        table = create_at(store, operation, render_path(name), commit_id)
-        location = store.url.removeprefix(self._store.url).strip("/")
-
-        def change(state: WarehouseState) -> WarehouseEntry:
-            check_free(state, name)
-            named = TableName(name, location, operation.table_uuid)
-            return WarehouseEntry(head_of("create_table"), set_tables=(named,))
-
-        try:
-            self._names.commit(change)
-        except (AlreadyExistsError, NotFoundError):
-            table.drop()
-            raise
-        return table
-
-    def _place(self, name: Name, operation: Create) -> Store:
-        """The folder of the name, or one beside it where a table lives that has another name now."""
-        check_free(self._names.state(), name)
-        folder = safe_folder(name)
-        store = self._store.child(folder)
-        state = timeline_at(store).load().state
-        if state is None or state.dropped:
-            return store
-        return self._store.child(f"{folder}-{operation.table_uuid[:8]}")
 
     def load_table(self, name: str | Name) -> Table:
         """A table by its name, at its newest version.
@@ -234,7 +154,7 @@ class Catalog(Namespaces):
         """Make a table in a folder, outside any warehouse. See ``create_table``."""
         store = open_store(path, storage_options)
         operation = creation(schema, partitioned_by, properties, comment)
-        return create_at(store, operation, store.url, str(uuid.uuid4()))
+        return begin_at(store, operation, store.url, str(uuid.uuid4()))
 
     @staticmethod
     def plan_path(
@@ -244,10 +164,12 @@ class Catalog(Namespaces):
         storage_options: Mapping[str, Any] | None = None,
     ) -> tuple[WritePlan, Create]:
         """Plan the making of a table in a folder together with its first rows; see ``plan_table``."""
-        operation = creation(schema, (), None, None)
-        return plan_at(open_store(path, storage_options), operation, arrow), operation
+        operation, store = creation(schema), open_store(path, storage_options)
+        placement = place_at(store, "", operation.table_uuid, "create")
+        plan = plan_at(store, operation, store.url, arrow, placement.base_version)
+        return plan, replace(operation, first_column_id=placement.first_column_id)
 
     @staticmethod
     def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
         """Make a table with the rows that were written by its plan."""
-        return create_at(reopen(location), operation, location.url, commit_id)
+        return begin_at(reopen(location), operation, location.url, commit_id)

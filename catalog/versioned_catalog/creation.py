@@ -27,11 +27,16 @@ Columns = str | Schema | Any
 
 def creation(
     schema: Columns,
-    partitioned_by: Sequence[str],
-    properties: Mapping[str, str] | None,
-    comment: str | None,
+    partitioned_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    table_uuid: str | None = None,
 ) -> Create:
-    """The operation that makes a table.
+    """The operation that makes a table. The same arguments give the same operation in any process.
+
+    Args:
+        schema, partitioned_by, properties, comment: as in ``Catalog.create_table``.
+        table_uuid: who the table will be, where that is decided already.
 
     Raises:
         InvalidRequestError: the schema, partitioning or properties can't be.
@@ -53,7 +58,7 @@ def creation(
 
     if not columns:
         raise InvalidRequestError("a table needs at least one column")
-    return Create(str(uuid.uuid4()), columns, arrange, comment=comment)
+    return Create(table_uuid or str(uuid.uuid4()), columns, arrange, comment=comment)
 
 
 def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:

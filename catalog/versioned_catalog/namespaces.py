@@ -50,8 +50,10 @@ class Namespaces:
         """
         parts, kept = parse_path(name), check_properties(properties)
 
-        def change(state: WarehouseState) -> WarehouseEntry:
+        def change(state: WarehouseState) -> WarehouseEntry | None:
             if full_key(parts) in state.namespaces:
+                if if_not_exists:
+                    return None
                 raise AlreadyExistsError(f"the namespace {render_path(parts)} is there already")
             check_namespace(state, parts[:-1])
             described = (Namespace(parts, kept),) if kept else ()
@@ -59,11 +61,7 @@ class Namespaces:
                 head_of("create_namespace"), add_namespaces=(parts,), set_namespaces=described
             )
 
-        try:
-            self._names.commit(change)
-        except AlreadyExistsError:
-            if not if_not_exists:
-                raise
+        self._names.commit(change)
 
     def alter_namespace(
         self,

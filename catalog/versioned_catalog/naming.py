@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from versioned_catalog.log.beginning import WRITER
 from versioned_catalog.log.entry import UNIX_EPOCH, Head, check_writable, next_time
-from versioned_catalog.log.operations import WRITER
 from versioned_catalog.log.timeline import Loaded, Timeline
 from versioned_catalog.log.warehouse import (
     Name,
@@ -22,6 +23,10 @@ from versioned_catalog.log.warehouse import (
 )
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.storage.store import Store
+
+
+class _NothingToDo(Exception):
+    """Ends a commit that is not needed any more."""
 
 
 class Names:
@@ -42,12 +47,12 @@ class Names:
         self._loaded = self.timeline.load() if known is None else self.timeline.advance(known)
         return self._loaded.state or _nothing()
 
-    def commit(self, change: Callable[[WarehouseState], WarehouseEntry]) -> None:
+    def commit(self, change: Callable[[WarehouseState], WarehouseEntry | None]) -> None:
         """Commit what ``change`` makes of the warehouse as it is then.
 
         Args:
-            change: gives the entry, of whose head only the operation counts (``head_of``); what it
-                raises ends the commit.
+            change: gives the entry, of whose head only the operation counts (``head_of``), or None
+                where there is nothing to do; what it raises ends the commit.
         """
         commit_id = str(uuid.uuid4())
 
@@ -55,6 +60,8 @@ class Names:
             known = state or _nothing()
             check_writable(known.features, self._url)
             entry = change(known)
+            if entry is None:
+                raise _NothingToDo
             head = Head(
                 table_uuid=known.warehouse_uuid,
                 version=known.version + 1,
@@ -69,7 +76,12 @@ class Names:
 
         self.state()
         assert self._loaded is not None
-        self._loaded = self.timeline.commit(self._loaded, commit_id, propose)
+        with suppress(_NothingToDo):
+            self._loaded = self.timeline.commit(self._loaded, commit_id, propose)
+
+    def get(self, state: WarehouseState, name: Name) -> TableName | None:
+        """The table of a name, or None."""
+        return state.tables.get(full_key(name))
 
     def find(self, state: WarehouseState, name: Name) -> TableName:
         """The table of a name.
@@ -77,7 +89,7 @@ class Names:
         Raises:
             NotFoundError: there is none.
         """
-        found = state.tables.get(full_key(name))
+        found = self.get(state, name)
         if found is None:
             check_namespace(state, name[:-1])
             near = ", ".join(sorted(t.name[-1] for t in state.tables.values())[:20]) or "none"

@@ -14,6 +14,7 @@ from versioned_catalog.adapting.implicit import find_implicit
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.filtering.filters import bind, parse_filters
+from versioned_catalog.log.beginning import evolution_of
 from versioned_catalog.log.entry import Batch, Commit, Stub
 from versioned_catalog.log.operations import (
     Alter,
@@ -22,9 +23,8 @@ from versioned_catalog.log.operations import (
     Drop,
     Operation,
     Overwrite,
-    evolution_of,
-    propose,
 )
+from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded, Timeline

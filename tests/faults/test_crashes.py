@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, NotFoundError, VersionedError
+from versioned_catalog.creation import creation
 from versioned_catalog.storage.local import LocalStore
 
 ROWS = pa.table({"id": pa.array([7, 8], pa.int64()), "b": ["x", None]})
@@ -46,6 +49,20 @@ def create(catalog: Catalog) -> None:
     catalog.create_table("n.v", "x INT")
 
 
+def replace(catalog: Catalog) -> None:
+    catalog.replace_table("n.t", "id LONG, z INT")
+
+
+def replace_with_rows(catalog: Catalog) -> None:
+    operation = creation("id LONG, b STRING")
+    placement = catalog.place_table("n.t", "replace")
+    plan = catalog.plan_rows("n.t", placement, operation, ROWS.schema)
+    store = catalog._store.child(placement.folder)
+    records = plan.write(ROWS.schema, iter(ROWS.to_batches()), store)
+    with_rows = dataclasses.replace(operation, records=tuple(records))
+    catalog.make_table("n.t", placement, with_rows, str(uuid4()))
+
+
 def create_namespace(catalog: Catalog) -> None:
     catalog.create_namespace("m", properties={"k": "v"})
 
@@ -71,6 +88,8 @@ OPERATIONS = [
     drop,
     rename,
     create,
+    replace,
+    replace_with_rows,
     create_namespace,
     alter_namespace,
     drop_namespace,
@@ -100,6 +119,8 @@ EXPECTED: dict[str, set[str]] = {
         "read n/v/_versioned/log/N.json",
         "put n/v/_versioned/log/N.json",
     },
+    "replace": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
+    "replace_with_rows": {*LOAD, *LOAD_TABLE, *WRITE},
     "create_namespace": {*LOAD, *NAME},
     "alter_namespace": {*LOAD, *NAME},
     "drop_namespace": {*LOAD, *NAME, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
@@ -113,7 +134,7 @@ EXPECTED: dict[str, set[str]] = {
         "read n/t/_versioned/checkpoint/N.parquet",
     },
 }
-for _name in ("append", "append_merging", "overwrite", "alter", "drop", "drop_namespace"):
+for _name in EXPECTED.keys() - {"rename", "create", "create_namespace", "alter_namespace"}:
     EXPECTED[_name].add("read n/t/_versioned/checkpoint/N.parquet")
 
 

@@ -87,6 +87,27 @@ def test_a_struct_that_came_with_fields_that_may_not_be_null(pair: tuple[Table, 
     assert fresh(old)[0]["t"] is None
 
 
+def test_columns_brought_along_do_not_take_ids_that_were_given(pair: tuple[Table, Table]) -> None:
+    """The schema is what it was, and yet the next ID is another one."""
+    old, new = pair
+    new.alter().add_column("d", "int").drop_column("d").commit()
+    assert new.schema.version == old.schema.version
+    with pytest.raises(CommitConflictError, match="run it again"):
+        old.append(ROW.append_column("new", ROW["id"]), merge_schema=True)
+    old.refresh().append(ROW.append_column("new", ROW["id"]), merge_schema=True)
+    assert fresh(old) == [{**ROW.to_pylist()[0], "new": 1}]
+
+
+def test_columns_brought_along_after_a_rename(pair: tuple[Table, Table]) -> None:
+    """The next ID is what it was, and yet the schema is another one."""
+    old, new = pair
+    new.alter().rename_column("l", "m").commit()
+    assert new.state.next_column_id == old.state.next_column_id
+    with pytest.raises(CommitConflictError, match="run it again"):
+        old.append(ROW.append_column("new", ROW["id"]), merge_schema=True)
+    assert fresh(old) == []
+
+
 @pytest.mark.parametrize("path", ["s.x", "s"])
 def test_nested_not_null(path: str, pair: tuple[Table, Table]) -> None:
     old, new = pair

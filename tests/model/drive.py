@@ -7,11 +7,15 @@ import itertools
 from decimal import Decimal
 from random import Random
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 
 from model.naive import WIDER, Field, Model, Type, find, inner, rewrap, walk
 from versioned_catalog import Catalog, Table
+from versioned_catalog.creation import creation
+from versioned_catalog.log.operations import Replace
+from versioned_catalog.placing import begin_at
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.ddl import parse_type
 
@@ -172,6 +176,19 @@ def _arrow(type_: Type) -> pa.DataType:
 
 
 def create(random: Random, place: str, model: Model) -> Table:
+    columns, partitions, properties = declare(random, model)
+    return Catalog.create_path(place, columns, partitioned_by=partitions, properties=properties)
+
+
+def begin_anew(random: Random, table: Table, model: Model) -> Table:
+    """CREATE OR REPLACE."""
+    base, operation = table.state, creation(*declare(random, model))
+    replacement = Replace(operation, base.created_uuid, base.version)
+    return begin_at(table.store, replacement, table.name, str(uuid4()))
+
+
+def declare(random: Random, model: Model) -> tuple[str, list[str], dict[str, str]]:
+    """Columns as DDL, partitioning and properties of a table with the model's fields."""
     columns = ", ".join(f"{quoted(f)} {ddl(f.type)}{_null(f)}" for f in model.fields)
     leaves = [f for f in model.fields if isinstance(f.type, str)]
     partitions: list[str] = []
@@ -188,7 +205,7 @@ def create(random: Random, place: str, model: Model) -> Table:
         model.fixed |= {one.key}
     if random.random() < 0.2:
         properties["target_segment_bytes"] = "1"
-    return Catalog.create_path(place, columns, partitioned_by=partitions, properties=properties)
+    return columns, partitions, properties
 
 
 def _transform(random: Random, type_: str) -> str | None:

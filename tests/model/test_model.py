@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from model import naive
 from model.drive import (
     arrow_rows,
+    begin_anew,
     create,
     described,
     random_alter,
@@ -100,6 +101,15 @@ class Histories(RuleBasedStateMachine):
             return
         assert stored is not None, rows
         self.model.rows = stored if overwrite else self.model.rows + stored
+        self.model.commit()
+
+    @rule(random=randoms, really=st.integers(0, 4).map(lambda n: n == 0))
+    def replace(self, random: Random, really: bool) -> None:
+        if not really:
+            return
+        self.model.fields, self.model.rows, self.model.fixed = (), [], frozenset()
+        self.model.fields = random_fields(random, self.model, random.randint(1, 4))
+        self.table = begin_anew(random, self.table, self.model)
         self.model.commit()
 
     @rule(random=randoms)

@@ -106,10 +106,12 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
 
 
 def _state_to_json(state: TableState) -> Json:
+    replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
         "features": features_to_json(state.features),
         "table_uuid": state.table_uuid,
+        **({"created_uuid": state.created_uuid} if replaced else {}),
         "version": state.version,
         "commit_id": state.commit_id,
         "time": time_to_text(state.time),
@@ -133,6 +135,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     batches = member(value, "applications", dict)
     state = TableState(
         table_uuid=member(value, "table_uuid", str),
+        created_uuid=optional(value, "created_uuid", str) or member(value, "table_uuid", str),
         version=member(value, "version", int),
         commit_id=member(value, "commit_id", str),
         time=time_from_text(member(value, "time", str)),

@@ -18,6 +18,7 @@ class TableState:
 
     Args:
         table_uuid: which life of the table this is.
+        created_uuid: the UUID that its ``create`` gave it, before it was replaced, if it was.
         version, commit_id, time: the last commit.
         created_version: the commit that began this life.
         first_schema_version: the schema it began with.
@@ -34,6 +35,7 @@ class TableState:
     """
 
     table_uuid: str
+    created_uuid: str
     version: int
     commit_id: str
     time: datetime
@@ -101,11 +103,12 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
 
 def _begin(state: TableState | None, commit: Commit) -> TableState:
     """An empty table in the life that the commit begins."""
-    schema = commit.schema
+    schema, replaces = commit.schema, commit.head.operation == "replace"
     if schema is None:
         raise CorruptTableError("a commit that makes a table holds no schema")
     return TableState(
         table_uuid=commit.head.table_uuid,
+        created_uuid=state.created_uuid if state and replaces else commit.head.table_uuid,
         version=commit.head.version,
         commit_id=commit.head.commit_id,
         time=commit.head.time,
@@ -128,13 +131,14 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
     if commit.schema is not None and max(commit.schema.ids, default=0) >= commit.next_column_id:
         raise CorruptTableError(f"version {head.version} would give column IDs again")
     if state is None:
-        if not begins:
+        if head.operation != "create":
             raise CorruptTableError("the log does not begin with the making of a table")
         return
     if state.dropped and head.operation != "create":
         raise CorruptTableError(f"version {head.version} follows the drop of the table")
-    if not begins and head.table_uuid != state.table_uuid:
-        raise CorruptTableError(f"version {head.version} is of another table")
+    if begins == (head.table_uuid == state.table_uuid):
+        what = "begins no life of its own" if begins else "is of another table"
+        raise CorruptTableError(f"version {head.version} {what}")
     if head.operation == "create" and not state.dropped:
         raise CorruptTableError(f"version {head.version} makes a table that is there")
     if commit.next_column_id < state.next_column_id:

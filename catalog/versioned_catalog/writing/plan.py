@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.operations import Base, Create, evolution_of, first_evolution
+from versioned_catalog.log.beginning import evolution_of, first_evolution
+from versioned_catalog.log.operations import Base, Create
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.binding import plan as plan_changes
@@ -93,24 +94,38 @@ def plan_write(
     return plan
 
 
+def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
+    """Plan a write on a snapshot whose rows somebody else makes fit.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+        table: the table, for errors.
+    """
+    size = target_bytes(state.properties)
+    spec = WriteSpec(state.table_uuid, state.version, state.schema, size)
+    return WritePlan(store.location, table, Base.of(state), (), spec, datetime.now(UTC))
+
+
 def plan_create(
-    store: Store, operation: Create, state: TableState | None, table: str, arrow: pa.Schema
+    store: Store, operation: Create, state: TableState | None, table: str, arrow: pa.Schema | None
 ) -> WritePlan:
     """Plan the first rows of a table in the making.
 
     Args:
         store: the folder where it will be.
         operation: what makes it.
-        state: what the log there adds up to: nothing, or a table that was dropped.
+        state: what the log there adds up to: nothing, or a table that was dropped or is replaced.
         table: the table, for errors.
-        arrow: the schema of what is written.
+        arrow: the schema of what is written, where that is known.
     """
     evolution = first_evolution(operation, state)
     base_version = -1 if state is None else state.version
     size = target_bytes(evolution.properties)
     spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
     now = datetime.now(UTC)
-    Binder(arrow, evolution.schema, table, now)  # refuse before anything is written
+    if arrow is not None:
+        Binder(arrow, evolution.schema, table, now)  # refuse before anything is written
     return WritePlan(store.location, table, None, (), spec, now)
 
 

@@ -1,0 +1,123 @@
+"""How a life of a table begins: by ``create``, or by ``replace``, which ends another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
+from versioned_catalog.log.entry import Commit, Features, Head, check_writable, next_time
+from versioned_catalog.log.operations import Create, Replace
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.applying import rekeyed
+from versioned_catalog.schema.evolution import Evolution, used_physical_names
+from versioned_catalog.schema.schema import new_schema
+
+WRITER = "versioned/0.1.0"
+
+
+def propose_create(
+    operation: Create, state: TableState | None, commit_id: str, table: str
+) -> Commit:
+    """The entry that makes a table after a state. See ``proposing.propose``."""
+    if state is not None and not state.dropped:
+        raise AlreadyExistsError(f"there is a table at {table} already")
+    base_version = -1 if state is None else state.version
+    return _begin(operation, state, head_after(state, commit_id, "create", base_version), table)
+
+
+def propose_replace(
+    operation: Replace, state: TableState | None, commit_id: str, table: str
+) -> Commit:
+    """The entry that replaces a table after a state. See ``proposing.propose``."""
+    if state is None:
+        raise NotFoundError(f"there is no table at {table}")
+    if state.dropped or state.created_uuid != operation.created_uuid:
+        raise CommitConflictError(
+            f"{table} was dropped since its replacement was planned (on version "
+            f"{operation.base_version}); run it again"
+        )
+    check_writable(state.features, table)
+    if operation.creation.records:
+        check_fence(operation.base_version, state, table)
+    head = head_after(state, commit_id, "replace", operation.base_version)
+    return _begin(operation.creation, state, head, table)
+
+
+def _begin(operation: Create, state: TableState | None, head: Head, table: str) -> Commit:
+    arranged = first_evolution(operation, state)
+    _check_planned(operation, state, arranged.schema.version, table)
+    return Commit(
+        replace(head, table_uuid=operation.table_uuid, features=Features()),
+        arranged.next_column_id,
+        schema=arranged.schema,
+        properties=dict(arranged.properties) or None,
+        comment=operation.comment,
+        sets_comment=operation.comment is not None,
+        added=operation.records,
+    )
+
+
+def _check_planned(
+    operation: Create, state: TableState | None, schema_version: int, table: str
+) -> None:
+    """Refuse rows that say another schema, or other column IDs, than they would be given now."""
+    planned = operation.first_column_id in (None, first_column_id(state))
+    if operation.records and not (
+        planned and all(record.schema_version == schema_version for record in operation.records)
+    ):
+        raise CommitConflictError(
+            f"the schema of {table} changed, or a table was made and dropped there, since this was "
+            "planned; run it again"
+        )
+
+
+def first_column_id(state: TableState | None) -> int:
+    """The first ID of a table that begins after a state."""
+    return 1 if state is None else state.next_column_id
+
+
+def first_evolution(operation: Create, state: TableState | None) -> Evolution:
+    """What a new table begins with, at a place where there was none, or another one."""
+    version = 0 if state is None else max(state.schemas) + 1
+    bare, next_id = new_schema(operation.columns, first_column_id(state), version)
+    # Constants of structs name fields by ID, which there are only now.
+    columns = map(rekeyed, operation.columns, bare.columns)
+    schema = replace(bare, columns=tuple(columns))
+    used = used_physical_names([schema])
+    arranged = operation.arrange(Evolution(schema, next_id, operation.properties, used))
+    return replace(arranged, schema=replace(arranged.schema, version=version))
+
+
+def evolution_of(state: TableState) -> Evolution:
+    """A state as changes of schema see it."""
+    return Evolution(
+        state.schema,
+        state.next_column_id,
+        state.properties,
+        used_physical_names(state.own_schemas),
+    )
+
+
+def check_fence(base_version: int, state: TableState, table: str) -> None:
+    """Refuse segments that may have been cleaned away since they were written."""
+    if base_version < state.fence:
+        raise CommitConflictError(
+            f"{table}: this write was planned on version {base_version}, and what such writes left on "
+            f"storage may have been cleaned away (fence {state.fence}); write it again"
+        )
+
+
+def head_after(state: TableState | None, commit_id: str, operation: str, base_version: int) -> Head:
+    """The head of the entry that follows a state, made anew at each attempt."""
+    now = datetime.now(UTC)
+    return Head(
+        table_uuid="" if state is None else state.table_uuid,
+        version=0 if state is None else state.version + 1,
+        commit_id=commit_id,
+        base_version=base_version,
+        time=next_time(None if state is None else state.time, now),
+        operation=operation,
+        writer=WRITER,
+        features=Features() if state is None else state.features,
+    )
