@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from jar import built_jar
 from pyspark_versioned.java import JavaMissing, require_java
 
 if TYPE_CHECKING:
@@ -48,12 +49,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One Spark session for all tests."""
+    """One Spark session for all tests; it has the jar, and reads through Python unless it is told."""
     from pyspark.sql import SparkSession
+
+    from pyspark_versioned import configure
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("pyspark-versioned tests")
         .config("spark.driver.memory", "2g")
@@ -62,8 +65,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", 2)
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
-        .getOrCreate()
+        .config("spark.versioned.io", "python")
     )
+    built_jar()
+    session = configure(builder, tmp_path_factory.mktemp("warehouse")).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
 
             return VersionedDataSource
         case "configure":
-            from pyspark_versioned.configure import configure
+            from pyspark_versioned.registering import configure
 
             return configure
         case "jar_path":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pyspark_versioned.configure import catalog_conf
+from pyspark_versioned.registering import catalog_conf
 from versioned_catalog.errors import VersionedError
 
 _WHY = {

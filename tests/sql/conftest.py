@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from versioned_catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def sql_spark(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session of the same Spark, that takes the native path."""
+    session = spark.newSession()
+    session.conf.set("spark.versioned.io", "native")
+    session.conf.set("spark.sql.timeType.enabled", True)
+    yield session
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession) -> Path:
+    return Path(spark.conf.get("spark.sql.catalog.versioned.warehouse") or "")
+
+
+@pytest.fixture
+def catalog(warehouse: Path) -> Catalog:
+    return Catalog(warehouse)
+
+
+@pytest.fixture
+def ns(catalog: Catalog) -> str:
+    """A namespace of the test's own; in SQL it is ``versioned.<ns>``."""
+    name = f"n{next(_numbers)}"
+    catalog.create_namespace(name)
+    return name

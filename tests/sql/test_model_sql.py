@@ -1,0 +1,250 @@
+"""Random histories through SQL, read in every way there is, held to the naive model."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as f
+
+from model import naive
+from model.drive import (
+    arrow_rows,
+    ddl,
+    declare,
+    quoted,
+    random_alter,
+    random_fields,
+    random_filters,
+    random_rows,
+    run_alter,
+)
+from model.naive import Field, Model, Refused
+from pyspark_versioned import read_table
+from spark.test_model_spark import spark_form
+from sql.plans import is_python, plan_of
+from versioned_catalog import Catalog, Table
+from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.schema.literals import constant, to_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 15
+STEPS = 8
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_every_way_of_reading_agrees_with_the_model(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path, seed: int
+) -> None:
+    random = Random(1000 + seed)
+    model = Model(())
+    model.fields = random_fields(random, model, 4)
+    columns, partitions, properties = declare(random, model)
+    table = catalog.create_table(
+        f"{ns}.t", columns, partitioned_by=partitions, properties=properties
+    )
+    model.commit()
+    history = _History(sql_spark, random, model, table, f"versioned.{ns}.t")
+    for _ in range(STEPS):
+        history.step()
+    filters = random_filters(random, model)
+    now = naive.Version(model.fields, model.rows)
+    for way, frame in ways(sql_spark, ns, table.location, warehouse, None):
+        check(way, frame, now)
+        if filters[0]:
+            rows = [row for row in now.rows if naive.holds(now.fields, row, filters[1])]
+            kept = frame.where(condition(filters[0]))
+            check(f"{way}, filtered", kept, naive.Version(now.fields, rows))
+    for version in random.sample(range(len(model.past)), min(2, len(model.past))):
+        for way, frame in ways(sql_spark, ns, table.location, warehouse, version):
+            check(f"{way} at {version}", frame, model.past[version])
+
+
+def ways(
+    spark: SparkSession, ns: str, location: str, warehouse: Path, version: int | None
+) -> Iterator[tuple[str, DataFrame]]:
+    """The table as every path shows it."""
+    name, then = f"versioned.{ns}.t", "" if version is None else f" VERSION AS OF {version}"
+    yield "SQL", native(spark.sql(f"SELECT * FROM {name}{then}"))
+    reader = spark.read if version is None else spark.read.option("versionAsOf", version)
+    in_python = reader.option("io", "python").table(name)
+    assert is_python(in_python)
+    yield "SQL, io=python", in_python
+    reader = spark.read.format("versioned")
+    reader = reader if version is None else reader.option("versionAsOf", version)
+    yield "the swap", native(reader.load(location))
+    yield "read_table", read_table(spark, f"{ns}.t", warehouse=str(warehouse), version=version)
+
+
+def native(frame: DataFrame) -> DataFrame:
+    """A frame that goes through the jar; what Spark's reader can't do exactly may be Python's."""
+    plan = plan_of(frame)
+    assert "VersionedScan" in plan
+    assert "native={" in plan or "python={" in plan or "version: {}" in plan, plan
+    return frame
+
+
+def check(way: str, frame: DataFrame, then: naive.Version) -> None:
+    assert frame.columns == [field.name for field in then.fields], way
+    found = [
+        spark_form({g.name: v for g, v in zip(then.fields, row, strict=True)})
+        for row in frame.collect()
+    ]
+    expected = [spark_form({g.name: naive.show(g, r) for g in then.fields}) for r in then.rows]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected)), way
+
+
+def condition(filters: list[list[tuple[str, str, Any]]]) -> Column:
+    """An OR of ANDs as Spark's expression."""
+    alternatives = []
+    for conjunction in filters:
+        found = f.lit(True)
+        for leaf in conjunction:
+            found = found & _leaf(*leaf)
+        alternatives.append(found)
+    made = alternatives[0]
+    for other in alternatives[1:]:
+        made = made | other
+    return made
+
+
+def _leaf(name: str, op: str, value: Any) -> Column:
+    column = f.col(name)
+    match op:
+        case "in":
+            return column.isin([literal(v) for v in value])
+        case "not in":
+            return ~column.isin([literal(v) for v in value])
+        case "=" | "==":
+            return column == literal(value)
+        case "!=":
+            return column != literal(value)
+        case "<":
+            return column < literal(value)
+        case "<=":
+            return column <= literal(value)
+        case ">":
+            return column > literal(value)
+        case _:
+            return column >= literal(value)
+
+
+def literal(value: Any) -> Column:
+    """A value as Spark's; PySpark's own way does not know old dates."""
+    match value:
+        case dt.datetime() if value.tzinfo is not None:
+            return f.expr(f"TIMESTAMP'{value.astimezone(dt.UTC).isoformat(' ')}'")
+        case dt.datetime():
+            return f.expr(f"TIMESTAMP_NTZ'{value.isoformat(' ')}'")
+        case dt.date():
+            return f.expr(f"DATE'{value.isoformat()}'")
+        case dt.time():
+            return f.expr(f"TIME'{value.isoformat()}'")
+        case _:
+            return f.lit(value)
+
+
+class _History:
+    """Steps through SQL where SQL can say them, else through Python."""
+
+    def __init__(
+        self, spark: SparkSession, random: Random, model: Model, table: Table, name: str
+    ) -> None:
+        self._spark = spark
+        self._random = random
+        self._model = model
+        self._table = table
+        self._name = name
+
+    def step(self) -> None:
+        if self._random.random() < 0.5:
+            done = self._alter()
+        else:
+            done = self._write(overwrite=self._random.random() < 0.15)
+        if done:
+            self._model.commit()
+
+    def _alter(self) -> bool:
+        model = self._model
+        changes = random_alter(self._random, model)
+        try:
+            fields = naive.alter(model, changes)
+        except Refused:
+            return False
+        clause = alter_clause(model, changes[0]) if len(changes) == 1 else None
+        if clause is None:
+            run_alter(self._table.refresh(), model, changes)
+        else:
+            self._spark.sql(f"ALTER TABLE {self._name} {clause}")
+        model.fields = fields
+        return True
+
+    def _write(self, *, overwrite: bool) -> bool:
+        model = self._model
+        names, rows = random_rows(self._random, model)
+        try:
+            stored = [naive.store_row(model.fields, row) for row in rows]
+            naive.check_names(model.fields, names)
+        except Refused:
+            return False
+        frame = self._spark.createDataFrame(arrow_rows(model, names, rows))
+        writer = frame.writeTo(self._name)
+        if overwrite:
+            writer.overwrite(f.lit(True))
+        else:
+            writer.append()
+        model.rows = stored if overwrite else model.rows + stored
+        return True
+
+
+def alter_clause(model: Model, change: tuple[Any, ...]) -> str | None:
+    """A change as SQL; None for what SQL can't say."""
+    kind, key, *rest = change
+    path = "" if key is None else _path(model.fields, key)
+    match kind:
+        case "add":
+            return _add_clause(model, path, *rest)
+        case "drop":
+            return f"DROP COLUMN {path}"
+        case "rename":
+            old = naive.find(model.fields, key).name
+            # Spark holds a name to be taken by the column itself, in another case.
+            return None if rest[0].lower() == old.lower() else f"RENAME COLUMN {path} TO `{rest[0]}`"
+        case "move":
+            where = "FIRST" if rest[0] is None else f"AFTER `{naive.find(model.fields, rest[0]).name}`"
+            return f"ALTER COLUMN {path} {where}"
+        case "type":
+            return f"ALTER COLUMN {path} TYPE {rest[0]}"
+        case "not null":
+            return f"ALTER COLUMN {path} SET NOT NULL"
+        case "null":
+            return f"ALTER COLUMN {path} DROP NOT NULL"
+        case _:
+            return None
+
+
+def _add_clause(model: Model, parent: str, new: Field, after: Any) -> str | None:
+    words = [f"ADD COLUMN {parent + '.' if parent else ''}{quoted(new)} {ddl(new.type)}"]
+    if not new.nullable:
+        words.append("NOT NULL")
+    if new.read_default is not None:
+        type_ = parse_type(ddl(new.type))
+        made = constant(new.read_default, type_)
+        assert made is not None
+        words.append(f"DEFAULT {to_sql(made, type_)}")
+    if after is not None:
+        sibling = None if after == "first" else naive.find(model.fields, after).name
+        words.append("FIRST" if sibling is None else f"AFTER `{sibling}`")
+    return " ".join(words)
+
+
+def _path(fields: tuple[Field, ...], key: int) -> str:
+    path = next(p for p in naive.walk(fields) if p[-1].key == key)
+    return ".".join(quoted(field) for field in path)
