@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from versioned_catalog.schema.types import (
     Struct,
     children,
     is_floating,
+    map_columns,
 )
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ def _plain(read: SparkColumn, column: Column) -> SparkColumn:
         case type_ if is_floating(type_):
             return f.nanvl(read, f.lit(float("nan")).cast(to_spark(type_)))
         case type_ if _is_renamed(type_):
-            return read.cast(to_spark(type_))
+            loose = map_columns(column, lambda inner: replace(inner, nullable=True))
+            return read.cast(to_spark(loose.type))
         case _:
             return read
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import types as spark
 
 from versioned_catalog.errors import InvalidRequestError
@@ -22,6 +24,7 @@ from versioned_catalog.schema.types import (
     Struct,
     Time,
     Varchar,
+    children,
 )
 
 _ATOMS: dict[Atom, spark.DataType] = {
@@ -39,6 +42,7 @@ _ATOMS: dict[Atom, spark.DataType] = {
     Atom.TIMESTAMP_NTZ: spark.TimestampNTZType(),
     Atom.VARIANT: spark.VariantType(),
 }
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = {theirs: ours for ours, theirs in _ATOMS.items()}
 
 
@@ -86,6 +90,15 @@ def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
         case Map(key, value):
             keys = to_spark(key.type, declared=declared)
             return spark.MapType(keys, to_spark(value.type, declared=declared), value.nullable)
+
+
+def can_declare(type_: DataType) -> bool:
+    """Whether Spark can be told of CHAR and VARCHAR in a type: it writes nested types down as text,
+    without quotes around the names in them, and reads that again."""
+    fields = children(type_) if isinstance(type_, Struct) else ()
+    return all(_PLAIN.fullmatch(field.name) for field in fields) and all(
+        can_declare(child.type) for child in children(type_)
+    )
 
 
 def from_spark_schema(schema: spark.StructType, above: ColumnPath = ()) -> tuple[Column, ...]:

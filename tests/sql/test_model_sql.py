@@ -216,9 +216,13 @@ def alter_clause(model: Model, change: tuple[Any, ...]) -> str | None:
         case "rename":
             old = naive.find(model.fields, key).name
             # Spark holds a name to be taken by the column itself, in another case.
-            return None if rest[0].lower() == old.lower() else f"RENAME COLUMN {path} TO `{rest[0]}`"
+            return (
+                None if rest[0].lower() == old.lower() else f"RENAME COLUMN {path} TO `{rest[0]}`"
+            )
         case "move":
-            where = "FIRST" if rest[0] is None else f"AFTER `{naive.find(model.fields, rest[0]).name}`"
+            where = (
+                "FIRST" if rest[0] is None else f"AFTER `{naive.find(model.fields, rest[0]).name}`"
+            )
             return f"ALTER COLUMN {path} {where}"
         case "type":
             return f"ALTER COLUMN {path} TYPE {rest[0]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.spark_types import can_declare, to_spark
 from versioned_catalog import Table
 from versioned_catalog.adapting.implicit import IMPLICIT
 from versioned_catalog.log.state import TableState
@@ -70,7 +70,7 @@ def _column(column: Column) -> Json:
     told: Json = {
         "id": str(column.id),
         "name": column.name,
-        "type": to_spark(column.type, declared=True).jsonValue(),
+        "type": to_spark(column.type, declared=can_declare(column.type)).jsonValue(),
         "nullable": column.nullable,
     }
     if column.comment is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyspark_versioned.native import is_written_alike
+from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import staging
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.snapshots import open_table
@@ -38,7 +39,7 @@ def plan_write(request: Json) -> Json:
         )
     footer = file_schema(schema, spec.table_uuid).metadata
     return {
-        "native": is_written_alike(schema.columns),
+        "native": _is_native(schema),
         "prefix": f"{max(spec.base_version, 0)}-",
         "schema": write_schema(schema.columns).jsonValue(),
         "ids": field_ids(schema.columns),
@@ -50,6 +51,12 @@ def plan_write(request: Json) -> Json:
             for sort in schema.sort_by
         ],
     }
+
+
+def _is_native(schema: Schema) -> bool:
+    """Whether Spark can write the rows; lengths that it is not told of, Python looks after."""
+    told = all(can_declare(column.type) for column in schema.columns)
+    return told and is_written_alike(schema.columns)
 
 
 def _plan(request: Json) -> tuple[Table, TableState, WritePlan]:

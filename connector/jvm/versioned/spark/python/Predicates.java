@@ -13,6 +13,9 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.And;
+import org.apache.spark.sql.connector.expressions.filter.Not;
+import org.apache.spark.sql.connector.expressions.filter.Or;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -66,7 +69,17 @@ public final class Predicates {
             }
             children.add(renamed.get());
         }
-        return Optional.of(new Predicate(predicate.name(), children.toArray(new Expression[0])));
+        return Optional.of(made(predicate, children));
+    }
+
+    private static Predicate made(Predicate like, List<Expression> children) {
+        return switch (like.name()) {
+            case "AND" -> new And((Predicate) children.get(0), (Predicate) children.get(1));
+            case "OR" -> new Or((Predicate) children.get(0), (Predicate) children.get(1));
+            case "NOT" -> new Not((Predicate) children.get(0));
+            case "ALWAYS_TRUE", "ALWAYS_FALSE" -> like;
+            default -> new Predicate(like.name(), children.toArray(new Expression[0]));
+        };
     }
 
     private static Optional<Expression> renamedLeaf(Expression leaf, Map<String, String[]> names) {
