@@ -84,7 +84,7 @@ def spark_form(value: Any) -> Any:
     if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
         return tuple((k, spark_form(v)) for k, v in sorted(value.items(), key=repr))
     if isinstance(value, dict):
-        return tuple((k, spark_form(v)) for k, v in sorted(value.items()))
+        return tuple((k, spark_form(v)) for k, v in sorted(value.items(), key=repr))
     if (
         isinstance(value, list)
         and value

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,12 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def sql_spark(spark: SparkSession) -> Iterator[SparkSession]:
+def sql_spark(spark: SparkSession) -> SparkSession:
     """A session of the same Spark, that takes the native path."""
     session = spark.newSession()
     session.conf.set("spark.versioned.io", "native")
     session.conf.set("spark.sql.timeType.enabled", True)
-    yield session
+    return session
 
 
 @pytest.fixture

@@ -225,6 +225,8 @@ def alter_clause(model: Model, change: tuple[Any, ...]) -> str | None:
             )
             return f"ALTER COLUMN {path} {where}"
         case "type":
+            if naive.find(model.fields, key).type == rest[0]:
+                return None  # Spark sees that nothing would change, and asks for nothing
             return f"ALTER COLUMN {path} TYPE {rest[0]}"
         case "not null":
             return f"ALTER COLUMN {path} SET NOT NULL"
