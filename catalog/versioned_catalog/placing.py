@@ -16,8 +16,9 @@ from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.pinned import TableTimeline
 from versioned_catalog.storage.store import Store
-from versioned_catalog.table import Table, TableTimeline
+from versioned_catalog.table import Table
 from versioned_catalog.writing.plan import WritePlan, plan_create
 
 Mode = Literal["create", "replace", "create or replace"]

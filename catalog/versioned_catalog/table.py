@@ -2,116 +2,38 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from versioned_catalog import inspection
-from versioned_catalog.adapting.implicit import find_implicit
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.filtering.filters import bind, parse_filters
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.beginning import evolution_of
-from versioned_catalog.log.entry import Batch, Commit, Stub
-from versioned_catalog.log.operations import (
-    Alter,
-    Append,
-    Base,
-    Drop,
-    Operation,
-    Overwrite,
-)
-from versioned_catalog.log.proposing import propose
+from versioned_catalog.log.entry import Batch
+from versioned_catalog.log.operations import Alter, Append, Base, Drop, Overwrite
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.timeline import Loaded, Timeline
+from versioned_catalog.pinned import PinnedTable
+from versioned_catalog.scanning.columns import bind_filters, resolve, shown_columns
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import Change, SetProperty
-from versioned_catalog.schema.paths import ColumnPath, parse_path, render_path
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.sorting import render_sort_by
-from versioned_catalog.schema.transforms import parse_transform, render_field
-from versioned_catalog.schema.types import Column, is_repeated
+from versioned_catalog.schema.types import Column
 from versioned_catalog.segments.writer import target_bytes
-from versioned_catalog.storage.store import Store
 from versioned_catalog.writing.plan import WritePlan, batches_of, plan_write
+from versioned_catalog.writing.replacing import segments_of_filter, segments_of_partitions
 
-TableTimeline = Timeline[Commit, TableState]
+__all__ = ["Table", "resolve"]
 
 
-class Table:
+class Table(PinnedTable):
     """One table, seen at one version: it sees its own commits at once, others' after ``refresh()``.
 
     Made by ``Catalog``.
     """
-
-    def __init__(self, timeline: TableTimeline, loaded: Loaded[TableState], name: str) -> None:
-        self._timeline = timeline
-        self._loaded = loaded
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"Table({self.name!r}, version={self.version})"
-
-    @property
-    def store(self) -> Store:
-        """The table's folder."""
-        return self._timeline.store
-
-    @property
-    def location(self) -> str:
-        """Where the table's folder is."""
-        return self.store.url
-
-    @property
-    def state(self) -> TableState:
-        """The snapshot that this table shows."""
-        state = self._loaded.state
-        if state is None or state.dropped:
-            raise NotFoundError(f"there is no table at {self.location}")
-        return state
-
-    @property
-    def schema(self) -> Schema:
-        """The current schema."""
-        return self.state.schema
-
-    @property
-    def version(self) -> int:
-        """The version of the newest commit that this table has seen."""
-        return self.state.version
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The table's properties."""
-        sort_by = render_sort_by(self.schema)
-        return {**self.state.properties, **({"sort_by": sort_by} if sort_by else {})}
-
-    @property
-    def comment(self) -> str | None:
-        """The table's comment."""
-        return self.state.comment
-
-    @property
-    def partitioning(self) -> list[str]:
-        """What new segments are split by: ``["days(ts)"]``."""
-        return [
-            render_field(self.schema.path(f.source), parse_transform(f.transform))
-            for f in self.schema.partitioning
-        ]
-
-    def refresh(self) -> Table:
-        """See what others have committed.
-
-        Returns:
-            The table itself.
-        """
-        self._loaded = self._timeline.advance(self._loaded)
-        return self
 
     # Reading
 
@@ -141,69 +63,13 @@ class Table:
             InvalidRequestError: the filters make no sense.
         """
         state = self.at(version, timestamp)
-        shown = state.schema.columns if columns is None else self._columns(state.schema, columns)
-        unbound = parse_filters(filters)
-        bound = None if unbound is None else bind(unbound, lambda path: resolve(state.schema, path))
+        shown = state.schema.columns if columns is None else shown_columns(state.schema, columns)
+        bound = bind_filters(filters, state.schema)
         return Scan(self.store, state, shown, bound, prune=prune)
-
-    def _columns(self, schema: Schema, names: Sequence[str]) -> list[Column]:
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
-        names = list(names)
-        if not all(isinstance(name, str) for name in names):
-            raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
-        found = [resolve(schema, (name,)) for name in names]
-        for column in found:
-            above = schema.ancestors(column.id) if column.id > 0 else ()
-            if above:
-                raise InvalidRequestError(
-                    f"{schema.path_text(column.id)} is inside {above[0].name}; a scan shows whole "
-                    "columns, so ask for that one"
-                )
-        doubled = {c.name for c in found if sum(c.id == other.id for other in found) > 1}
-        if doubled:
-            raise InvalidRequestError(f"columns are asked for twice: {', '.join(sorted(doubled))}")
-        return found
 
     def count(self) -> int:
         """How many rows there are, from metadata alone."""
         return self.state.segments.rows
-
-    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> TableState:
-        """The snapshot at a version or a time; the one this table shows where neither is given.
-
-        Raises:
-            NotFoundError: there was no table then.
-            InvalidRequestError: both are given, or the time is none.
-        """
-        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
-            raise InvalidRequestError(f"{version!r} is no version, which is a whole number")
-        if version is not None and timestamp is not None:
-            raise InvalidRequestError("give a version or a timestamp, not both")
-        if timestamp is not None:
-            version = self._version_at(_time(timestamp))
-        if version is None or version == self.version:
-            return self.state
-        if version < 0 or version > self.version:
-            raise NotFoundError(
-                f"{self.name} has no version {version}; the newest is {self.version}"
-            )
-        state = self._timeline.load(version).state
-        if state is None or state.dropped:
-            raise NotFoundError(f"{self.name} was dropped at version {version}")
-        return state
-
-    def _version_at(self, time: datetime) -> int:
-        """The last version not later than a time, by halving."""
-        low, high = -1, self.version
-        while low < high:
-            middle = (low + high + 1) // 2
-            (entry,) = self._timeline.entries(middle, middle)
-            then = entry.time if isinstance(entry, Stub) else entry.head.time
-            low, high = (middle, high) if then <= time else (low, middle - 1)
-        if low < 0:
-            raise NotFoundError(f"{self.name} did not exist yet at {time.isoformat()}")
-        return low
 
     # Writing
 
@@ -235,6 +101,43 @@ class Table:
         plan, records = self._write(data, merge_schema=merge_schema)
         return self.commit_overwrite(plan, records)
 
+    def overwrite_partitions(self, data: Any, *, merge_schema: bool = False) -> int:
+        """Put rows in the place of all those that are in the same partitions as one of them.
+
+        Arguments, result and errors are those of ``append``, and:
+
+        Raises:
+            InvalidRequestError: a segment from before ``set_partitioning`` may hold rows of such a
+                partition beside others.
+        """
+        plan, records = self._write(data, merge_schema=merge_schema)
+        return self.commit_overwrite_partitions(plan, records)
+
+    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool = False) -> int:
+        """Put rows in the place of all those that a filter lets pass.
+
+        Args:
+            data, merge_schema: as for ``append``.
+            filters: as for ``scan``; whether the new rows pass is not looked at.
+
+        Raises:
+            InvalidRequestError: a segment may hold rows that pass and others that do not.
+        """
+        self._matching(self.state, filters)  # refuse before anything is written
+        plan, records = self._write(data, merge_schema=merge_schema)
+        return self.commit_overwrite_where(plan, records, filters)
+
+    def truncate(self, *, commit_id: str | None = None) -> int:
+        """Take away all rows that this table shows; schema, IDs and history stay.
+
+        Args:
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit.
+        """
+        return self._commit(Overwrite(Base.of(self.state), ()), commit_id)
+
     def _write(self, data: Any, *, merge_schema: bool) -> tuple[WritePlan, list[SegmentRecord]]:
         arrow, batches = batches_of(data)
         plan = self.plan_write(arrow, merge_schema=merge_schema)
@@ -263,6 +166,47 @@ class Table:
         assert plan.base is not None
         return self._commit(Overwrite(plan.base, tuple(records), plan.changes), commit_id)
 
+    def commit_overwrite_partitions(
+        self, plan: WritePlan, records: Sequence[SegmentRecord], *, commit_id: str | None = None
+    ) -> int:
+        """Commit segments that replace those of the plan's base that are in the same partitions.
+
+        Of an unpartitioned table all rows are in one. See ``overwrite_partitions``.
+        """
+        assert plan.base is not None
+        state, keys = self.at(plan.base.version), {record.partition for record in records}
+        removed = segments_of_partitions(state, plan.spec.schema, keys, self.name)
+        operation = Overwrite(plan.base, tuple(records), plan.changes, removed)
+        return self._commit(operation, commit_id)
+
+    def commit_overwrite_where(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        filters: Any,
+        *,
+        commit_id: str | None = None,
+    ) -> int:
+        """Commit segments that replace those of the plan's base that a filter means.
+
+        Args:
+            plan: made by ``plan_write``.
+            records: what was written by it.
+            filters: tuples as for ``scan``, or an ``Unbound``, of columns of the base.
+            commit_id: who the commit is, where that is decided already.
+
+        Raises:
+            InvalidRequestError: a segment may hold rows that pass and others that do not.
+        """
+        assert plan.base is not None
+        removed = self._matching(self.at(plan.base.version), filters)
+        operation = Overwrite(plan.base, tuple(records), plan.changes, removed)
+        return self._commit(operation, commit_id)
+
+    def _matching(self, state: TableState, filters: Any) -> tuple[str, ...] | None:
+        bound = bind_filters(filters, state.schema)
+        return None if bound is None else segments_of_filter(state, bound, self.name)
+
     def alter(self) -> Alteration:
         """Begin changing the schema or properties: chain changes, then ``commit()``."""
         return Alteration(self._alter)
@@ -286,29 +230,9 @@ class Table:
             total += inspection.own_nulls(batch.column(0), (*above, column))
         return total
 
-    def _commit(self, operation: Operation, commit_id: str | None = None) -> int:
-        identity = commit_id or str(uuid.uuid4())
-        self._loaded = self._timeline.commit(
-            self._loaded, identity, lambda state: propose(operation, state, identity, self.name)
-        )
-        return self._loaded.version
-
     def drop(self) -> int:
         """End the table. Its log stays; ``Catalog.drop_table`` also frees the name."""
         return self._commit(Drop(Base.of(self.state)))
-
-    def find_commit(self, commit_id: str, since: int = -1) -> int | None:
-        """Whether a commit landed, after ``CommitOutcomeUnknown``.
-
-        Args:
-            commit_id: who it is.
-            since: a version before it; the log is read from there.
-
-        Returns:
-            Its version, or None if it has not landed up to now.
-        """
-        self.refresh()
-        return self._timeline.find_commit(commit_id, since, self._loaded.version)
 
     # Looking into it
 
@@ -334,35 +258,3 @@ class Table:
         ``comment``.
         """
         return inspection.schemas(self.state)
-
-
-def resolve(schema: Schema, path: ColumnPath) -> Column:
-    """The column that a path means in a scan: the table's own, or an implicit one.
-
-    Raises:
-        NotFoundError: there is none.
-        InvalidRequestError: it has many values in one row.
-    """
-    found = schema.find(path)
-    if found is None and len(path) == 1:
-        found = find_implicit(path[0]) or schema.find(parse_path(path[0]))
-    if found is None:
-        return schema.get(path)
-    if found.id > 0 and is_repeated(schema.ancestors(found.id)):
-        raise InvalidRequestError(
-            f"{render_path(path)} has many values in one row, since it is inside a list or map"
-        )
-    return found
-
-
-def _time(value: datetime | str) -> datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
-        except ValueError:
-            raise InvalidRequestError(
-                f"{value!r} is no timestamp; write it as 2026-01-31T12:00:00Z"
-            ) from None
-    if not isinstance(value, datetime):
-        raise InvalidRequestError(f"{value!r} is no timestamp")
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value

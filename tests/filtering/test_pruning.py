@@ -1,49 +1,32 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from filter_oracle import PATH, array_of, expected, filtered, resolver
+from filter_oracle import PATH, expected, filtered, resolver
 from hypothesis import given
 from hypothesis import strategies as st
+from units import Unit, bounds_of, cut, is_, starts
 
 from versioned_catalog.filtering.filters import (
     AllOf,
     AnyOf,
-    Comparison,
     Not,
     NullSafe,
     NullTest,
     OneOf,
-    Op,
     TextKind,
     TextTest,
     Unbound,
     bind,
 )
 from versioned_catalog.filtering.pruning import Bounds, may_match
-from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.types import Atom, Char, Column, DataType, DayTimeInterval, Decimal
-from versioned_catalog.schema.value_text import decode_raw
-from versioned_catalog.statistics.stats import ColumnStats, collect
+from versioned_catalog.schema.types import Atom, Char, DataType, DayTimeInterval, Decimal
 
 NAN, INF = math.nan, math.inf
-Unit = tuple[int, int | None, int | None, Any, Any]
-
-
-def bounds_of(type_: DataType, units: list[Unit]) -> Bounds:
-    """Bounds of units told as (rows, nulls, nans, min, max)."""
-    rows, nulls, nans, low, high = zip(*units, strict=True)
-    arrow = to_arrow_type(type_)
-    return Bounds(
-        *(pa.array(counts, pa.int64()) for counts in (rows, nulls, nans)),
-        pa.array(low, arrow),
-        pa.array(high, arrow),
-    )
 
 
 def prune(type_: DataType, units: list[Unit], unbound: Unbound) -> list[bool]:
@@ -52,14 +35,6 @@ def prune(type_: DataType, units: list[Unit], unbound: Unbound) -> list[bool]:
     assert isinstance(found, pa.BooleanArray)
     assert found.null_count == 0
     return found.to_pylist()
-
-
-def is_(op: str, value: Any) -> Unbound:
-    return Comparison(PATH, Op(op), value)
-
-
-def starts(text: str) -> Unbound:
-    return TextTest(PATH, TextKind.PREFIX, text)
 
 
 # Every unit here must be left out, so that pruning is not a constant True.
@@ -189,29 +164,12 @@ def test_long_lists_are_looked_for_in_ranges() -> None:
     assert found == [False] * 100 + [True] * 100
 
 
-def stats_bounds(type_: DataType, stats: list[tuple[int, ColumnStats]]) -> Bounds:
-    raw = [
-        (rows, s.nulls, s.nans, decode_raw(s.min, type_), decode_raw(s.max, type_))
-        for rows, s in stats
-    ]
-    return bounds_of(type_, raw)
-
-
-@given(filtered(), st.lists(st.integers(0, 12), max_size=3), st.data())
+@given(filtered(), st.data())
 def test_what_is_kept_is_read(
-    case: tuple[DataType, list[Any], Unbound], cuts: list[int], data: st.DataObject
+    case: tuple[DataType, list[Any], Unbound], data: st.DataObject
 ) -> None:
-    """Units cut at random, their real statistics, of which some are forgotten."""
     type_, rows, unbound = case
-    edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
-    units = [rows[a:b] for a, b in itertools.pairwise(edges)]
-    column = Column(1, "c", type_)
-    told = [
-        collect((column,), pa.record_batch([array_of(type_, unit)], ["c"]))[1] for unit in units
-    ]
-    forget = data.draw(st.sampled_from([(), (), ("nulls",), ("nans",), ("min",), ("max",)]))
-    told = [dataclasses.replace(stats, **dict.fromkeys(forget)) for stats in told]
-    bounds = stats_bounds(type_, [(len(u), s) for u, s in zip(units, told, strict=True)])
+    units, bounds = cut(type_, rows, data)
     found = may_match(bind(unbound, resolver(type_)), lambda _: bounds, len(units)).to_pylist()
     for unit, read in zip(units, found, strict=True):
         assert read or not any(expected(unbound, type_, row) is True for row in unit)

@@ -48,7 +48,7 @@ class TextKind(enum.Enum):
     CONTAINS = "contains"
 
 
-_NEGATION = {
+NEGATION = {
     Op.EQ: Op.NE,
     Op.NE: Op.EQ,
     Op.LT: Op.GE,
@@ -56,6 +56,7 @@ _NEGATION = {
     Op.GT: Op.LE,
     Op.LE: Op.GT,
 }
+"""What is true of two values exactly where the other is not."""
 
 
 # Filters as they are given: columns by path, plain Python values.
@@ -241,7 +242,7 @@ def _bind(unbound: Unbound, resolve: Resolver, *, negated: bool) -> Bound:
         case NullTest(path):
             return IsNull(resolve(path).id, negated)
         case Comparison(path, op, value):
-            return _bind_comparison(path, resolve(path), _NEGATION[op] if negated else op, value)
+            return _bind_comparison(path, resolve(path), NEGATION[op] if negated else op, value)
         case NullSafe(path, value):
             return _bind_null_safe(path, resolve(path), value, negated=negated)
         case OneOf(path, values):
@@ -371,13 +372,13 @@ def parse_filters(filters: Any) -> Unbound | None:
     stand in backticks.
 
     Args:
-        filters: the filter, or None.
+        filters: the filter, or None; one that is an ``Unbound`` already is given back.
 
     Raises:
         InvalidRequestError: it does not have that form.
     """
-    if filters is None:
-        return None
+    if filters is None or isinstance(filters, Unbound):
+        return filters
     parts = _parts(filters, "filters")
     if all(_is_predicate(part) for part in parts):
         return AllOf(tuple(map(_predicate, parts)))

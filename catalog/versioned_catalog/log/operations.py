@@ -57,11 +57,19 @@ class Append:
 
 @dataclass(frozen=True)
 class Overwrite:
-    """Put segments in the place of all those of the base."""
+    """Put segments in the place of others.
+
+    Args:
+        base: the snapshot that it was planned on.
+        records: the new ones.
+        changes: the columns that they brought along.
+        removed: the paths of the old ones; None for all those of the base.
+    """
 
     base: Base
     records: tuple[SegmentRecord, ...]
     changes: tuple[BoundChange, ...] = ()
+    removed: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -63,7 +65,7 @@ def propose(operation: Operation, state: TableState | None, commit_id: str, tabl
             _check_batch(batch, known, table)
             return _write("append", base, records, changes, known, commit_id, table, batch=batch)
         case Overwrite(base, records, changes):
-            removed = _segments_of(base, known, table)
+            removed = _removed(operation, known, table)
             return _write(
                 "overwrite", base, records, changes, known, commit_id, table, removed=removed
             )
@@ -156,16 +158,22 @@ def _never_null(old: Schema, new: Schema) -> frozenset[int]:
     )
 
 
-def _segments_of(base: Base, state: TableState, table: str) -> tuple[str, ...]:
-    """The segments of the base, if all of them are still live."""
-    core = state.segments.core
-    mine = core.filter(pc.less_equal(core["sequence"], base.version))
-    if mine.num_rows != base.segments:
+def _removed(operation: Overwrite, state: TableState, table: str) -> tuple[str, ...]:
+    """The segments that an overwrite removes, if all of them are still live."""
+    base, core = operation.base, state.segments.core
+    if operation.removed is None:
+        paths = core["path"].filter(pc.less_equal(core["sequence"], base.version))
+        wanted = base.segments
+    else:
+        wanted = len(operation.removed)
+        named = array_of(operation.removed, pa.string())
+        paths = core["path"].filter(pc.is_in(core["path"], named))
+    if len(paths) != wanted:
         raise CommitConflictError(
             f"{table}: rows that this write replaces were removed by another commit since version "
             f"{base.version}; refresh() the table and run it again"
         )
-    return tuple(mine["path"].to_pylist())
+    return tuple(paths.to_pylist())
 
 
 def _check_batch(batch: Batch | None, state: TableState, table: str) -> None:

@@ -1,0 +1,157 @@
+"""One table at one version: what its log adds up to there, and the commits that follow."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Self
+
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.operations import Operation
+from versioned_catalog.log.proposing import propose
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.timeline import Loaded, Timeline
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.sorting import render_sort_by
+from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.storage.store import Store
+
+TableTimeline = Timeline[Commit, TableState]
+
+
+class PinnedTable:
+    """What ``Table`` is, before it reads or writes a row."""
+
+    def __init__(self, timeline: TableTimeline, loaded: Loaded[TableState], name: str) -> None:
+        self._timeline = timeline
+        self._loaded = loaded
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, version={self.version})"
+
+    @property
+    def store(self) -> Store:
+        """The table's folder."""
+        return self._timeline.store
+
+    @property
+    def location(self) -> str:
+        """Where the table's folder is."""
+        return self.store.url
+
+    @property
+    def state(self) -> TableState:
+        """The snapshot that this table shows."""
+        state = self._loaded.state
+        if state is None or state.dropped:
+            raise NotFoundError(f"there is no table at {self.location}")
+        return state
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.state.schema
+
+    @property
+    def version(self) -> int:
+        """The version of the newest commit that this table has seen."""
+        return self.state.version
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        sort_by = render_sort_by(self.schema)
+        return {**self.state.properties, **({"sort_by": sort_by} if sort_by else {})}
+
+    @property
+    def comment(self) -> str | None:
+        """The table's comment."""
+        return self.state.comment
+
+    @property
+    def partitioning(self) -> list[str]:
+        """What new segments are split by: ``["days(ts)"]``."""
+        return [
+            render_field(self.schema.path(f.source), parse_transform(f.transform))
+            for f in self.schema.partitioning
+        ]
+
+    def refresh(self) -> Self:
+        """See what others have committed.
+
+        Returns:
+            The table itself.
+        """
+        self._loaded = self._timeline.advance(self._loaded)
+        return self
+
+    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> TableState:
+        """The snapshot at a version or a time; the one this table shows where neither is given.
+
+        Raises:
+            NotFoundError: there was no table then.
+            InvalidRequestError: both are given, or the time is none.
+        """
+        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+            raise InvalidRequestError(f"{version!r} is no version, which is a whole number")
+        if version is not None and timestamp is not None:
+            raise InvalidRequestError("give a version or a timestamp, not both")
+        if timestamp is not None:
+            version = self._version_at(_time(timestamp))
+        if version is None or version == self.version:
+            return self.state
+        if version < 0 or version > self.version:
+            raise NotFoundError(
+                f"{self.name} has no version {version}; the newest is {self.version}"
+            )
+        state = self._timeline.load(version).state
+        if state is None or state.dropped:
+            raise NotFoundError(f"{self.name} was dropped at version {version}")
+        return state
+
+    def _version_at(self, time: datetime) -> int:
+        """The last version not later than a time, by halving."""
+        low, high = -1, self.version
+        while low < high:
+            middle = (low + high + 1) // 2
+            (entry,) = self._timeline.entries(middle, middle)
+            then = entry.time if isinstance(entry, Stub) else entry.head.time
+            low, high = (middle, high) if then <= time else (low, middle - 1)
+        if low < 0:
+            raise NotFoundError(f"{self.name} did not exist yet at {time.isoformat()}")
+        return low
+
+    def _commit(self, operation: Operation, commit_id: str | None = None) -> int:
+        identity = commit_id or str(uuid.uuid4())
+        self._loaded = self._timeline.commit(
+            self._loaded, identity, lambda state: propose(operation, state, identity, self.name)
+        )
+        return self._loaded.version
+
+    def find_commit(self, commit_id: str, since: int = -1) -> int | None:
+        """Whether a commit landed, after ``CommitOutcomeUnknown``.
+
+        Args:
+            commit_id: who it is.
+            since: a version before it; the log is read from there.
+
+        Returns:
+            Its version, or None if it has not landed up to now.
+        """
+        self.refresh()
+        return self._timeline.find_commit(commit_id, since, self._loaded.version)
+
+
+def _time(value: datetime | str) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            raise InvalidRequestError(
+                f"{value!r} is no timestamp; write it as 2026-01-31T12:00:00Z"
+            ) from None
+    if not isinstance(value, datetime):
+        raise InvalidRequestError(f"{value!r} is no timestamp")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value

@@ -1,0 +1,61 @@
+"""Units (segments, row groups) by what is known of them, made by hand or of real rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import pyarrow as pa
+from filter_oracle import PATH, array_of
+from hypothesis import strategies as st
+
+from versioned_catalog.filtering.filters import Comparison, Op, TextKind, TextTest, Unbound
+from versioned_catalog.filtering.pruning import Bounds
+from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.schema.types import Column, DataType
+from versioned_catalog.schema.value_text import decode_raw
+from versioned_catalog.statistics.stats import ColumnStats, collect
+
+Unit = tuple[int, int | None, int | None, Any, Any]
+
+
+def bounds_of(type_: DataType, units: list[Unit]) -> Bounds:
+    """Bounds of units told as (rows, nulls, nans, min, max)."""
+    rows, nulls, nans, low, high = zip(*units, strict=True)
+    arrow = to_arrow_type(type_)
+    return Bounds(
+        *(pa.array(counts, pa.int64()) for counts in (rows, nulls, nans)),
+        pa.array(low, arrow),
+        pa.array(high, arrow),
+    )
+
+
+def is_(op: str, value: Any) -> Unbound:
+    return Comparison(PATH, Op(op), value)
+
+
+def starts(text: str) -> Unbound:
+    return TextTest(PATH, TextKind.PREFIX, text)
+
+
+def stats_bounds(type_: DataType, stats: list[tuple[int, ColumnStats]]) -> Bounds:
+    raw = [
+        (rows, s.nulls, s.nans, decode_raw(s.min, type_), decode_raw(s.max, type_))
+        for rows, s in stats
+    ]
+    return bounds_of(type_, raw)
+
+
+def cut(type_: DataType, rows: list[Any], data: st.DataObject) -> tuple[list[list[Any]], Bounds]:
+    """Units cut at random, and their real statistics, of which some are forgotten."""
+    cuts = data.draw(st.lists(st.integers(0, 12), max_size=3))
+    edges = [0, *sorted(min(at, len(rows)) for at in cuts), len(rows)]
+    units = [rows[a:b] for a, b in itertools.pairwise(edges)]
+    column = Column(1, "c", type_)
+    told = [
+        collect((column,), pa.record_batch([array_of(type_, unit)], ["c"]))[1] for unit in units
+    ]
+    forget = data.draw(st.sampled_from([(), (), ("nulls",), ("nans",), ("min",), ("max",)]))
+    told = [dataclasses.replace(stats, **dict.fromkeys(forget)) for stats in told]
+    return units, stats_bounds(type_, [(len(u), s) for u, s in zip(units, told, strict=True)])

@@ -1,0 +1,444 @@
+"""Overwrites of some of the rows: of partitions, and of what a filter means."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import (
+    Catalog,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    Table,
+)
+from versioned_catalog.filtering.filters import Comparison, Op
+from versioned_catalog.schema.transforms import Bucket, apply
+from versioned_catalog.schema.types import Atom
+
+INTS = pa.int32()
+Make = Callable[..., Table]
+Pairs = list[tuple[Any, Any]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    return lambda ddl, **more: Catalog.create_path(tmp_path / "t", ddl, **more)
+
+
+def data(pairs: Pairs, kind: Any = INTS) -> pa.Table:
+    keys, values = zip(*pairs, strict=True) if pairs else ((), ())
+    return pa.table({"k": pa.array(keys, kind), "v": pa.array(values, INTS)})
+
+
+def shown(table: Table) -> Pairs:
+    """The rows as another reader sees them."""
+    found = Catalog.load_path(table.location).scan().to_arrow().to_pylist()
+    return sorted(((row["k"], row["v"]) for row in found), key=repr)
+
+
+# By partition.
+
+
+def test_partitions_of_the_rows_are_replaced(make: Make) -> None:
+    table = make("k INT, v INT", partitioned_by=["k"])
+    table.append(data([(1, 1), (1, 2), (2, 3), (None, 4)]))
+    table.append(data([(1, 5), (3, 6)]))
+    version = table.overwrite_partitions(data([(1, 7), (None, 8), (9, 9)]))
+    assert shown(table) == [(1, 7), (2, 3), (3, 6), (9, 9), (None, 8)]
+    last = table.history().to_pylist()[-1]
+    assert (last["version"], last["operation"], last["segments_removed"]) == (
+        *(version, "overwrite"),
+        3,
+    )
+    assert sorted(table.scan(version=version - 1).to_arrow()["v"].to_pylist()) == [1, 2, 3, 4, 5, 6]
+
+
+def test_no_rows_replace_nothing(make: Make) -> None:
+    table = make("k INT, v INT", partitioned_by=["k"])
+    table.append(data([(1, 1)]))
+    table.overwrite_partitions(data([]))
+    assert shown(table) == [(1, 1)]
+
+
+def test_all_rows_of_an_unpartitioned_table_are_in_one_partition(make: Make) -> None:
+    table = make("k INT, v INT")
+    table.append(data([(1, 1)]))
+    table.overwrite_partitions(data([]))
+    assert shown(table) == [(1, 1)]
+    table.overwrite_partitions(data([(2, 2)]))
+    assert shown(table) == [(2, 2)]
+
+
+def test_parts_of_time_and_two_of_them(make: Make) -> None:
+    table = make("k DATE, v INT", partitioned_by=["months(k)", "truncate(10, v)"])
+    day = dt.date
+    table.append(
+        data([(day(2024, 2, 1), 1), (day(2024, 2, 29), 12), (day(2024, 3, 1), 1)], pa.date32())
+    )
+    table.overwrite_partitions(data([(day(2024, 2, 15), 5)], pa.date32()))
+    assert shown(table) == [(day(2024, 2, 15), 5), (day(2024, 2, 29), 12), (day(2024, 3, 1), 1)]
+
+
+def test_partitions_of_a_widened_column(make: Make) -> None:
+    """The old segments say 5, the new rows 5.00: one partition."""
+    table = make("k INT, v INT", partitioned_by=["k"])
+    table.append(data([(5, 1), (6, 2)]))
+    table.alter().change_type("k", "decimal(12,2)").commit()
+    table.overwrite_partitions(data([(Decimal("5.00"), 3)], pa.decimal128(12, 2)))
+    assert shown(table) == [(Decimal("5.00"), 3), (Decimal("6.00"), 2)]
+
+
+def test_buckets_of_a_widened_column(make: Make) -> None:
+    """7 and 7.0 hash apart, so that a bucket of now is spread over those of then."""
+    table = make("k INT, v INT", partitioned_by=["bucket(16, k)"])
+    table.append(data([(key, key) for key in range(40)]))
+    table.alter().change_type("k", "long").commit()
+    bucket = table.scan(filters=[("k", "=", 7)]).tasks()
+    assert len(bucket) == 1
+    table.overwrite_partitions(data([(7, 100)], pa.int64()))
+    assert (7, 7) not in shown(table)
+    assert (7, 100) in shown(table)
+    table.alter().change_type("k", "decimal(21,1)").commit()
+    before = shown(table)
+    with pytest.raises(InvalidRequestError, match=r"bucket\(16, k\)=.*overwrite all rows"):
+        table.overwrite_partitions(data([(Decimal(7), 200)], pa.decimal128(21, 1)))
+    assert shown(table) == before
+
+
+def strangers(
+    make: Make, ddl: str, pairs: Pairs, partitioning: list[str], kind: Any = INTS
+) -> Table:
+    """A table whose rows were written before it was partitioned so, each call one segment."""
+    table = make(ddl)
+    table.append(data(pairs, kind))
+    table.alter().set_partitioning(partitioning).commit()
+    return table
+
+
+def test_segments_from_before_that_hold_no_such_rows_stay(make: Make) -> None:
+    table = strangers(make, "k INT, v INT", [(1, 1), (3, 2)], ["k"])
+    table.overwrite_partitions(data([(0, 9), (4, 8)]))
+    assert shown(table) == [(0, 9), (1, 1), (3, 2), (4, 8)]
+
+
+@pytest.mark.parametrize("key", [1, 2, 3])
+def test_segments_from_before_that_may_hold_other_rows_too(make: Make, key: int) -> None:
+    table = strangers(make, "k INT, v INT", [(1, 1), (3, 2)], ["k"])
+    with pytest.raises(InvalidRequestError) as caught:
+        table.overwrite_partitions(data([(key, 9)]))
+    for part in (table.location, f"k={key}", "Table.overwrite", "data/0-"):
+        assert part in str(caught.value)
+    assert shown(table) == [(1, 1), (3, 2)]
+    table.overwrite(data([(key, 9)]))  # the way out
+    assert shown(table) == [(key, 9)]
+
+
+def test_segments_from_before_that_hold_only_such_rows_go(make: Make) -> None:
+    table = strangers(make, "k INT, v INT", [(2, 1), (2, 2)], ["k"])
+    table.append(data([(3, 3)]))
+    table.overwrite_partitions(data([(2, 9)]))
+    assert shown(table) == [(2, 9), (3, 3)]
+
+
+def test_days_that_were_not_partitioned_by_then(make: Make) -> None:
+    hours = [dt.datetime(2024, 2, 29, hour) for hour in (0, 12, 23)]
+    kind = pa.timestamp("us")
+    pairs: Pairs = [(hour, 1) for hour in hours]
+    table = strangers(make, "k TIMESTAMP_NTZ, v INT", pairs, ["days(k)"], kind)
+    noon, next_day = dt.datetime(2024, 2, 29, 12), dt.datetime(2024, 3, 1)
+    table.overwrite_partitions(data([(next_day, 3)], kind))
+    assert len(shown(table)) == 4
+    table.overwrite_partitions(data([(noon, 2)], kind))
+    assert shown(table) == [(noon, 2), (next_day, 3)]
+
+
+def test_buckets_of_strangers(make: Make) -> None:
+    """Between two keys any bucket may be; of one key, its own only."""
+    table = strangers(make, "k INT, v INT", [(0, 0), (39, 0)], ["bucket(16, k)"])
+    for key in range(20):
+        with pytest.raises(InvalidRequestError, match="another partitioning"):
+            table.overwrite_partitions(data([(key, 1)]))
+    table.alter().set_partitioning([]).commit()
+    table.overwrite(data([(7, 0), (7, 1)]))
+    table.alter().set_partitioning(["bucket(16, k)"]).commit()
+    table.append(data([(key, 0) for key in range(20) if key != 7]))
+    others = [key for key, _ in shown(table) if key != 7]
+    table.overwrite_partitions(data([(7, 2)]))
+    kept = [key for key, _ in shown(table)]
+    assert kept.count(7) == 1
+    assert {*others} - {*kept} == {key for key in others if bucket(key) == bucket(7)}
+
+
+def bucket(key: int) -> int:
+    hashed = apply(Bucket(16), Atom.INT, pa.array([key], INTS))
+    return int(hashed[0].as_py())
+
+
+@pytest.mark.parametrize(
+    "old, new, refused",
+    [
+        ([None, None], None, False),  # all of them
+        ([None, None], 1, False),  # none of them
+        ([1, 1], None, False),
+        ([1, None], None, True),
+        ([1, None], 1, True),
+        ([1, None], 2, False),
+    ],
+)
+def test_nulls_from_before(make: Make, old: list[Any], new: Any, refused: bool) -> None:
+    table = strangers(make, "k INT, v INT", [(key, 1) for key in old], ["k"])
+    if refused:
+        with pytest.raises(InvalidRequestError, match=f"k={new}"):
+            table.overwrite_partitions(data([(new, 9)]))
+        return
+    table.overwrite_partitions(data([(new, 9)]))
+    kept = [(key, 1) for key in old if {new} != set(old)]
+    assert shown(table) == sorted([*kept, (new, 9)], key=repr)
+
+
+@pytest.mark.parametrize(
+    "ddl, kind, one, other",
+    [
+        ("BOOLEAN", pa.bool_(), False, True),
+        ("STRING", pa.string(), "a" * 70, "a" * 70 + "b"),
+        ("BINARY", pa.binary(), b"\x00", b"\xff"),
+        ("DECIMAL(5,2)", pa.decimal128(5, 2), Decimal("1.00"), Decimal("2.00")),
+        ("DATE", pa.date32(), dt.date(1969, 1, 1), dt.date(2024, 1, 1)),
+        (
+            "TIMESTAMP",
+            pa.timestamp("us", "UTC"),
+            dt.datetime(1969, 1, 1, tzinfo=dt.UTC),
+            dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+        ),
+        ("INTERVAL DAY TO SECOND", pa.duration("us"), dt.timedelta(-1), dt.timedelta(1)),
+    ],
+)
+def test_every_kind_of_key_from_before(
+    make: Make, ddl: str, kind: Any, one: Any, other: Any
+) -> None:
+    table = strangers(make, f"k {ddl}, v INT", [(one, 1), (other, 1)], ["k"], kind)
+    for key in (one, other):
+        with pytest.raises(InvalidRequestError, match="written under another partitioning"):
+            table.overwrite_partitions(data([(key, 2)], kind))
+    table.overwrite(data([(one, 1)], kind))
+    table.overwrite_partitions(data([(other, 2)], kind))
+    table.overwrite_partitions(data([(one, 3)], kind))
+    assert shown(table) == sorted([(other, 2), (one, 3)], key=repr)
+
+
+def test_unknown_statistics_are_refused(make: Make) -> None:
+    table = make("k INT, v INT")
+    plan = table.plan_write(data([]).schema)
+    records = plan.write(data([]).schema, iter(data([(1, 1)]).to_batches()), table.store)
+    table.commit_append(plan, [dataclasses.replace(record, columns={}) for record in records])
+    table.alter().set_partitioning(["k"]).commit()
+    for key in (1, 2, None):
+        with pytest.raises(InvalidRequestError):
+            table.overwrite_partitions(data([(key, 2)]))
+    with pytest.raises(InvalidRequestError, match="the filter on k"):
+        table.overwrite_where(data([(1, 2)]), [("k", "=", 1)])
+    assert shown(table) == [(1, 1)]
+
+
+def test_partitions_again_as_before(make: Make) -> None:
+    """Segments of an earlier time under the same partitioning count."""
+    table = make("k INT, v INT", partitioned_by=["k"])
+    table.append(data([(1, 1), (2, 2)]))
+    table.alter().set_partitioning(["v"]).commit()
+    table.append(data([(7, 7)]))
+    table.alter().set_partitioning(["k"]).rename_column("k", "key").commit()
+    rows = pa.table({"key": pa.array([1], INTS), "v": pa.array([9], INTS)})
+    table.overwrite_partitions(rows)
+    found = Catalog.load_path(table.location).scan().to_arrow().to_pylist()
+    assert sorted((row["key"], row["v"]) for row in found) == [(1, 9), (2, 2), (7, 7)]
+
+
+# By filter.
+
+
+@pytest.fixture
+def days(make: Make) -> Table:
+    """Three segments: 1 to 3, 4 to 6 with a null, 7 to 9."""
+    table = make("k INT, v INT")
+    table.append(data([(1, 0), (2, 0), (3, 0)]))
+    table.append(data([(4, 0), (6, 0), (None, 0)]))
+    table.append(data([(7, 0), (9, 0)]))
+    return table
+
+
+ALL_KEYS = {1, 2, 3, 4, 6, None, 7, 9}
+
+
+@pytest.mark.parametrize(
+    "filters, gone",
+    [
+        ([("k", "<", 4)], {1, 2, 3}),
+        ([("k", ">=", 7)], {7, 9}),
+        ([("k", "<", 4), ("v", "=", 0)], {1, 2, 3}),
+        ([[("k", "<", 4)], [("k", ">", 6)]], {1, 2, 3, 7, 9}),
+        ([("k", "=", 100)], set()),
+        ([("v", "=", 0)], ALL_KEYS),
+        ([("v", "is null")], set()),
+        (None, ALL_KEYS),
+        (Comparison(("k",), Op.GT, 6), {7, 9}),
+    ],
+)
+def test_what_the_filter_means_is_replaced(days: Table, filters: Any, gone: set[Any]) -> None:
+    days.overwrite_where(data([(50, 1)]), filters)
+    assert shown(days) == sorted([*((k, 0) for k in ALL_KEYS - gone), (50, 1)], key=repr)
+
+
+@pytest.mark.parametrize(
+    "filters, column",
+    [
+        ([("k", "<", 3)], "k"),
+        ([("k", ">=", 4)], "k"),  # a null is not
+        ([("k", "is null")], "k"),
+        ([("k", "<", 4), ("v", "!=", 0), ("k", "!=", 2)], None),  # no row at all
+        ([[("k", "<=", 2)], [("k", ">", 2)]], "k"),
+        ([("_segment", "=", "data/x")], "an implicit column"),
+    ],
+)
+def test_what_the_filter_means_in_part_is_refused(
+    days: Table, filters: Any, column: str | None
+) -> None:
+    before = shown(days)
+    files = len(list(Path(days.location, "data").iterdir()))
+    if column is None:
+        days.overwrite_where(data([]), filters)
+        assert shown(days) == before
+        return
+    with pytest.raises(InvalidRequestError) as caught:
+        days.overwrite_where(data([(50, 1)]), filters)
+    for part in (days.location, f"the filter on {column} means", "partitioned by", "overwrite all"):
+        assert part in str(caught.value)
+    assert shown(days) == before
+    assert len(list(Path(days.location, "data").iterdir())) == files, (
+        "refused before it was written"
+    )
+
+
+def test_a_filter_on_what_the_segments_lack(make: Make) -> None:
+    """An added column shows its default, which decides for whole segments."""
+    table = make("k INT, v INT")
+    table.append(data([(1, 0)]))
+    table.alter().add_column("day", "int", default=7).commit()
+    rows = data([(2, 0)]).append_column("day", pa.array([8], INTS))
+    table.append(rows)
+    table.overwrite_where(data([(3, 0)]), [("day", "=", 7)])
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
+
+
+def test_a_filter_names_columns_of_the_base(days: Table) -> None:
+    plan = days.plan_write(data([]).schema)
+    records = plan.write(data([]).schema, iter(data([(50, 1)]).to_batches()), days.store)
+    Catalog.load_path(days.location).alter().rename_column("k", "old").add_column(
+        "k", "int"
+    ).commit()
+    later = Catalog.load_path(days.location)
+    later.commit_overwrite_where(plan, records, [("k", "<", 4)], commit_id="me")
+    found = later.scan().to_arrow()["old"].to_pylist()
+    assert sorted(found, key=repr) == [4, 50, 6, 7, 9, None]
+    assert later.find_commit("me") == later.version
+    with pytest.raises(NotFoundError):
+        later.overwrite_where(data([]), [("nothing", "=", 1)])
+
+
+def test_overwrites_bring_columns_along(make: Make) -> None:
+    table = make("k INT, v INT", partitioned_by=["k"])
+    table.append(data([(1, 1), (2, 2)]))
+    rows = data([(1, 3)]).append_column("w", pa.array([5], INTS))
+    table.overwrite_partitions(rows, merge_schema=True)
+    found = table.scan().to_arrow().to_pylist()
+    assert sorted((row["k"], row["v"], row["w"]) for row in found if row["w"]) == [(1, 3, 5)]
+    assert len(found) == 2
+    more = rows.append_column("x", pa.array([6], INTS))
+    table.overwrite_where(more, [("k", "=", 2)], merge_schema=True)
+    assert table.count() == 2
+    assert table.schema.names == ["k", "v", "w", "x"]
+
+
+# Everything.
+
+
+def test_truncate(days: Table) -> None:
+    version = days.truncate(commit_id="me")
+    assert (days.count(), days.version, days.find_commit("me")) == (0, version, version)
+    assert shown(days) == []
+    assert days.scan(version=version - 1).count() == 8
+    assert days.history().to_pylist()[-1]["segments_removed"] == 3
+    days.truncate()
+    days.append(data([(1, 1)]))
+    assert shown(days) == [(1, 1)]
+
+
+# Conflicts: FORMAT.md, section 11, the row "overwrite".
+
+
+@pytest.fixture
+def pair(make: Make) -> tuple[Table, Table]:
+    table = make("k INT, v INT", partitioned_by=["k"])
+    table.append(data([(1, 1), (2, 2)]))
+    return table, Catalog.load_path(table.location)
+
+
+WAYS: dict[str, Callable[[Table], int]] = {
+    "partitions": lambda table: table.overwrite_partitions(data([(1, 9)])),
+    "where": lambda table: table.overwrite_where(data([(1, 9)]), [("k", "=", 1)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_that_come_meanwhile_stay(way: str, pair: tuple[Table, Table]) -> None:
+    old, new = pair
+    new.append(data([(1, 5)]))
+    WAYS[way](old)
+    assert shown(old) == [(1, 5), (1, 9), (2, 2)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_that_went_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+    old, new = pair
+    new.overwrite_partitions(data([(1, 5)]))
+    with pytest.raises(CommitConflictError, match="removed by another commit"):
+        WAYS[way](old)
+    assert shown(old) == [(1, 5), (2, 2)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_other_rows_that_went_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+    old, new = pair
+    new.overwrite_partitions(data([(2, 5)]))
+    WAYS[way](old)
+    assert shown(old) == [(1, 9), (2, 5)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_alter_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+    old, new = pair
+    new.alter().set_partitioning([]).add_column("w", "int", default=3).commit()
+    WAYS[way](old)
+    assert shown(old) == [(1, 9), (2, 2)]
+
+
+@pytest.mark.parametrize("way", [*WAYS, "truncate"])
+def test_a_table_that_ends_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+    old, new = pair
+    new.drop()
+    with pytest.raises(CommitConflictError, match="dropped"):
+        (WAYS | {"truncate": Table.truncate})[way](old)
+
+
+def test_a_truncate_leaves_what_came_after_its_base(pair: tuple[Table, Table]) -> None:
+    old, new = pair
+    new.append(data([(1, 5)]))
+    old.truncate()
+    assert shown(old) == [(1, 5)]
