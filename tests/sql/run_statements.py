@@ -1,0 +1,45 @@
+"""Runs the statements in one session; a script of its own, since Connect and classic don't mix.
+
+``python run_statements.py classic|connect WAREHOUSE`` prints, as JSON, what is wrong and how many ran.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from sql.statements import Statement, check, lines_of, statements
+
+
+def run(spark: Any, statement: Statement) -> str | None:
+    try:
+        rows = spark.sql(statement.sql).collect()
+    except Exception as error:
+        return check(statement, (), str(error))
+    return check(statement, lines_of(statement, rows), None)
+
+
+def session(place: str, warehouse: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    from pyspark_versioned import configure
+
+    builder = SparkSession.builder
+    builder = builder.remote("local[2]") if place == "connect" else builder.master("local[2]")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
+    builder = builder.config("spark.sql.session.timeZone", "UTC")
+    builder = builder.config("spark.sql.shuffle.partitions", "2")
+    return configure(builder, warehouse).getOrCreate()
+
+
+def main() -> None:
+    spark = session(*sys.argv[1:])
+    found = [run(spark, statement) for statement in statements()]
+    wrong = [one for one in found if one is not None]
+    print(json.dumps({"ran": len(found), "wrong": wrong, "session": type(spark).__module__}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,366 @@
+-- Every statement that docs/sql.md names, run in three places with the same results.
+-- After a statement: --> a row of its result, columns separated by " | "; --! a part of its error.
+-- A statement with neither must only succeed.
+
+-- Namespaces
+CREATE NAMESPACE versioned.shop COMMENT 'what we sell' WITH DBPROPERTIES ('team' = 'sales');
+CREATE NAMESPACE IF NOT EXISTS versioned.shop;
+CREATE NAMESPACE versioned.shop;
+--! SCHEMA_ALREADY_EXISTS
+CREATE NAMESPACE versioned.shop.eu;
+CREATE NAMESPACE versioned.nowhere.eu;
+--! nowhere
+SHOW NAMESPACES IN versioned;
+--> shop
+SHOW NAMESPACES IN versioned.shop;
+--> shop.eu
+ALTER NAMESPACE versioned.shop SET DBPROPERTIES ('team' = 'store');
+DESCRIBE NAMESPACE EXTENDED versioned.shop;
+--> Catalog Name | versioned
+--> Namespace Name | shop
+--> Comment | what we sell
+--> Properties | ((team,store))
+DROP NAMESPACE versioned.nope;
+--! SCHEMA_NOT_FOUND
+DROP NAMESPACE IF EXISTS versioned.nope;
+
+-- Creating tables
+CREATE TABLE versioned.shop.item (id BIGINT NOT NULL COMMENT 'its number', name STRING, price DECIMAL(10,2) DEFAULT 9.99, size STRUCT<w: INT, h: INT>) COMMENT 'things' TBLPROPERTIES ('owner_team' = 'a', 'sort_by' = 'id');
+CREATE TABLE versioned.shop.item (id INT);
+--! TABLE_OR_VIEW_ALREADY_EXISTS
+CREATE TABLE IF NOT EXISTS versioned.shop.item (other INT);
+CREATE TABLE versioned.shop.eu.item (id INT) USING versioned;
+CREATE TABLE versioned.shop.other (id INT) USING parquet;
+--! USING parquet can't be in this catalog
+CREATE TABLE versioned.shop.other (id INT) LOCATION '/tmp/elsewhere';
+--! leave out LOCATION
+CREATE TABLE versioned.shop.other (id INT) OPTIONS ('a' = 'b');
+--! write them as TBLPROPERTIES
+CREATE TABLE versioned.nope.item (id INT);
+--! SCHEMA_NOT_FOUND
+CREATE TABLE versioned.shop.other (m INTERVAL YEAR);
+--! can't be stored
+CREATE TABLE versioned.shop.other (id INT) TBLPROPERTIES ('target_segment_bytes' = 'big');
+--! target_segment_bytes
+SHOW TABLES IN versioned.shop;
+--> item
+SHOW TABLES IN versioned.shop.eu;
+--> item
+SHOW TABLES IN versioned.nope;
+--! SCHEMA_NOT_FOUND
+SHOW COLUMNS IN versioned.shop.item;
+--> id
+--> name
+--> price
+--> size
+DESCRIBE versioned.shop.item;
+--> id | bigint | its number
+--> name | string
+--> price | decimal(10,2)
+--> size | struct<w:int,h:int>
+DESCRIBE versioned.shop.item price;
+--> col_name | price
+--> data_type | decimal(10,2)
+--> comment | NULL
+SHOW TBLPROPERTIES versioned.shop.item;
+--> owner_team | a
+--> sort_by | id
+SHOW CREATE TABLE versioned.shop.eu.item;
+--> CREATE TABLE versioned.shop.eu.item (
+-->   id INT)
+--> USING versioned
+SELECT * FROM versioned.shop.item;
+SELECT * FROM versioned.shop.nope;
+--! TABLE_OR_VIEW_NOT_FOUND
+
+-- Writing
+INSERT INTO versioned.shop.item VALUES (1, 'cup', 2.50, named_struct('w', 8, 'h', 9));
+INSERT INTO versioned.shop.item VALUES (2, 'bowl', DEFAULT, NULL);
+INSERT INTO versioned.shop.item (name, id) VALUES ('jar', 3);
+INSERT INTO versioned.shop.item BY NAME SELECT 'pan' AS name, 4L AS id;
+INSERT INTO versioned.shop.item (name) VALUES ('nameless');
+--! id
+INSERT INTO versioned.shop.item VALUES (NULL, 'nobody', 1.0, NULL);
+--! id
+INSERT INTO versioned.shop.item VALUES (5);
+--! INSERT_COLUMN_ARITY_MISMATCH
+INSERT INTO versioned.shop.item VALUES (5, 'x', 'not a number', NULL);
+--! CANNOT_SAFELY_CAST
+SELECT id, name, price, size.w FROM versioned.shop.item ORDER BY id;
+--> 1 | cup | 2.50 | 8
+--> 2 | bowl | 9.99 | NULL
+--> 3 | jar | 9.99 | NULL
+--> 4 | pan | 9.99 | NULL
+SELECT count(*), count(name), min(id), max(price) FROM versioned.shop.item;
+--> 4 | 4 | 1 | 9.99
+SELECT count(*) FROM versioned.shop.item WHERE price > 5;
+--> 3
+SELECT id FROM versioned.shop.item WHERE size.h = 9;
+--> 1
+SELECT count(*) FROM (SELECT * FROM versioned.shop.item LIMIT 2);
+--> 2
+
+-- Changing columns
+ALTER TABLE versioned.shop.item ADD COLUMN stock INT DEFAULT 7;
+ALTER TABLE versioned.shop.item ADD COLUMNS (a INT FIRST, b STRING AFTER id);
+ALTER TABLE versioned.shop.item ADD COLUMN size.d INT;
+ALTER TABLE versioned.shop.item ADD COLUMN kind STRING NOT NULL DEFAULT 'tool' COMMENT 'what it is';
+ALTER TABLE versioned.shop.item ADD COLUMN must STRING NOT NULL;
+--! must
+ALTER TABLE versioned.shop.item ADD COLUMN name STRING;
+--! FIELD_ALREADY_EXISTS
+SELECT * EXCEPT (size) FROM versioned.shop.item WHERE id = 1;
+--> NULL | 1 | NULL | cup | 2.50 | 7 | tool
+SELECT to_json(size) FROM versioned.shop.item WHERE id = 1;
+--> {"w":8,"h":9}
+ALTER TABLE versioned.shop.item DROP COLUMN a;
+ALTER TABLE versioned.shop.item DROP COLUMNS (b);
+ALTER TABLE versioned.shop.item DROP COLUMN nope;
+--! nope
+ALTER TABLE versioned.shop.item DROP COLUMN IF EXISTS nope;
+ALTER TABLE versioned.shop.item DROP COLUMN size.d;
+ALTER TABLE versioned.shop.item RENAME COLUMN name TO title;
+ALTER TABLE versioned.shop.item RENAME COLUMN size.w TO width;
+ALTER TABLE versioned.shop.item RENAME COLUMN title TO id;
+--! FIELD_ALREADY_EXISTS
+ALTER TABLE versioned.shop.item ALTER COLUMN stock TYPE BIGINT;
+ALTER TABLE versioned.shop.item ALTER COLUMN price TYPE DECIMAL(12,2);
+ALTER TABLE versioned.shop.item ALTER COLUMN size.width TYPE BIGINT;
+ALTER TABLE versioned.shop.item ALTER COLUMN stock TYPE INT;
+--! "BIGINT" to `stock` with type "INT"
+ALTER TABLE versioned.shop.item ALTER COLUMN stock TYPE STRING;
+--! can't change from BIGINT to STRING
+ALTER TABLE versioned.shop.item ALTER COLUMN price TYPE DECIMAL(13,3);
+ALTER TABLE versioned.shop.item ALTER COLUMN price TYPE DECIMAL(13,4);
+--! price
+ALTER TABLE versioned.shop.item ALTER COLUMN stock FIRST;
+ALTER TABLE versioned.shop.item ALTER COLUMN stock AFTER title;
+ALTER TABLE versioned.shop.item ALTER COLUMN title COMMENT 'what it is called';
+ALTER TABLE versioned.shop.item ALTER COLUMN stock SET DEFAULT 100;
+ALTER TABLE versioned.shop.item ALTER COLUMN price DROP DEFAULT;
+ALTER TABLE versioned.shop.item ALTER COLUMN stock SET NOT NULL;
+ALTER TABLE versioned.shop.item ALTER COLUMN size SET NOT NULL;
+--! size
+ALTER TABLE versioned.shop.item ALTER COLUMN kind DROP NOT NULL;
+ALTER TABLE versioned.shop.item SET TBLPROPERTIES ('a' = 'b', 'owner_team' = 'c');
+ALTER TABLE versioned.shop.item UNSET TBLPROPERTIES ('a');
+ALTER TABLE versioned.shop.item REPLACE COLUMNS (id BIGINT);
+--! REPLACE COLUMNS would drop every column
+SHOW TBLPROPERTIES versioned.shop.item ('owner_team');
+--> owner_team | c
+DESCRIBE versioned.shop.item;
+--> id | bigint | its number
+--> title | string | what it is called
+--> stock | bigint
+--> price | decimal(13,3)
+--> size | struct<width:bigint,h:int>
+--> kind | string | what it is
+INSERT INTO versioned.shop.item (id, title) VALUES (5000000000, 'vase');
+SELECT id, title, stock, price, size.width, kind FROM versioned.shop.item ORDER BY id;
+--> 1 | cup | 7 | 2.500 | 8 | tool
+--> 2 | bowl | 7 | 9.990 | NULL | tool
+--> 3 | jar | 7 | 9.990 | NULL | tool
+--> 4 | pan | 7 | 9.990 | NULL | tool
+--> 5000000000 | vase | 100 | NULL | NULL | tool
+
+-- Dropped values stay dropped; swapped names stay swapped
+CREATE TABLE versioned.shop.t (a INT, b INT);
+INSERT INTO versioned.shop.t VALUES (1, 10), (2, 20);
+ALTER TABLE versioned.shop.t DROP COLUMN b;
+ALTER TABLE versioned.shop.t ADD COLUMN b INT DEFAULT 999;
+SELECT * FROM versioned.shop.t ORDER BY a;
+--> 1 | 999
+--> 2 | 999
+SELECT count(*) FROM versioned.shop.t WHERE b = 10;
+--> 0
+SELECT count(*) FROM versioned.shop.t WHERE b > 500;
+--> 2
+SELECT min(b), max(b) FROM versioned.shop.t;
+--> 999 | 999
+ALTER TABLE versioned.shop.t RENAME COLUMN a TO tmp;
+ALTER TABLE versioned.shop.t RENAME COLUMN b TO a;
+ALTER TABLE versioned.shop.t RENAME COLUMN tmp TO b;
+SELECT a, b FROM versioned.shop.t WHERE b = 1;
+--> 999 | 1
+
+-- Nested columns
+CREATE TABLE versioned.shop.deep (id INT, tags ARRAY<STRUCT<k: STRING>>, attrs MAP<STRING, STRUCT<v: INT>>, s STRUCT<x: STRUCT<y: INT>>);
+INSERT INTO versioned.shop.deep VALUES (1, array(named_struct('k', 'red')), map('a', named_struct('v', 1)), named_struct('x', named_struct('y', 5)));
+ALTER TABLE versioned.shop.deep ADD COLUMN tags.element.n INT;
+ALTER TABLE versioned.shop.deep ADD COLUMN attrs.value.w INT DEFAULT 3;
+ALTER TABLE versioned.shop.deep ADD COLUMN s.x.z STRING FIRST;
+ALTER TABLE versioned.shop.deep RENAME COLUMN tags.element.k TO color;
+ALTER TABLE versioned.shop.deep ALTER COLUMN attrs.value.v TYPE BIGINT;
+ALTER TABLE versioned.shop.deep ALTER COLUMN s.x.y AFTER z;
+INSERT INTO versioned.shop.deep VALUES (2, array(named_struct('color', 'blue', 'n', 1)), map('b', named_struct('v', 5000000000L, 'w', 4)), named_struct('x', named_struct('z', 'q', 'y', 6)));
+SELECT id, tags[0].color, tags[0].n, map_values(attrs)[0].v, map_values(attrs)[0].w, s.x.z, s.x.y FROM versioned.shop.deep ORDER BY id;
+--> 1 | red | NULL | 1 | 3 | NULL | 5
+--> 2 | blue | 1 | 5000000000 | 4 | q | 6
+
+-- Time travel
+CREATE TABLE versioned.shop.past (a INT);
+INSERT INTO versioned.shop.past VALUES (1);
+ALTER TABLE versioned.shop.past RENAME COLUMN a TO b;
+INSERT INTO versioned.shop.past VALUES (2);
+SELECT a FROM versioned.shop.past VERSION AS OF 1;
+--> 1
+SELECT b FROM versioned.shop.past VERSION AS OF 3 ORDER BY b;
+--> 1
+--> 2
+SELECT count(*) FROM versioned.shop.past VERSION AS OF 0;
+--> 0
+SELECT count(*) FROM versioned.shop.past TIMESTAMP AS OF current_timestamp();
+--> 2
+SELECT x.n + y.n FROM (SELECT count(*) AS n FROM versioned.shop.past VERSION AS OF 1) x, (SELECT count(*) AS n FROM versioned.shop.past) y;
+--> 3
+SELECT * FROM versioned.shop.past VERSION AS OF 99;
+--! has no version 99
+SELECT * FROM versioned.shop.past VERSION AS OF 'stable';
+--! is no version
+SELECT * FROM versioned.shop.past TIMESTAMP AS OF '1990-01-01';
+--! did not exist yet
+
+-- Metadata columns
+SELECT a, _sequence, _row_position < 2, _schema_version, _segment LIKE 'data/%.parquet', _commit_time <= current_timestamp() FROM versioned.shop.t ORDER BY b;
+--> 999 | 1 | true | 0 | true | true
+--> 999 | 1 | true | 0 | true | true
+
+-- Partitions
+CREATE TABLE versioned.shop.cpu (ts TIMESTAMP, host STRING, usage DOUBLE, n BIGINT) PARTITIONED BY (days(ts), host);
+INSERT INTO versioned.shop.cpu VALUES (TIMESTAMP'2026-01-01 10:00:00', 'a', 1.0, 1), (TIMESTAMP'2026-01-02 10:00:00', 'a', 2.0, 2), (TIMESTAMP'2026-01-02 11:00:00', 'b', 3.0, 3), (NULL, NULL, NULL, NULL);
+SELECT count(*), count(DISTINCT _segment) FROM versioned.shop.cpu;
+--> 4 | 4
+SELECT usage FROM versioned.shop.cpu WHERE host = 'a' AND ts >= TIMESTAMP'2026-01-02 00:00:00';
+--> 2.0
+CREATE TABLE versioned.shop.parts (y DATE, m DATE, h TIMESTAMP, b BIGINT, t STRING) PARTITIONED BY (years(y), months(m), hours(h), bucket(4, b), truncate(2, t));
+INSERT INTO versioned.shop.parts VALUES (DATE'2020-05-05', DATE'2020-05-05', TIMESTAMP'2020-05-05 05:05:05', 34, 'hello');
+SELECT b, t FROM versioned.shop.parts WHERE y = DATE'2020-05-05' AND t = 'hello';
+--> 34 | hello
+CREATE TABLE versioned.shop.other (a INT) PARTITIONED BY (days(a));
+--! days
+DESCRIBE versioned.shop.cpu;
+--> ts | timestamp
+--> host | string
+--> usage | double
+--> n | bigint
+--> # Partitioning
+--> Part 0 | days(ts)
+--> Part 1 | host
+
+-- Overwriting
+CREATE TABLE versioned.shop.o (k STRING, v INT) PARTITIONED BY (k);
+INSERT INTO versioned.shop.o VALUES ('a', 1), ('b', 2);
+INSERT OVERWRITE versioned.shop.o VALUES ('c', 3);
+SELECT * FROM versioned.shop.o ORDER BY k;
+--> c | 3
+INSERT INTO versioned.shop.o VALUES ('d', 4);
+INSERT OVERWRITE versioned.shop.o PARTITION (k = 'c') SELECT 33;
+SELECT * FROM versioned.shop.o ORDER BY k;
+--> c | 33
+--> d | 4
+SET spark.sql.sources.partitionOverwriteMode=dynamic;
+INSERT OVERWRITE versioned.shop.o VALUES ('d', 44), ('e', 5);
+SELECT * FROM versioned.shop.o ORDER BY k;
+--> c | 33
+--> d | 44
+--> e | 5
+SET spark.sql.sources.partitionOverwriteMode=static;
+SHOW PARTITIONS versioned.shop.o;
+--> k=c
+--> k=d
+--> k=e
+TRUNCATE TABLE versioned.shop.o;
+SELECT count(*) FROM versioned.shop.o;
+--> 0
+SELECT count(*) FROM versioned.shop.o VERSION AS OF 2;
+--> 1
+
+-- Tables from queries, and in the place of others
+CREATE TABLE versioned.shop.made AS SELECT id, id * 2 AS twice FROM range(5);
+SELECT sum(twice) FROM versioned.shop.made;
+--> 20
+CREATE TABLE versioned.shop.made AS SELECT 1 AS x;
+--! TABLE_OR_VIEW_ALREADY_EXISTS
+CREATE TABLE IF NOT EXISTS versioned.shop.made AS SELECT 1 AS x;
+CREATE TABLE versioned.shop.made2 PARTITIONED BY (k) TBLPROPERTIES ('a' = 'b') AS SELECT id % 2 AS k, id FROM range(4);
+SELECT count(DISTINCT _segment) >= 2 FROM versioned.shop.made2;
+--> true
+CREATE OR REPLACE TABLE versioned.shop.made AS SELECT 'new' AS word;
+SELECT * FROM versioned.shop.made;
+--> new
+SELECT count(*) FROM versioned.shop.made VERSION AS OF 0;
+--> 5
+REPLACE TABLE versioned.shop.made (n INT DEFAULT 4);
+SELECT * FROM versioned.shop.made;
+INSERT INTO versioned.shop.made VALUES (DEFAULT);
+SELECT * FROM versioned.shop.made;
+--> 4
+REPLACE TABLE versioned.shop.nope AS SELECT 1 AS x;
+--! TABLE_OR_VIEW_NOT_FOUND
+CREATE OR REPLACE TABLE versioned.shop.fresh AS SELECT 1 AS x;
+SELECT * FROM versioned.shop.fresh;
+--> 1
+CREATE TABLE versioned.shop.copied AS SELECT * FROM versioned.shop.made;
+INSERT INTO versioned.shop.copied VALUES (DEFAULT);
+SELECT n FROM versioned.shop.copied ORDER BY n NULLS FIRST;
+--> NULL
+--> 4
+
+-- All types
+CREATE TABLE versioned.shop.types (b BOOLEAN, y TINYINT, s SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, dec DECIMAL(20,4), st STRING, c CHAR(4), v VARCHAR(5), bin BINARY, dt DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, iv INTERVAL DAY TO SECOND, va VARIANT);
+INSERT INTO versioned.shop.types VALUES (true, 1, 2, 3, 4, 1.5, double('NaN'), 1.25, 'é', 'ab', 'abc', X'01FF', DATE'1500-01-01', TIMESTAMP'1500-01-01 12:00:00', TIMESTAMP_NTZ'2020-01-01 00:00:00', INTERVAL '1 02:03:04' DAY TO SECOND, parse_json('{"a": 1}'));
+SELECT b, y, s, i, l, f, d, dec, st, concat(c, '.'), v, hex(bin), dt, cast(ts AS STRING), cast(n AS STRING), cast(iv AS STRING), variant_get(va, '$.a', 'int') FROM versioned.shop.types;
+--> true | 1 | 2 | 3 | 4 | 1.5 | NaN | 1.2500 | é | ab  . | abc | 01FF | 1500-01-01 | 1500-01-01 12:00:00 | 2020-01-01 00:00:00 | INTERVAL '1 02:03:04' DAY TO SECOND | 1
+INSERT INTO versioned.shop.types (c) VALUES ('too long');
+--! EXCEED_LIMIT_LENGTH
+ALTER TABLE versioned.shop.types ALTER COLUMN c TYPE VARCHAR(4);
+ALTER TABLE versioned.shop.types ALTER COLUMN v TYPE STRING;
+ALTER TABLE versioned.shop.types ALTER COLUMN dt TYPE TIMESTAMP_NTZ;
+ALTER TABLE versioned.shop.types ALTER COLUMN y TYPE DOUBLE;
+ALTER TABLE versioned.shop.types ALTER COLUMN dec TYPE DECIMAL(30,6);
+SELECT y, v, cast(dt AS STRING), dec FROM versioned.shop.types WHERE y = 1 AND dec = 1.25;
+--> 1.0 | abc | 1500-01-01 00:00:00 | 1.250000
+
+-- Odd names
+CREATE TABLE versioned.shop.`odd name` (`a.b` INT, `x y` STRING, `ünï` INT, `select` INT);
+INSERT INTO versioned.shop.`odd name` VALUES (1, 'z', 3, 4);
+ALTER TABLE versioned.shop.`odd name` RENAME COLUMN `a.b` TO `c.d`;
+SELECT `c.d`, `x y`, `ünï`, `select` FROM versioned.shop.`odd name` WHERE `c.d` = 1;
+--> 1 | z | 3 | 4
+DROP TABLE versioned.shop.`odd name`;
+
+-- Names
+ALTER TABLE versioned.shop.fresh RENAME TO versioned.shop.eu.fresh;
+SELECT * FROM versioned.shop.eu.fresh;
+--> 1
+ALTER TABLE versioned.shop.eu.fresh RENAME TO versioned.shop.eu.item;
+--! item
+DROP TABLE versioned.shop.eu.fresh PURGE;
+DROP TABLE versioned.shop.eu.fresh;
+--! TABLE_OR_VIEW_NOT_FOUND
+DROP TABLE IF EXISTS versioned.shop.eu.fresh;
+USE versioned.shop.eu;
+SHOW TABLES;
+--> item
+
+-- What is refused until its time
+CREATE VIEW versioned.shop.v AS SELECT 1;
+--! view
+DELETE FROM versioned.shop.t WHERE a = 1;
+--! DELETE
+UPDATE versioned.shop.t SET a = 1;
+--! UPDATE
+MERGE INTO versioned.shop.t USING (SELECT 1 AS x) s ON a = x WHEN MATCHED THEN DELETE;
+--! MERGE
+CALL versioned.system.compact('shop.t');
+--! does not support procedures
+SELECT versioned.shop.f(1);
+--! f
+ANALYZE TABLE versioned.shop.t COMPUTE STATISTICS;
+--! not supported
+
+-- The end
+DROP NAMESPACE versioned.shop;
+--! SCHEMA_NOT_EMPTY
+DROP NAMESPACE versioned.shop CASCADE;
+SHOW NAMESPACES IN versioned;
