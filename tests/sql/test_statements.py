@@ -32,7 +32,8 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "place, module", [("classic", "pyspark.sql.session"), ("connect", "pyspark.sql.connect.session")]
+    "place, module",
+    [("classic", "pyspark.sql.session"), ("connect", "pyspark.sql.connect.session")],
 )
 def test_session(tmp_path: Path, place: str, module: str) -> None:
     built_jar()

@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pyspark_versioned.options import parse_options
+from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.creating import parse_declaration
 from pyspark_versioned.sql.describing import describe
@@ -15,6 +19,8 @@ from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.paths import parse_path, render_path
+from versioned_catalog.schema.schema import PartitionField, Schema
+from versioned_catalog.schema.transforms import parse_transform, render_field, result_type
 
 Json = dict[str, Any]
 
@@ -162,6 +168,30 @@ def drop_namespace(request: Json) -> Json:
     return {}
 
 
+def partitions(request: Json) -> Json:
+    """The partitions that the table has under its partitioning of now.
+
+    Of the answer: ``fields``, one a part; ``rows``, value texts in their order.
+    """
+    _, state = open_table(request["table"])
+    schema = state.schema
+    current = [v for v, s in state.schemas.items() if s.partitioning == schema.partitioning]
+    core = state.segments.core
+    of_now = pc.is_in(core["schema_version"], value_set=pa.array(current, pa.int32()))
+    rows = {tuple(values) for values in core["partition"].filter(of_now).to_pylist() if values}
+    fields = [_partition_field(field, schema) for field in schema.partitioning]
+    return {"fields": fields, "rows": sorted(map(list, rows), key=repr)}
+
+
+def _partition_field(field: PartitionField, schema: Schema) -> Json:
+    transform = parse_transform(field.transform)
+    type_ = result_type(transform, schema.column(field.source).type)
+    return {
+        "name": render_field(schema.path(field.source), transform),
+        "type": to_spark(type_).jsonValue(),
+    }
+
+
 def find_commit(request: Json) -> Json:
     """Whether the commit ``commit_id`` landed since the version of ``table``."""
     table, state = open_table(request["table"])
@@ -193,5 +223,6 @@ QUESTIONS = {
     "create_namespace": create_namespace,
     "alter_namespace": alter_namespace,
     "drop_namespace": drop_namespace,
+    "partitions": partitions,
     "find_commit": find_commit,
 }

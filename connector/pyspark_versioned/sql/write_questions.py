@@ -9,9 +9,11 @@ from pyspark_versioned.native import is_written_alike
 from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import staging
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
+from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog.filtering.filters import AllOf
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField, Schema
@@ -105,8 +107,26 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
             return {"version": table.commit_append(plan, records, commit_id=commit_id)}
         case "overwrite":
             return {"version": table.commit_overwrite(plan, records, commit_id=commit_id)}
+        case "overwrite_partitions":
+            landed = table.commit_overwrite_partitions(plan, records, commit_id=commit_id)
+            return {"version": landed}
+        case "overwrite_where":
+            filters = _condition(request["filters"], table.name)
+            return {
+                "version": table.commit_overwrite_where(plan, records, filters, commit_id=commit_id)
+            }
         case mode:
-            raise InvalidRequestError(f"{table.name}: {mode} can't be done yet")
+            raise InvalidRequestError(f"{table.name}: there is no way to write as {mode}")
+
+
+def _condition(predicates: Sequence[Json], table: str) -> AllOf:
+    found = [to_unbound(predicate) for predicate in predicates]
+    if None in found:
+        raise InvalidRequestError(
+            f"{table}: the condition of the overwrite can't be decided from metadata; compare "
+            "columns with constants, as in overwrite(col('day') == '2026-01-01')"
+        )
+    return AllOf(tuple(one for one in found if one is not None))
 
 
 def truncate(request: Json) -> Json:

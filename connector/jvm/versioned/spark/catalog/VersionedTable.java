@@ -27,7 +27,8 @@ import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.VersionedWriteBuilder;
 
 /** A table at one version. Two are equal if they show the same snapshot, whoever asked for them. */
-public final class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable {
+public final class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable,
+        ListedPartitions {
     private final TableRef ref;
     private final boolean past;
     private final Column[] columns;
