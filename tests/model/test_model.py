@@ -29,6 +29,8 @@ from model.drive import (
 )
 from model.naive import Model, Refused
 from versioned_catalog import Catalog, Table, VersionedError
+from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
+from versioned_catalog.schema.literals import decode
 
 STEPS, HISTORIES = {
     "dev": (10, 100),
@@ -132,6 +134,25 @@ class Histories(RuleBasedStateMachine):
             scan = self.table.scan(filters=filters, prune=prune)
             assert bag(map_rows(scan.to_arrow())) == bag(expected), (filters, prune)
             assert scan.count() == len(expected)
+
+    @rule(random=randoms)
+    def aggregated(self, random: Random) -> None:
+        """What metadata tell is so; without a filter they always tell how many there are."""
+        model = self.model
+        filters, by_key = random_filters(random, model) if random.random() < 0.5 else (None, None)
+        rows = [r for r in model.rows if filters is None or naive.holds(model.fields, r, by_key)]
+        scan = self.table.scan(filters=filters)
+        assert count_rows(scan) in ((None, len(rows)) if filters else (len(rows),))
+        for field, column in zip(model.fields, scan.columns, strict=True):
+            values = [v for row in rows if (v := naive.show(field, row)) is not None]
+            assert count_values(scan, column) in (
+                (None, len(values)) if filters else (len(values),)
+            )
+            for greatest in (False, True):
+                known, text = extreme(scan, column, greatest)
+                if known:
+                    expected = (max if greatest else min)(values, key=naive.order, default=None)
+                    assert repr(decode(text, column.type)) == repr(expected)
 
     @rule(random=randoms)
     def projected(self, random: Random) -> None:

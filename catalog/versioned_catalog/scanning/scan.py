@@ -16,10 +16,8 @@ import pyarrow.compute as pc
 from versioned_catalog.adapting.planning import SegmentPlan, resolve
 from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, columns_of
-from versioned_catalog.filtering.partitions import partition_may_match
-from versioned_catalog.filtering.pruning import may_match
+from versioned_catalog.filtering.segments import some_match
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
@@ -104,10 +102,7 @@ class Scan:
         core = self.state.segments.core
         if self.filter is None or not self._prune or not core.num_rows:
             return core
-        bounds = SegmentBounds(self.state, self.state.schema)
-        mask = may_match(self.filter, bounds, core.num_rows)
-        mask = pc.and_(mask, partition_may_match(self.filter, self.state))
-        return core.filter(mask)
+        return core.filter(some_match(self.state, self.filter))
 
     def plan(self, schema_version: int) -> SegmentPlan:
         """What is done with segments that were written under a schema version."""

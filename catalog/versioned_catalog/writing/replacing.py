@@ -12,9 +12,7 @@ from versioned_catalog.arrow_values import FALSE, TRUE, ZERO, array_of, repeat
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, columns_of
-from versioned_catalog.filtering.partitions import partition_may_match
-from versioned_catalog.filtering.proving import all_match
-from versioned_catalog.filtering.pruning import may_match
+from versioned_catalog.filtering.segments import every_match, some_match
 from versioned_catalog.log.segment_set import parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
@@ -41,10 +39,7 @@ def segments_of_filter(state: TableState, bound: Bound, table: str) -> tuple[str
         InvalidRequestError: a segment may hold such rows and others.
     """
     core = state.segments.core
-    bounds = SegmentBounds(state, state.schema)
-    every = all_match(bound, bounds, core.num_rows)
-    some = may_match(bound, bounds, core.num_rows)
-    some = pc.and_(some, partition_may_match(bound, state))
+    some, every = some_match(state, bound), every_match(state, bound)
     torn = core["path"].filter(pc.and_not(some, every))
     if len(torn):
         columns = sorted(_column_name(i, state.schema) for i in columns_of(bound))
