@@ -75,8 +75,10 @@ def test_command_line(tmp_path: Path) -> None:
     script.write_text("".join(f"SELECT '--- {n}';\n{s.sql};\n" for n, s in enumerate(found)))
     cli = Path(pyspark.__file__).parent / "bin" / "spark-sql"
     done = subprocess.run(
-        [cli, "-S", "--properties-file", conf, "--hiveconf", "hive.cli.errors.ignore=true"]
-        + ["-f", script],
+        [
+            *(cli, "-S", "--properties-file", conf),
+            *("--hiveconf", "hive.cli.errors.ignore=true", "-f", script),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
