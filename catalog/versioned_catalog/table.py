@@ -45,6 +45,7 @@ class Table(PinnedTable):
         timestamp: datetime | str | None = None,
         *,
         prune: bool = True,
+        limit: int | None = None,
     ) -> Scan:
         """A scan of one snapshot; it stays what it is, whatever is committed later.
 
@@ -57,15 +58,20 @@ class Table(PinnedTable):
             version: read the table as of this version, with the schema of then.
             timestamp: or as of this time (without offset: UTC).
             prune: False reads all segments; the answer is the same.
+            limit: show at most so many rows; which ones is not promised.
 
         Raises:
             NotFoundError: a column, or the version, is not there.
-            InvalidRequestError: the filters make no sense.
+            InvalidRequestError: the filters or the limit make no sense.
         """
+        if limit is not None and (
+            not isinstance(limit, int) or isinstance(limit, bool) or limit < 0
+        ):
+            raise InvalidRequestError(f"{limit!r} is no limit, which is a number of rows")
         state = self.at(version, timestamp)
         shown = state.schema.columns if columns is None else shown_columns(state.schema, columns)
         bound = bind_filters(filters, state.schema)
-        return Scan(self.store, state, shown, bound, prune=prune)
+        return Scan(self.store, state, shown, bound, prune=prune, limit=limit)
 
     def count(self) -> int:
         """How many rows there are, from metadata alone."""

@@ -72,6 +72,8 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
 
 def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
     """The segments that a scan shows rows of, or None if it shows only a part of one."""
+    if scan.limit is not None:
+        return None
     if scan.filter is None:
         return repeat(True, scan.state.segments.count)
     some, every = some_match(scan.state, scan.filter), every_match(scan.state, scan.filter)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.adapting.planning import SegmentPlan, resolve
-from versioned_catalog.arrow_values import FALSE, ZERO
+from versioned_catalog.arrow_values import FALSE, ZERO, array_of
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.filtering.filters import Bound, columns_of
 from versioned_catalog.filtering.segments import some_match
@@ -34,7 +34,7 @@ class ScanReport:
     Args:
         version: the snapshot it reads.
         segments: how many are live.
-        pruned: how many of them are skipped by statistics and partition.
+        pruned: how many of them are skipped, by statistics and partition or for a limit.
         by_schema_version: how many are read, by the schema they were written under.
     """
 
@@ -53,6 +53,7 @@ class Scan:
         columns: what is shown, in order; implicit columns may be among them.
         filter: which rows, or None for all.
         prune: whether statistics are used to skip what can't match.
+        limit: how many rows are wanted, whichever; None for all.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class Scan:
         filter: Bound | None = None,
         *,
         prune: bool = True,
+        limit: int | None = None,
     ) -> None:
         self.store = store
         self.state = state
         self.columns = tuple(columns)
         self.filter = filter
+        self.limit = limit
         self._prune = prune
 
     @property
@@ -100,7 +103,9 @@ class Scan:
     def kept(self) -> pa.Table:
         """The core columns of the segments that may hold wanted rows."""
         core = self.state.segments.core
-        if self.filter is None or not self._prune or not core.num_rows:
+        if self.filter is None:
+            return core if self.limit is None else _first(core, self.limit)
+        if not self._prune or not core.num_rows:
             return core
         return core.filter(some_match(self.state, self.filter))
 
@@ -162,17 +167,25 @@ class Scan:
         Raises:
             CorruptTableError: a segment is missing or not what the log says.
         """
-        for task, _ in self.tasks():
-            yield from read_segment(self.store, task)
+        left = self.limit
+        for task, _ in self.tasks() if left != 0 else ():
+            for batch in read_segment(self.store, task):
+                shown = batch if left is None else batch.slice(0, left)
+                yield shown
+                left = None if left is None else left - shown.num_rows
+                if left == 0:
+                    return
 
     def to_arrow(self) -> pa.Table:
-        """All rows, in the order of segments."""
+        """The rows, in the order of segments."""
         tasks = [task for task, _ in self.tasks()]
 
         def read(task: SegmentTask) -> list[pa.RecordBatch]:
             return list(read_segment(self.store, task))
 
-        if len(tasks) < 2:
+        if self.limit is not None:
+            found = [list(self.to_batches())]
+        elif len(tasks) < 2:
             found = [read(task) for task in tasks]
         else:
             with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as pool:
@@ -185,8 +198,9 @@ class Scan:
     def count(self) -> int:
         """How many rows there are; from metadata alone where there is no filter."""
         if self.filter is None:
-            return self.state.segments.rows
-        bare = Scan(self.store, self.state, (), self.filter, prune=self._prune)
+            rows = self.state.segments.rows
+            return rows if self.limit is None else min(rows, self.limit)
+        bare = Scan(self.store, self.state, (), self.filter, prune=self._prune, limit=self.limit)
         return sum(batch.num_rows for batch in bare.to_batches())
 
     def report(self) -> ScanReport:
@@ -197,6 +211,12 @@ class Scan:
         return ScanReport(
             self.state.version, live, live - self.kept.num_rows, dict(sorted(by_version.items()))
         )
+
+
+def _first(core: pa.Table, rows: int) -> pa.Table:
+    """The first segments, as many as it takes to have so many rows."""
+    before = pc.subtract(pc.cumulative_sum(core["rows"]), core["rows"])
+    return core.filter(pc.less(before, array_of([rows], pa.int64())[0]))
 
 
 def _task_rows(kept: pa.Table) -> list[dict[str, Any]]:
