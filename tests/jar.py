@@ -23,7 +23,7 @@ def builder() -> Any:
 
 
 def built_jar() -> str:
-    """The jar's path, built if need be. Sources that do not compile end the run: no test is red for it."""
+    """The jar's path, built if need be. Sources that do not compile end the run."""
     made = builder()
     try:
         return str(made.build())

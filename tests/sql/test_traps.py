@@ -447,6 +447,28 @@ def test_a_limit_reads_no_more_segments_than_it_needs(
     assert [row.a for row in filtered.collect()] == [3]
 
 
+def test_counts_and_extremes_come_from_metadata(
+    make: Any, sql_spark: SparkSession, ns: str
+) -> None:
+    table = make("a INT, x DOUBLE, s STRING")
+    values = {"x": pa.array([1.5, None], pa.float64()), "s": ["b", "a"]}
+    table.append(pa.table({"a": integers(1, 2), **values}))
+    table.alter().change_type("a", "long").add_column("d", "int", default=7).commit()
+    name = f"versioned.{ns}.t"
+
+    def asked(what: str) -> tuple[Any, bool]:
+        frame = sql_spark.sql(f"SELECT {what} FROM {name}")
+        return tuple(frame.collect()[0]), "LocalTableScan" in plan_of(frame)
+
+    known = "count(*), count(x), min(a), max(a), min(s), max(x), min(d), max(d), count(d)"
+    assert asked(known) == ((2, 1, 1, 2, "a", 1.5, 7, 7, 2), True)
+    assert asked("max(a + 1)") == ((3,), False)
+    table.append(pa.table({"a": pa.array([3]), "x": [math.nan], "s": ["y" * 100]}))
+    assert asked("max(s)") == (("y" * 100,), False)  # the bound was cut
+    found, _ = asked("max(x)")
+    assert math.isnan(found[0])
+
+
 def test_a_join_skips_segments_while_it_runs(
     make: Any, sql_spark: SparkSession, ns: str, catalog: Catalog
 ) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as spark
 
-from pyspark_versioned.native import is_exact
+from pyspark_versioned.native import is_exact, is_written_alike
 from pyspark_versioned.projection import project
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.parquet_schema import read_schema
@@ -30,6 +30,7 @@ from versioned_catalog.adapting.planning import (
 from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.filtering.filters import And, Bound, bind, columns_of
 from versioned_catalog.log.state import TableState
+from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.schema.types import Atom, Column, Struct, is_floating
@@ -254,15 +255,28 @@ def _filters(output: Output, nan_free: frozenset[int]) -> bool:
 
 def aggregate(request: Json) -> Json:
     """COUNT, MIN and MAX of a whole snapshot, where metadata knows all of them for certain."""
-    _, state = open_table(request["table"])
-    answers = [_answer(function, state) for function in request["functions"]]
+    table, state = open_table(request["table"])
+    scan = Scan(table.store, state, state.schema.columns)
+    answers = [_answer(function, scan) for function in request["functions"]]
     return {"answers": None if None in answers else answers}
 
 
-def _answer(function: Json, state: TableState) -> Json | None:
-    if function["function"] == "count" and "column" not in function:
-        return {"type": "long", "value": str(state.segments.rows)}
-    return None
+def _answer(function: Json, scan: Scan) -> Json | None:
+    if "column" not in function:
+        return _count(count_rows(scan))
+    column = scan.state.schema.find(tuple(function["column"]))
+    if column is None:
+        return None
+    if function["function"] == "count":
+        return _count(count_values(scan, column))
+    if not is_written_alike((column,)):
+        return None
+    known, text = extreme(scan, column, function["function"] == "max")
+    return {"type": to_spark(column.type).jsonValue(), "value": text} if known else None
+
+
+def _count(rows: int | None) -> Json | None:
+    return None if rows is None else {"type": "long", "value": str(rows)}
 
 
 QUESTIONS = {"plan_scan": plan_scan, "aggregate": aggregate}
