@@ -32,7 +32,7 @@ def statements(text: str | None = None) -> list[Statement]:
 
     def finish() -> None:
         if sql:
-            shows = sql.split()[0] in ("SELECT", "SHOW", "DESCRIBE")
+            shows = sql.startswith(("SELECT", "SHOW TABLES", "SHOW NAMESPACES", "SHOW PARTITIONS"))
             checked = rows or (shows and error is None)
             found.append(Statement(sql, tuple(rows) if checked else None, error))
 

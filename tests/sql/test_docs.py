@@ -1,0 +1,31 @@
+"""The page on SQL says what is: its statements are run, in order, and show what the page shows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from jar import ROOT
+from sql.run_statements import run
+from sql.statements import Statement, statements
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = ROOT / "docs" / "sql.md"
+COUNT = 66
+
+
+def of_page() -> list[Statement]:
+    """The SQL blocks; a statement may go over several lines there."""
+    blocks = re.findall(r"^```sql\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    joined = re.sub(r"(?<!;)\n(?=\s+\S)", "", "".join(blocks))
+    joined = re.sub(r"(?<!;)\n(?=\s*\))", "", joined)
+    return statements(re.sub(r"[ ]{2,}", " ", joined))
+
+
+def test_the_page(sql_spark: SparkSession) -> None:
+    found = of_page()
+    assert len(found) == COUNT
+    wrong = [one for one in (run(sql_spark, statement) for statement in found) if one is not None]
+    assert not wrong, "\n".join(wrong)
