@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,8 @@ import pyarrow as pa
 from versioned_catalog.creation import Columns, creation
 from versioned_catalog.errors import NotFoundError
 from versioned_catalog.log.operations import Create
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
 from versioned_catalog.making import Making
 from versioned_catalog.namespaces import Namespaces
@@ -31,6 +34,9 @@ from versioned_catalog.storage.opening import open_store, reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table
 from versioned_catalog.writing.plan import WritePlan
+
+REMEMBERED = 32
+"""How many tables a catalog remembers as they were loaded last."""
 
 
 class Catalog(Making, Namespaces):
@@ -58,6 +64,7 @@ class Catalog(Making, Namespaces):
     def _open(self, store: Store) -> None:
         self._store = store
         self._names = Names(store)
+        self._known: OrderedDict[str, Loaded[TableState]] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"Catalog({self._store.url!r})"
@@ -79,14 +86,21 @@ class Catalog(Making, Namespaces):
         return full_key(parse_path(name)) in self._names.state().tables
 
     def load_table(self, name: str | Name) -> Table:
-        """A table by its name, at its newest version.
+        """A table by its name, at its newest version. Of one that was loaded before, only what was
+        committed since is read.
 
         Raises:
             NotFoundError: there is none.
         """
         parts = parse_path(name)
         found = self._names.find(self._names.state(), parts)
-        return load_at(self._store.child(found.location), render_path(parts), found.table_uuid)
+        store, known = self._store.child(found.location), self._known.get(found.location)
+        table = load_at(store, render_path(parts), found.table_uuid, known)
+        self._known[found.location] = table.loaded
+        self._known.move_to_end(found.location)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return table
 
     def rename_table(self, name: str | Name, new_name: str | Name) -> None:
         """Give a table another name, maybe in another namespace; nothing is moved.

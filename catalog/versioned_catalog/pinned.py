@@ -32,6 +32,11 @@ class PinnedTable:
         return f"Table({self.name!r}, version={self.version})"
 
     @property
+    def loaded(self) -> Loaded[TableState]:
+        """What the log added up to when this table last looked."""
+        return self._loaded
+
+    @property
     def store(self) -> Store:
         """The table's folder."""
         return self._timeline.store

@@ -15,7 +15,7 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.timeline import Loaded, Timeline
 from versioned_catalog.pinned import TableTimeline
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -137,19 +137,25 @@ def plan_at(
     return plan_create(store, creation, state, name, arrow)
 
 
-def load_at(store: Store, name: str, created_uuid: str | None = None) -> Table:
+def load_at(
+    store: Store,
+    name: str,
+    created_uuid: str | None = None,
+    known: Loaded[TableState] | None = None,
+) -> Table:
     """The table in a folder.
 
     Args:
         store: the folder.
         name: what it is called in errors.
         created_uuid: which table is meant, or None for whatever is there.
+        known: what the log there added up to some time ago; only what came since is read.
 
     Raises:
         NotFoundError: it is not there.
     """
     timeline = timeline_at(store)
-    loaded = timeline.load()
+    loaded = timeline.load() if known is None else timeline.advance(known)
     if not _is_there(loaded.state, created_uuid):
         raise NotFoundError(f"there is no table at {store.url}; make it with create_table")
     return Table(timeline, loaded, name)

@@ -121,16 +121,19 @@ class SegmentSet:
         return frozenset(self.base["path"].to_pylist())
 
     @cached_property
-    def _live_base(self) -> pa.Table:
-        if not self.gone:
-            return self.base
+    def _alive(self) -> pa.ChunkedArray:
         dead = pc.is_in(self.base["path"], array_of(list(self.gone), pa.string()))
-        return self.base.filter(pc.invert(dead))
+        return pc.invert(dead)
+
+    def _of_live(self, values: Any) -> Any:
+        """Of something with one element a segment of ``base``, those of the live ones."""
+        return values.filter(self._alive) if self.gone else values
 
     @cached_property
     def core(self) -> pa.Table:
         """One row a live segment, without statistics."""
-        return pa.concat_tables([self._live_base.select(CORE.names), core_table(self.tail)])
+        base = self._of_live(self.base.select(CORE.names))
+        return pa.concat_tables([base, core_table(self.tail)])
 
     @property
     def paths(self) -> list[str]:
@@ -148,12 +151,11 @@ class SegmentSet:
         """
         type_ = statistic_type(name, column.type)
         key = f"{column.id}.{name}"
-        base = self._live_base
         chunks: list[pa.Array] = []
-        if key in base.column_names:
-            chunks += base[key].cast(type_).chunks
+        if key in self.base.column_names:
+            chunks += self._of_live(self.base[key]).cast(type_).chunks
         else:
-            chunks.append(pa.nulls(base.num_rows, type_))
+            chunks.append(pa.nulls(self.count - len(self.tail), type_))
         chunks.append(tail_statistic(self.tail, name, column, schemas))
         return pa.chunked_array(chunks, type_)
 

@@ -100,14 +100,22 @@ class Scan:
         return above[0].id if above else column_id
 
     @cached_property
+    def _chosen(self) -> Any:
+        """Which segments are read, one boolean each; None for all."""
+        if self.filter is None:
+            rows = self.state.segments.core["rows"]
+            return None if self.limit is None else _first(rows, self.limit)
+        if not self._prune or not self.state.segments.count:
+            return None
+        return some_match(self.state, self.filter)
+
+    def _of_chosen(self, values: Any) -> Any:
+        return values if self._chosen is None else values.filter(self._chosen)
+
+    @cached_property
     def kept(self) -> pa.Table:
         """The core columns of the segments that may hold wanted rows."""
-        core = self.state.segments.core
-        if self.filter is None:
-            return core if self.limit is None else _first(core, self.limit)
-        if not self._prune or not core.num_rows:
-            return core
-        return core.filter(some_match(self.state, self.filter))
+        return self._of_chosen(self.state.segments.core)
 
     def plan(self, schema_version: int) -> SegmentPlan:
         """What is done with segments that were written under a schema version."""
@@ -117,14 +125,13 @@ class Scan:
         """One task a segment that is read, and the segment's bytes; plans are made once a schema."""
         kept = self.kept
         plans = {v: self.plan(v) for v in pc.unique(kept["schema_version"]).to_pylist()}
-        nan_free = self._nan_free() if kept.num_rows else {}
         return [
-            (self._task(row, plans[row["schema_version"]], nan_free), row["bytes"])
-            for row in _task_rows(kept)
+            (self._task(row, plans[row["schema_version"]], free), row["bytes"])
+            for row, free in zip(_task_rows(kept), self.nan_free(), strict=True)
         ]
 
     def _task(
-        self, row: dict[str, Any], plan: SegmentPlan, nan_free: dict[str, frozenset[int]]
+        self, row: dict[str, Any], plan: SegmentPlan, nan_free: frozenset[int]
     ) -> SegmentTask:
         return SegmentTask(
             path=row["path"],
@@ -136,25 +143,22 @@ class Scan:
             plan=plan,
             filter=self.filter,
             shown=len(self.columns),
-            nan_free=nan_free.get(row["path"], frozenset()),
+            nan_free=nan_free,
             prune=self._prune,
         )
 
-    def _nan_free(self) -> dict[str, frozenset[int]]:
-        """For each segment, the floats the filter looks at that hold no NaN in it."""
+    def nan_free(self) -> list[frozenset[int]]:
+        """For each segment that is kept, the floats the filter looks at that hold no NaN in it."""
         looked = columns_of(self.filter) if self.filter is not None else frozenset()
-        schema = self.state.schema
-        floats = [schema.column(i) for i in looked if i in schema.ids]
-        floats = [column for column in floats if is_floating(column.type)]
-        if not floats:
-            return {}
-        segments = self.state.segments
-        free: dict[str, frozenset[int]] = dict.fromkeys(segments.paths, frozenset())
-        for column in floats:
-            nans = segments.statistic("nans", column, self.state.schemas)
-            none = pc.fill_null(pc.equal(nans, ZERO), FALSE)
-            for path in segments.core["path"].filter(none).to_pylist():
-                free[path] |= {column.id}
+        schema, segments = self.state.schema, self.state.segments
+        free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
+        for column in (schema.column(i) for i in looked if i in schema.ids):
+            if is_floating(column.type):
+                nans = self._of_chosen(segments.statistic("nans", column, self.state.schemas))
+                none = pc.fill_null(pc.equal(nans, ZERO), FALSE).to_pylist()
+                free = [
+                    f | {column.id} if is_free else f for f, is_free in zip(free, none, strict=True)
+                ]
         return free
 
     def partitions(self, target: int = TARGET_BYTES) -> list[tuple[SegmentTask, ...]]:
@@ -213,10 +217,10 @@ class Scan:
         )
 
 
-def _first(core: pa.Table, rows: int) -> pa.Table:
-    """The first segments, as many as it takes to have so many rows."""
-    before = pc.subtract(pc.cumulative_sum(core["rows"]), core["rows"])
-    return core.filter(pc.less(before, array_of([rows], pa.int64())[0]))
+def _first(rows: pa.ChunkedArray, limit: int) -> pa.ChunkedArray:
+    """Which segments come first, as many as it takes to have so many rows."""
+    before = pc.subtract(pc.cumulative_sum(rows), rows)
+    return pc.less(before, array_of([limit], pa.int64())[0])
 
 
 def _task_rows(kept: pa.Table) -> list[dict[str, Any]]:

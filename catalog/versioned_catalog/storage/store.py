@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import enum
+import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -97,15 +98,16 @@ class Store(abc.ABC):
         """The store of a folder below this one."""
 
 
+_UNSAFE = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\\\x00-\x1f\x7f\ud800-\udfff]")
+"""An empty part, one that is ``.`` or ``..``, or a character that a path may not hold."""
+
+
 def safe_path(path: str) -> str:
     """The path itself, if it stays inside its folder (FORMAT.md, section 1).
 
     Raises:
         CorruptTableError: it does not.
     """
-    parts = path.split("/")
-    if any(part in ("", ".", "..") for part in parts) or any(
-        ch == "\\" or ord(ch) < 32 or ch == "\x7f" or 0xD800 <= ord(ch) <= 0xDFFF for ch in path
-    ):
+    if _UNSAFE.search(path):
         raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
     return path

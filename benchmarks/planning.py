@@ -1,0 +1,160 @@
+"""What it costs to load a large table and to plan a selective filter, warm and cold.
+
+The table is a checkpoint alone: 100,000 segments of 20 columns, of which no file was ever written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.common import Figure, Report, seconds
+from versioned_catalog import Catalog, Table
+from versioned_catalog.log.segment_set import CORE, SegmentSet
+from versioned_catalog.placing import timeline_at
+from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.schema.types import Atom, Column
+from versioned_catalog.storage.opening import open_store
+
+KINDS = ["TIMESTAMP", "STRING", "BIGINT", "DOUBLE", "INT"]
+ROWS = 1_000_000
+BASE = 1_700_000_000_000_000
+"""The first moment, in microseconds; each segment holds the next minute."""
+
+MINUTE = 60_000_000
+
+
+def ddl(columns: int) -> str:
+    """Columns of all kinds: the first is the time, the second a host."""
+    return ", ".join(f"c{n} {KINDS[n % len(KINDS)]}" for n in range(columns))
+
+
+def bounds(column: Column, count: int, random: np.random.Generator) -> tuple[pa.Array, pa.Array]:
+    """Plausible bounds of a column in each segment."""
+    target = to_arrow_type(column.type)
+    match column.type:
+        case Atom.TIMESTAMP:
+            first = BASE + np.arange(count) * MINUTE
+            return pa.array(first).cast(target), pa.array(first + MINUTE - 1).cast(target)
+        case Atom.STRING:
+            hosts = random.integers(0, 1000, (2, count))
+            return tuple(pa.array([f"host-{n:04d}" for n in np.sort(hosts, 0)[i]]) for i in (0, 1))
+        case Atom.DOUBLE:
+            low = random.random(count)
+            return pa.array(low), pa.array(low + 1)
+        case _:
+            low = random.integers(0, 10**6, count)
+            return pa.array(low).cast(target), pa.array(low + 1000).cast(target)
+
+
+def segments(table: Table, count: int) -> SegmentSet:
+    """Segments that nobody wrote, in the layout of a checkpoint."""
+    random = np.random.default_rng(0)
+    numbers = np.arange(count)
+    time = int(datetime.now(UTC).timestamp() * 1e6)
+    core: dict[str, Any] = {
+        "path": [f"data/0-{n:032x}.parquet" for n in range(count)],
+        "schema_version": np.zeros(count, np.int32),
+        "rows": np.full(count, ROWS),
+        "bytes": np.full(count, 100 << 20),
+        "sequence": numbers,
+        "ordinal": np.zeros(count, np.int32),
+        "commit_time": pa.array(np.full(count, time)).cast(pa.timestamp("us", "UTC")),
+        "partition": pa.nulls(count, CORE.field("partition").type),
+        "checksum": pa.nulls(count, pa.string()),
+        "extra": pa.nulls(count, pa.string()),
+    }
+    found = pa.table(core, schema=CORE)
+    for column in table.schema.columns:
+        low, high = bounds(column, count, random)
+        found = found.append_column(f"{column.id}.nulls", pa.array(random.integers(0, 9, count)))
+        if column.type is Atom.DOUBLE:
+            found = found.append_column(f"{column.id}.nans", pa.array(np.zeros(count, np.int64)))
+        found = found.append_column(f"{column.id}.min", low)
+        found = found.append_column(f"{column.id}.max", high)
+        found = found.append_column(f"{column.id}.inexact", pa.nulls(count, pa.int8()))
+    return SegmentSet.of(found)
+
+
+def build(place: Path, count: int, columns: int) -> None:
+    """Make the table: an entry, and a checkpoint after it."""
+    table = Catalog.create_path(place, ddl(columns))
+    state = replace(table.state, version=count, segments=segments(table, count))
+    timeline_at(open_store(place)).write_checkpoint(state)
+
+
+def selective(count: int) -> list[list[tuple[str, str, Any]]]:
+    """A filter that a few segments pass: ten minutes, and some hosts."""
+    moment = datetime.fromtimestamp((BASE + count // 2 * MINUTE) / 1e6, UTC)
+    later = datetime.fromtimestamp((BASE + (count // 2 + 10) * MINUTE) / 1e6, UTC)
+    return [[("c0", ">=", moment), ("c0", "<", later), ("c1", ">=", "host-0100"), ("c3", "<", 0.9)]]
+
+
+def median(work: Callable[[], object], runs: int) -> float:
+    """Milliseconds of a run, once warm."""
+    work()
+    return statistics.median(seconds(work) for _ in range(runs)) * 1000
+
+
+def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> None:
+    """The figures of one size."""
+    place = folder / str(count)
+    build(place, count, columns)
+    filters = selective(count)
+    table = Catalog.load_path(place)
+    kept = len(table.scan(filters=filters).tasks())
+    name = f"{count:,} segments of {columns} columns"
+    report.tell(Figure(f"{name}: kept by the filter", kept, "segments"))
+    report.tell(Figure(f"{name}: size of checkpoint", checkpoint_size(place), "MB"))
+
+    def warm() -> None:
+        table.refresh().scan(filters=filters).tasks()
+
+    def new_filter() -> None:
+        table.scan(filters=filters).tasks()
+
+    def cold() -> None:
+        Catalog.load_path(place).scan(filters=filters).tasks()
+
+    targets = (300.0, 2000.0) if count >= 100_000 else (10.0, None)
+    report.tell(Figure(f"{name}: refresh", median(table.refresh, runs)))
+    report.tell(Figure(f"{name}: plan, from a loaded snapshot", median(new_filter, runs)))
+    report.tell(Figure(f"{name}: refresh and plan", median(warm, runs), target=targets[0]))
+    report.tell(Figure(f"{name}: load and plan", median(cold, runs), target=targets[1]))
+
+
+def checkpoint_size(place: Path) -> float:
+    """Megabytes."""
+    files = (place / "_versioned" / "checkpoint").iterdir()
+    return sum(file.stat().st_size for file in files) / 1e6
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--segments", type=int, default=100_000)
+    parser.add_argument("--columns", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    report = Report("planning")
+    folder = Path(tempfile.mkdtemp())
+    try:
+        for count in (10, options.segments):
+            tell(report, folder, count, options.columns, options.runs)
+    finally:
+        shutil.rmtree(folder)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
