@@ -9,11 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.adapting.arrays import list_values, struct_child
+from versioned_catalog.arrow_values import array_of
 from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.segment_set import parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.literals import to_sql
+from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 from versioned_catalog.schema.paths import render_path
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.transforms import parse_transform, result_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct, WriteDefault, walk
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -32,6 +37,10 @@ HISTORY = pa.schema(
         "writer": pa.string(),
         "commit_id": pa.string(),
     }
+)
+
+PARTITIONS = pa.schema(
+    {"partition": pa.list_(pa.string()), "rows": pa.int64(), "segments": pa.int64()}
 )
 
 SCHEMAS = pa.schema(
@@ -90,6 +99,41 @@ def _changes(told: Any) -> list[str] | None:
 def segments(state: TableState) -> pa.Table:
     """See ``Table.segments``."""
     return state.segments.core.drop_columns(["ordinal", "extra"])
+
+
+def partitions(state: TableState) -> pa.Table:
+    """See ``Table.partitions``."""
+    core, totals = state.segments.core, dict[PartitionKey, tuple[int, int]]()
+    for version in pc.unique(core["schema_version"]).to_pylist():
+        read = key_reader(state.schemas[version], state.schema)
+        if read is None or not state.schema.partitioning:
+            continue
+        mine = core.filter(pc.is_in(core["schema_version"], array_of([version], pa.int32())))
+        pairs = zip(mine["partition"].to_pylist(), mine["rows"].to_pylist(), strict=True)
+        for texts, count in pairs:
+            key = read(tuple(texts))
+            rows, number = totals.get(key, (0, 0))
+            totals[key] = rows + count, number + 1
+    found = [
+        {"partition": list(key), "rows": rows, "segments": number}
+        for key, (rows, number) in totals.items()
+    ]
+    return _in_order(pa.Table.from_pylist(found, schema=PARTITIONS), state.schema)
+
+
+def _in_order(found: pa.Table, schema: Schema) -> pa.Table:
+    """Partitions by their values, null first."""
+    keys: dict[str, pa.Array] = {}
+    for at, field in enumerate(schema.partitioning):
+        type_ = result_type(parse_transform(field.transform), schema.column(field.source).type)
+        texts = [key[at] for key in found["partition"].to_pylist()]
+        values = parse_texts(texts, type_)
+        plain = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
+        keys |= {f"valid{at}": plain.is_valid(), f"value{at}": plain}
+    if not keys:
+        return found
+    order = [(name, "ascending") for name in keys]
+    return found.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
 
 def schemas(state: TableState) -> pa.Table:

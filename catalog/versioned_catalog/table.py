@@ -257,6 +257,14 @@ class Table(PinnedTable):
         """
         return inspection.segments(self.state)
 
+    def partitions(self) -> pa.Table:
+        """One row a partition under the partitioning of now, in the order of its values:
+        ``partition`` (list of text, null for null: value texts, as FORMAT.md, section 4.2, has them),
+        ``rows``, ``segments`` (int64). Segments that were written under another partitioning are in
+        none; without partitioning there are none.
+        """
+        return inspection.partitions(self.state)
+
     def schemas(self) -> pa.Table:
         """One row a column and schema version: ``schema_version`` (int32), ``position`` (int32, in
         pre-order from 0), ``column_id`` (int32), ``parent_id`` (int32, null at the top), ``path``,

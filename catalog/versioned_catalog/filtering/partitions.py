@@ -57,10 +57,13 @@ def _buckets(
     if field.source not in wanted or not isinstance(transform, Bucket):
         return None
     type_ = schema.column(field.source).type
+    literals = wanted[field.source]
+    if not literals:
+        return []
     try:
-        values = [literal.scalar.cast(to_arrow_type(type_)) for literal in wanted[field.source]]
-        array = pa.array([v.as_py() for v in values], to_arrow_type(type_))
-    except (pa.ArrowException, ValueError, OverflowError):
+        values = array_of([literal.value for literal in literals], literals[0].type)
+        array = values.cast(to_arrow_type(type_))
+    except pa.ArrowException:
         return None
     return [str(bucket) for bucket in apply(transform, type_, array).to_pylist()]
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from pyspark_versioned.options import parse_options
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.changes import parse_changes
@@ -15,7 +12,7 @@ from pyspark_versioned.sql.creating import parse_declaration
 from pyspark_versioned.sql.describing import describe
 from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
 from pyspark_versioned.target import Target
-from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog import InvalidRequestError, NotFoundError, Table, inspection
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.paths import parse_path, render_path
@@ -175,12 +172,8 @@ def partitions(request: Json) -> Json:
     """
     _, state = open_table(request["table"])
     schema = state.schema
-    current = [v for v, s in state.schemas.items() if s.partitioning == schema.partitioning]
-    core = state.segments.core
-    of_now = pc.is_in(core["schema_version"], value_set=pa.array(current, pa.int32()))
-    rows = {tuple(values) for values in core["partition"].filter(of_now).to_pylist() if values}
     fields = [_partition_field(field, schema) for field in schema.partitioning]
-    return {"fields": fields, "rows": sorted(map(list, rows), key=repr)}
+    return {"fields": fields, "rows": inspection.partitions(state)["partition"].to_pylist()}
 
 
 def _partition_field(field: PartitionField, schema: Schema) -> Json:
