@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
-from pyspark_versioned.spark_types import from_spark_schema, to_spark_schema
+from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
 from pyspark_versioned.target import Target
 from pyspark_versioned.writer import plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
@@ -65,7 +64,7 @@ class VersionedDataSource(DataSource):
         """The reader of some columns: all of them, or those of a schema that the user gave."""
         table, state = self._snapshot()
         columns = project(schema, state.schema, table.name)
-        shape = to_arrow_schema(schema, timezone="UTC")
+        shape = arrow_schema(schema)
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         return kind(table.store, state, columns, shape, self._parsed.segments)
 
@@ -97,7 +96,7 @@ class VersionedDataSource(DataSource):
         return plan_writer(
             self._target,
             Schema(from_spark_schema(schema)),
-            to_arrow_schema(schema, timezone="UTC"),
+            arrow_schema(schema),
             overwrite=overwrite,
             merge_schema=parsed.merge_schema,
         )

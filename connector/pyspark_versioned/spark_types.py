@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import types as spark
 
 from versioned_catalog.errors import InvalidRequestError
@@ -90,6 +93,16 @@ def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
         case Map(key, value):
             keys = to_spark(key.type, declared=declared)
             return spark.MapType(keys, to_spark(value.type, declared=declared), value.nullable)
+
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """The Arrow schema that Spark expects of a Python data source's batches; times are in UTC."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    told = inspect.signature(to_arrow_schema).parameters
+    # Before 4.2 there is nothing else than UTC.
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in told else {}
+    return to_arrow_schema(schema, **zone)
 
 
 def can_declare(type_: DataType) -> bool:

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.AlterColumnSpec;
 import org.apache.spark.sql.catalyst.plans.logical.AlterColumns;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructField;
+import scala.Product;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.VersionedCatalog;
 
@@ -30,7 +31,7 @@ public final class AllowSetNotNull extends PlanRule {
             specs.add(isRefused(spec) ? accepted(spec) : spec);
         }
         return changed
-            ? Optional.of(alter.copy(alter.table(), CollectionConverters.asScala(specs).toSeq(), alter.fromCommentOn()))
+            ? Optional.of((LogicalPlan) alter.makeCopy(with(alter, 1, CollectionConverters.asScala(specs).toSeq())))
             : Optional.empty();
     }
 
@@ -43,7 +44,15 @@ public final class AllowSetNotNull extends PlanRule {
         ResolvedFieldName found = (ResolvedFieldName) spec.column();
         StructField field = found.field();
         StructField told = new StructField(field.name(), field.dataType(), false, field.metadata());
-        return spec.copy(found.copy(found.path(), told), spec.newDataType(), spec.newNullability(), spec.newComment(),
-            spec.newPosition(), spec.newDefaultExpression(), spec.dropDefault(), spec.dropComment());
+        return (AlterColumnSpec) spec.makeCopy(with(spec, 0, found.copy(found.path(), told)));
+    }
+
+    /** A node's members with another in one place; how many there are differs between releases of Spark. */
+    private static Object[] with(Product node, int place, Object member) {
+        Object[] members = new Object[node.productArity()];
+        for (int i = 0; i < members.length; i++) {
+            members[i] = i == place ? member : node.productElement(i);
+        }
+        return members;
     }
 }
