@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from jar import ROOT
 from sql.run_statements import run
 from sql.statements import Statement, statements
@@ -29,3 +31,19 @@ def test_the_page(sql_spark: SparkSession) -> None:
     assert len(found) == COUNT
     wrong = [one for one in (run(sql_spark, statement) for statement in found) if one is not None]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_example_of_the_readme(
+    sql_spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (ROOT / "README.md").read_text()
+    example = re.search(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    assert example
+    exec(example[1], {})
+    shown = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if "|" in line]
+    cells = [[cell.strip() for cell in row] for row in shown]
+    assert cells == [
+        ["id", "first_name", "note"],
+        ["1", "Ada", "new"],
+        ["5000000000", "Bo", "new"],
+    ]
