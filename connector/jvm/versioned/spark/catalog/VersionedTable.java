@@ -2,6 +2,7 @@ package versioned.spark.catalog;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -147,14 +148,19 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
         }
     }
 
+    /** Which snapshot this is, under whatever name. */
+    private List<Object> identity() {
+        return List.of(ref.location(), ref.uuid(), ref.version());
+    }
+
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedTable table && ref.equals(table.ref);
+        return other instanceof VersionedTable table && identity().equals(table.identity());
     }
 
     @Override
     public int hashCode() {
-        return ref.hashCode();
+        return identity().hashCode();
     }
 
     @Override
