@@ -228,6 +228,19 @@ def test_two_versions_in_one_query(make: Any, sql_spark: SparkSession, ns: str) 
         old.unpersist()
 
 
+def test_a_cached_version_is_not_a_newer_one(make: Any, sql_spark: SparkSession, ns: str) -> None:
+    table = make("a INT")
+    table.append(pa.table({"a": integers(1)}))
+    cached = sql_spark.read.format("versioned").load(table.location).cache()
+    try:
+        assert column(cached, "a") == [1]
+        table.append(pa.table({"a": integers(2)}))
+        assert column(sql_spark.read.format("versioned").load(table.location), "a") == [1, 2]
+        assert column(cached, "a") == [1]
+    finally:
+        cached.unpersist()
+
+
 def test_an_insert_planned_before_an_alter(
     make: Any, sql_spark: SparkSession, ns: str, tmp_path: Path
 ) -> None:
