@@ -72,6 +72,7 @@ class VersionedReader(DataSourceReader):
         """The pieces of work."""
         assert self._planning is not None
         store, state = self._planning
+        self._check_only(state)
         scan = Scan(store, state, self._columns, self._filter)
         tasks = [
             found for found in scan.tasks() if self._only is None or found[0].path in self._only
@@ -79,6 +80,15 @@ class VersionedReader(DataSourceReader):
         total = sum(size for _, size in tasks)
         wanted = max(LEAST_PIECE_BYTES, min(TARGET_BYTES, total // WANTED_PIECES))
         return [Piece(piece) for piece in pack(tasks, wanted)]
+
+    def _check_only(self, state: TableState) -> None:
+        """The segments asked for must be there: a table made anew at the same path has others."""
+        lost = (self._only or frozenset()) - set(state.segments.core["path"].to_pylist())
+        if lost:
+            raise NotFoundError(
+                f"version {state.version} has no segment {min(lost)}; the table was dropped or "
+                "replaced meanwhile, ask for it again"
+            )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a piece."""

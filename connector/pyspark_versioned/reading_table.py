@@ -23,12 +23,12 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.types import (
+    Atom,
     Column,
     Constant,
     DataType,
     Struct,
     children,
-    is_floating,
     map_columns,
 )
 
@@ -44,6 +44,12 @@ _FIXED = {
     "int96RebaseMode": "CORRECTED",
 }
 """What must not depend on the session."""
+
+_JAVA_8 = "spark.sql.datetime.java8API.enabled"
+_MISLED: frozenset[DataType] = frozenset({Atom.FLOAT, Atom.DOUBLE})
+_MISLED_IN_TIME: frozenset[DataType] = _MISLED | {Atom.DATE, Atom.TIMESTAMP}
+"""Types whose filters Parquet answers otherwise than Spark: it tells -0.0 from 0.0, files of Arrow
+leave NaN out of their bounds, and Spark hands dates on as java.sql's, whose calendar lacks ten days."""
 
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|ClassNotFoundException: .*FileSystem")
 
@@ -64,7 +70,9 @@ def read_table(
     Segments that are read alike are one read of Parquet; the reads are projected into the table's
     schema and put together. Spark looks at every file while it plans, so this is for tables of fewer,
     larger segments. What Spark's reader can't do exactly goes through ``format("versioned")``, and so
-    does a table in storage that Spark has no file system for, which is told in the log.
+    does a table in storage that Spark has no file system for, which is told in the log. Row groups are
+    skipped by floats never, and by dates and timestamps only with
+    ``spark.sql.datetime.java8API.enabled=true``: else Spark's reader would lose rows.
 
     Args:
         spark: the session.
@@ -162,7 +170,8 @@ class _Ways:
         stored = read_schema(column for column in columns if column.id not in defaults)
         reader = self._spark.read.schema(stored).options(**_FIXED)
         files = reader.parquet(*[_escaped(f"{_hadoop(self._location)}/{path}") for path in paths])
-        return files.select(*[_shown(column, defaults.get(column.id)) for column in columns])
+        misled = _MISLED if self._spark.conf.get(_JAVA_8, "false") == "true" else _MISLED_IN_TIME
+        return files.select(*[_shown(c, defaults.get(c.id), misled) for c in columns])
 
     def _through_python(self, paths: list[str]) -> DataFrame:
         reader = self._spark.read.format("versioned").option("io", "python")
@@ -183,35 +192,44 @@ def _escaped(path: str) -> str:
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
-def _shown(column: Column, default: Constant | None) -> SparkColumn:
+def _shown(column: Column, default: Constant | None, misled: frozenset[DataType]) -> SparkColumn:
     """A column of the table, from one of a file or from its default."""
     name, type_ = column.name, to_spark(column.type)
     if default is not None:
         return f.expr(to_sql(default, column.type)).cast(type_).alias(name)
     read = f.col(f"`{column.physical_name}`")
-    return _plain(read, column).alias(name)
+    return _plain(read, column, misled).alias(name)
 
 
-def _plain(read: SparkColumn, column: Column) -> SparkColumn:
-    """What was read, under logical names, and such that Parquet filters it as Spark does.
+def _plain(read: SparkColumn, column: Column, misled: frozenset[DataType]) -> SparkColumn:
+    """What was read, under logical names, and such that Parquet is not asked what it answers otherwise.
 
-    Parquet tells -0.0 from 0.0, and files of Arrow leave NaN out of their bounds; so filters on
-    floats must not get there, which is what NANVL is for: it changes nothing.
+    NANVL and the additions of nothing change nothing; a filter on them does not get to Parquet.
     """
-    match column.type:
-        case Struct(fields) if _is_renamed(column.type) or _holds_floats(column.type):
-            inner = [
-                _plain(read.getField(field.physical_name), field).alias(field.name)
-                for field in fields
-            ]
-            return f.when(read.isNotNull(), f.struct(*inner))
-        case type_ if is_floating(type_):
-            return f.nanvl(read, f.lit(float("nan")).cast(to_spark(type_)))
-        case type_ if _is_renamed(type_):
-            loose = map_columns(column, lambda inner: replace(inner, nullable=True))
-            return read.cast(to_spark(loose.type))
+    type_ = column.type
+    if isinstance(type_, Struct) and (_is_renamed(type_) or _holds(type_, misled)):
+        inner = [
+            _plain(read.getField(field.physical_name), field, misled).alias(field.name)
+            for field in type_.fields
+        ]
+        return f.when(read.isNotNull(), f.struct(*inner))
+    if type_ in misled:
+        return _hidden(read, type_)
+    if _is_renamed(type_):
+        loose = map_columns(column, lambda inner: replace(inner, nullable=True))
+        return read.cast(to_spark(loose.type))
+    return read
+
+
+def _hidden(read: SparkColumn, type_: DataType) -> SparkColumn:
+    """A value that is itself, which Spark does not see."""
+    match type_:
+        case Atom.DATE:
+            return f.date_add(read, 0)
+        case Atom.TIMESTAMP:
+            return f.timestamp_add("MICROSECOND", f.lit(0), read)
         case _:
-            return read
+            return f.nanvl(read, f.lit(float("nan")).cast(to_spark(type_)))
 
 
 def _is_renamed(type_: DataType) -> bool:
@@ -219,7 +237,7 @@ def _is_renamed(type_: DataType) -> bool:
     return any(c.physical_name != c.name or _is_renamed(c.type) for c in children(type_))
 
 
-def _holds_floats(type_: DataType) -> bool:
-    """Whether a filter can look at a float in a struct."""
+def _holds(type_: DataType, misled: frozenset[DataType]) -> bool:
+    """Whether a filter can look at such a type in a struct."""
     fields = children(type_) if isinstance(type_, Struct) else ()
-    return any(is_floating(field.type) or _holds_floats(field.type) for field in fields)
+    return any(field.type in misled or _holds(field.type, misled) for field in fields)

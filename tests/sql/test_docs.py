@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,9 +34,17 @@ def test_the_page(sql_spark: SparkSession) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_example_of_the_readme(
-    sql_spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def kept(spark: SparkSession) -> Iterator[None]:
+    """The example configures the session that is there already; nobody after it is to notice."""
+    key = "spark.sql.catalog.versioned.warehouse"
+    before = spark.conf.get(key) or ""
+    yield
+    spark.conf.set(key, before)
+
+
+@pytest.mark.usefixtures("sql_spark", "kept")
+def test_the_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     readme = (ROOT / "README.md").read_text()
     example = re.search(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     assert example

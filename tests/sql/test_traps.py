@@ -16,8 +16,9 @@ import pytest
 from pyspark.sql import functions as f
 
 from pyspark_versioned import read_table
+from pyspark_versioned.source import VersionedDataSource
 from sql.plans import is_native, is_python, plan_of, pruned
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Catalog, NotFoundError, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -161,6 +162,35 @@ def test_nan_and_zeros_of_both_signs(make: Any, read: Any, type_: str, kind: pa.
     assert found("x = double('NaN')") == {3, 6}
     assert found("x IN (double('NaN'), 0)") == {1, 2, 3, 6}
     assert found("x < double('NaN')") == {1, 2, 4, 5}
+
+
+def test_days_that_the_old_calendar_left_out(make: Any, read: Any) -> None:
+    """java.sql.Date has no 1582-10-10: a filter that goes through it asks Parquet for another day."""
+    table = make("a INT, d DATE, t TIMESTAMP")
+    days = [dt.datetime(1582, 10, day, 1) for day in (4, 10, 14, 15)]
+    for number, day in enumerate(days):
+        times = pa.array([day.replace(tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
+        table.append(pa.table({"a": integers(number), "d": [day.date()], "t": times}))
+    frame = read()
+    for number, day in enumerate(days):
+        assert column(frame.where(f"d = DATE'{day.date()}'"), "a") == [number]
+        assert column(frame.where(f"t = TIMESTAMP'{day} UTC'"), "a") == [number]
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "abfss", "memory"])
+def test_storage_that_spark_has_no_file_system_for(sql_spark: SparkSession, scheme: str) -> None:
+    """Hadoop's defaults name classes for some schemes, which are on nobody's class path by default."""
+    files = sql_spark._jvm.versioned.spark.internals.SparkFiles
+    assert files.canRead(f"{scheme}://bucket/t") is False
+    assert files.canRead("/tmp/t") is True
+
+
+def test_segments_that_a_snapshot_lacks_are_not_left_out(make: Any) -> None:
+    table = make("a INT")
+    table.append(pa.table({"a": integers(1)}))
+    source = VersionedDataSource({"path": table.location, "segments": '["data/other.parquet"]'})
+    with pytest.raises(NotFoundError, match=r"data/other\.parquet"):
+        source.reader(source.schema()).partitions()
 
 
 def test_texts_beyond_the_bounds_that_are_kept(make: Any, read: Any) -> None:

@@ -43,6 +43,11 @@ public final class SparkFiles {
             return true;
         } catch (IOException e) {
             return false;
+        } catch (RuntimeException e) { // Hadoop names classes for S3 and others that need not be there
+            if (e.getCause() instanceof ClassNotFoundException) {
+                return false;
+            }
+            throw e;
         }
     }
 
@@ -54,7 +59,7 @@ public final class SparkFiles {
     /** How large a task's share of {@code total} bytes should be. */
     public static long targetBytes(long total) {
         SQLConf conf = SQLConf.get();
-        int cores = SparkSession.active().sparkContext().defaultParallelism();
+        int cores = SparkSession.active().leafNodeDefaultParallelism();
         long tasks = conf.filesMinPartitionNum().isDefined() ? (Integer) conf.filesMinPartitionNum().get() : cores;
         return Math.min(conf.filesMaxPartitionBytes(), Math.max(conf.filesOpenCostInBytes(), total / Math.max(1, tasks)));
     }

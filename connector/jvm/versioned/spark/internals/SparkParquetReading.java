@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.connector.PredicateUtils;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
@@ -26,6 +27,7 @@ public final class SparkParquetReading {
     /** What must not depend on the session: each of these would change an answer. */
     private static final Map<String, String> FIXED = Map.ofEntries(
         Map.entry("spark.sql.caseSensitive", "true"),
+        Map.entry("spark.sql.datetime.java8API.enabled", "true"),
         Map.entry("spark.sql.files.ignoreCorruptFiles", "false"),
         Map.entry("spark.sql.files.ignoreMissingFiles", "false"),
         Map.entry("spark.sql.legacy.parquet.nanosAsLong", "false"),
@@ -66,8 +68,13 @@ public final class SparkParquetReading {
         hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());
         return new ParquetPartitionReaderFactory(conf,
             SerializableConfiguration.broadcast(session.sparkContext(), hadoop), read, read, constants,
-            PredicateUtils.toV1(filters.toArray(new Predicate[0])), Option.empty(),
+            v1(conf, filters), Option.empty(),
             new ParquetOptions(immutable(OPTIONS), conf));
+    }
+
+    /** Filters with values of java.time: java.sql.Date and Timestamp move days that its calendar left out. */
+    private static Filter[] v1(SQLConf conf, List<Predicate> filters) {
+        return SQLConf.withExistingConf(conf, () -> PredicateUtils.toV1(filters.toArray(new Predicate[0])));
     }
 
     @SuppressWarnings("unchecked")
