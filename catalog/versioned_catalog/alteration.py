@@ -37,7 +37,7 @@ class Alteration:
     Nothing is looked at before ``commit``.
     """
 
-    def __init__(self, commit: Callable[[tuple[Change, ...]], int]) -> None:
+    def __init__(self, commit: Callable[[tuple[Change, ...], str | None], int]) -> None:
         self._commit = commit
         self._changes: list[Change] = []
 
@@ -132,8 +132,11 @@ class Alteration:
         self._changes.extend(changes)
         return self
 
-    def commit(self) -> int:
+    def commit(self, *, commit_id: str | None = None) -> int:
         """Commit all changes at once.
+
+        Args:
+            commit_id: who the commit is, where that is decided already.
 
         Returns:
             The version of the commit.
@@ -143,7 +146,7 @@ class Alteration:
             NotFoundError: a column is not there.
             CommitConflictError: somebody changed the table, and a change is not legal any more.
         """
-        return self._commit(tuple(self._changes))
+        return self._commit(tuple(self._changes), commit_id)
 
 
 def _type(type_: str | DataType) -> DataType:

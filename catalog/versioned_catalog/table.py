@@ -217,7 +217,7 @@ class Table(PinnedTable):
         """Begin changing the schema or properties: chain changes, then ``commit()``."""
         return Alteration(self._alter)
 
-    def _alter(self, changes: tuple[Change, ...]) -> int:
+    def _alter(self, changes: tuple[Change, ...], commit_id: str | None) -> int:
         if not changes:
             raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
         state = self.state
@@ -225,7 +225,7 @@ class Table(PinnedTable):
             if isinstance(change, SetProperty):
                 target_bytes({change.key: change.value})  # refuse what no write could obey
         bound, _ = plan_changes(changes, evolution_of(state), max(state.schemas) + 1)
-        return self._commit(Alter(Base.of(state), bound, self._count_nulls))
+        return self._commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
 
     def _count_nulls(self, state: TableState, column: Column) -> int:
         """How often a column is null of itself, by reading it."""

@@ -33,7 +33,7 @@ from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.literals import constant, to_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 
 COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 15
 STEPS = 8
@@ -73,14 +73,18 @@ def ways(
     """The table as every path shows it."""
     name, then = f"versioned.{ns}.t", "" if version is None else f" VERSION AS OF {version}"
     yield "SQL", native(spark.sql(f"SELECT * FROM {name}{then}"))
-    reader = spark.read if version is None else spark.read.option("versionAsOf", version)
-    in_python = reader.option("io", "python").table(name)
-    assert is_python(in_python)
-    yield "SQL, io=python", in_python
-    reader = spark.read.format("versioned")
-    reader = reader if version is None else reader.option("versionAsOf", version)
-    yield "the swap", native(reader.load(location))
+    yield "SQL, no pushdown", native(_reader(spark, version).option("pushdown", False).table(name))
+    for pushdown in (True, False):
+        reader = _reader(spark, version).option("io", "python").option("pushdown", pushdown)
+        in_python = reader.table(name)
+        assert is_python(in_python)
+        yield f"SQL, io=python, pushdown={pushdown}", in_python
+    yield "the swap", native(_reader(spark, version).format("versioned").load(location))
     yield "read_table", read_table(spark, f"{ns}.t", warehouse=str(warehouse), version=version)
+
+
+def _reader(spark: SparkSession, version: int | None) -> DataFrameReader:
+    return spark.read if version is None else spark.read.option("versionAsOf", version)
 
 
 def native(frame: DataFrame) -> DataFrame:
@@ -99,6 +103,7 @@ def check(way: str, frame: DataFrame, then: naive.Version) -> None:
     ]
     expected = [spark_form({g.name: naive.show(g, r) for g in then.fields}) for r in then.rows]
     assert sorted(map(repr, found)) == sorted(map(repr, expected)), way
+    assert frame.count() == len(expected), f"{way}, counted"
 
 
 def condition(filters: list[list[tuple[str, str, Any]]]) -> Column:

@@ -561,3 +561,18 @@ def test_secrets_are_not_shown(
     with pytest.raises(Exception, match="99") as error:
         sql_spark.sql(f"SELECT * FROM {name} VERSION AS OF 99")
     assert "S3CR3T" not in shown + str(error.value)
+
+
+def test_pushdown_can_be_turned_off(sql_spark: SparkSession, make: Any, ns: str) -> None:
+    table = make("a INT")
+    for value in range(3):
+        table.append(pa.table({"a": integers(value)}))
+    frame = sql_spark.read.option("pushdown", False).table(f"versioned.{ns}.t")
+    filtered = frame.where("a = 1")
+    assert is_native(filtered)
+    assert pruned(filtered) == (0, 3)
+    assert column(filtered, "a") == [1]
+    counted = frame.agg(f.count("*"))
+    assert is_native(counted)
+    assert counted.collect()[0][0] == 3
+    assert pruned(sql_spark.table(f"versioned.{ns}.t").where("a = 1")) == (2, 3)

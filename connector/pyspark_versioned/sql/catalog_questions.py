@@ -61,21 +61,26 @@ def load_format(request: Json) -> Json:
 def create(request: Json) -> Json:
     """Make a table without rows."""
     catalog, declared = open_catalog(request["catalog"]), parse_declaration(request)
-    if catalog.table_exists(declared.name):
-        return {"exists": True}
     if not catalog.namespace_exists(declared.name[:-1]):
         return {"missing_namespace": True}
-    table = catalog.create_table(
-        declared.name,
-        declared.schema,
-        partitioned_by=declared.partitioned_by,
-        properties=declared.properties,
-        comment=declared.comment,
-    )
+    if not catalog.table_exists(declared.name):
+        placement = catalog.place_table(declared.name)
+        made = catalog.make_table(
+            declared.name, placement, declared.operation(), request["commit_id"]
+        )
+    elif _landed(request, made := catalog.load_table(declared.name)):
+        pass
+    else:
+        return {"exists": True}
     storage = request["catalog"]["storage"]
-    table = newest(table, storage)
+    table = newest(made, storage)
     table.name = _shown(request)
     return {"loaded": describe(table, table.state, storage)}
+
+
+def _landed(request: Json, table: Table) -> bool:
+    """Whether the commit is there already: it is asked for again, the answer was lost."""
+    return bool(request.get("retry")) and table.find_commit(request["commit_id"]) is not None
 
 
 def alter(request: Json) -> Json:
@@ -85,15 +90,18 @@ def alter(request: Json) -> Json:
         return {"missing": True}
     table = newest(catalog.load_table(name), request["catalog"]["storage"])
     table.name = _shown(request)
+    if _landed(request, table):
+        return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
     changes = parse_changes(request["changes"], table.schema, table.name)
     if changes:
-        table.alter().add_all(changes).commit()
+        table.alter().add_all(changes).commit(commit_id=request["commit_id"])
     return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
 
 
 def drop(request: Json) -> Json:
     """Drop a table; tells whether it was there."""
-    return {"dropped": _found(lambda: open_catalog(request["catalog"]).drop_table(_name(request)))}
+    found = _found(lambda: open_catalog(request["catalog"]).drop_table(_name(request)))
+    return {"dropped": found or bool(request.get("retry"))}
 
 
 def rename(request: Json) -> Json:
@@ -103,7 +111,8 @@ def rename(request: Json) -> Json:
     if new[0] == request["catalog"]["name"] and not catalog.namespace_exists(new[:-1]):
         new = new[1:]  # Spark hands the new name on as it was written, catalog and all
     if not catalog.table_exists(old):
-        return {"missing": True}
+        done = request.get("retry") and catalog.table_exists(new)
+        return {} if done else {"missing": True}
     if catalog.table_exists(new):
         return {"exists": True}
     catalog.rename_table(old, new)
@@ -138,7 +147,7 @@ def create_namespace(request: Json) -> Json:
     """Make a namespace."""
     catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
     if catalog.namespace_exists(namespace):
-        return {"exists": True}
+        return {} if request.get("retry") else {"exists": True}
     properties = {k: v for k, v in request["properties"].items() if k != "owner"}
     catalog.create_namespace(namespace, properties=properties)
     return {}
@@ -157,7 +166,7 @@ def drop_namespace(request: Json) -> Json:
     """Drop a namespace, with ``cascade`` all that is in it."""
     catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
     if not catalog.namespace_exists(namespace):
-        return {"missing_namespace": True}
+        return {} if request.get("retry") else {"missing_namespace": True}
     filled = catalog.list_tables(namespace) or catalog.list_namespaces(namespace)
     if filled and not request["cascade"]:
         return {"not_empty": True}

@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark_versioned.sql.values import parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.creation import creation
+from versioned_catalog.log.operations import Create
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import UNASSIGNED, Column
 
@@ -37,6 +39,10 @@ class Declaration:
     def schema(self) -> Schema:
         """The columns as a schema."""
         return Schema(self.columns)
+
+    def operation(self) -> Create:
+        """What commits it."""
+        return creation(self.schema, self.partitioned_by, dict(self.properties), self.comment)
 
 
 def parse_declaration(request: Mapping[str, Any]) -> Declaration:

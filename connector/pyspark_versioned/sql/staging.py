@@ -14,8 +14,6 @@ from pyspark_versioned.sql.creating import Declaration, parse_declaration, witho
 from pyspark_versioned.sql.describing import describe_schema
 from pyspark_versioned.sql.snapshots import open_catalog
 from pyspark_versioned.sql.written import parse_records
-from versioned_catalog.creation import creation
-from versioned_catalog.log.operations import Create
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.placing import Placement
 from versioned_catalog.schema.paths import render_path
@@ -65,7 +63,7 @@ def stage(request: Json) -> Json:
 def plan_rows(made: Json) -> WritePlan:
     """The plan of the rows of a table in the making."""
     declared, placement = _declared(made), Placement(**made["placement"])
-    return open_catalog(made["catalog"]).plan_rows(declared.name, placement, _operation(declared))
+    return open_catalog(made["catalog"]).plan_rows(declared.name, placement, declared.operation())
 
 
 def commit_stage(request: Json) -> Json:
@@ -80,7 +78,7 @@ def commit_stage(request: Json) -> Json:
 def make(made: Json, records: Sequence[SegmentRecord], commit_id: str) -> Json:
     """Make the table with segments. Asked again with the same commit ID, it makes nothing twice."""
     declared = _declared(made)
-    operation = replace(_operation(declared), records=tuple(records))
+    operation = replace(declared.operation(), records=tuple(records))
     catalog = open_catalog(made["catalog"])
     done = catalog.make_table(declared.name, Placement(**made["placement"]), operation, commit_id)
     return {"version": done.version}
@@ -89,12 +87,6 @@ def make(made: Json, records: Sequence[SegmentRecord], commit_id: str) -> Json:
 def _declared(made: Json) -> Declaration:
     declared = parse_declaration(made)
     return without_defaults(declared) if made["from_query"] else declared
-
-
-def _operation(declared: Declaration) -> Create:
-    return creation(
-        declared.schema, declared.partitioned_by, dict(declared.properties), declared.comment
-    )
 
 
 QUESTIONS = {"stage": stage, "commit_stage": commit_stage}

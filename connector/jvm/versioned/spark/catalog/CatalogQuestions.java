@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -12,10 +14,14 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
+import versioned.spark.python.Commits;
 import versioned.spark.python.Python;
 
 /** What a catalog asks, and its answers as Spark's own errors where a name is missing or taken. */
 public final class CatalogQuestions {
+    private static final Set<String> COMMITTING = Set.of("create", "alter", "drop", "rename", "create_namespace",
+        "alter_namespace", "drop_namespace");
+
     private final String catalog;
     private final String warehouse;
     private final Map<String, String> storage;
@@ -79,9 +85,11 @@ public final class CatalogQuestions {
         return request;
     }
 
-    /** Asks Python. */
+    /** Asks Python; what commits is settled if an answer is lost. */
     public JsonNode ask(String question, ObjectNode request) {
-        return Python.ask(question, request);
+        return COMMITTING.contains(question)
+            ? Commits.ask(question, request.put("commit_id", UUID.randomUUID().toString()))
+            : Python.ask(question, request);
     }
 
     /** See {@link #askOfNamespace(String, String[], ObjectNode)}. */

@@ -18,6 +18,7 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
         SupportsPushDownLimit, SupportsPushDownAggregates {
     private final VersionedTable table;
     private final CaseInsensitiveStringMap options;
+    private final boolean pushed;
     private StructType wanted;
     private List<Predicate> filters = List.of();
     private Integer limit;
@@ -26,6 +27,7 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
     public VersionedScanBuilder(VersionedTable table, CaseInsensitiveStringMap options) {
         this.table = table;
         this.options = options;
+        this.pushed = options.getBoolean("pushdown", true);
         this.wanted = table.schema();
     }
 
@@ -36,7 +38,9 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
 
     @Override
     public Predicate[] pushPredicates(Predicate[] predicates) {
-        filters = new ArrayList<>(List.of(predicates));
+        if (pushed) {
+            filters = new ArrayList<>(List.of(predicates));
+        }
         return predicates; // segments and row groups are skipped by them; rows are Spark's to judge
     }
 
@@ -47,8 +51,8 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
 
     @Override
     public boolean pushLimit(int rows) {
-        limit = rows;
-        return true;
+        limit = pushed ? rows : null;
+        return pushed;
     }
 
     @Override
@@ -68,7 +72,7 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
 
     /** Spark pushes an aggregation only where no filter is left to it. */
     private boolean answer(Aggregation aggregation) {
-        if (answered == null && filters.isEmpty()) {
+        if (pushed && answered == null && filters.isEmpty()) {
             answered = AnsweredScan.ask(table, aggregation).orElse(null);
         }
         return answered != null;
