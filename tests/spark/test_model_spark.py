@@ -88,7 +88,7 @@ def spark_form(value: Any) -> Any:
     if (
         isinstance(value, list)
         and value
-        and all(isinstance(v, tuple) and len(v) == 2 for v in value)
+        and all(type(v) is tuple and len(v) == 2 for v in value)  # and no Row, which is a tuple
     ):
         return tuple((k, spark_form(v)) for k, v in sorted(value, key=repr))
     if isinstance(value, list):
