@@ -1049,3 +1049,16 @@ def test_nothing_of_the_value_of_an_option_is_told(tmp_path: Path) -> None:
     with pytest.raises(VersionedError) as caught:
         Catalog("s3://bucket/x", storage_options={"secret": secret})
     assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["c", "s.c", "l.element.c"])
+def test_a_column_added_and_made_not_null_at_once(tmp_path: Path, path: str) -> None:
+    """Found by the nightly histories: the rows that are there would show null in it."""
+    table = Catalog(tmp_path).create_path(
+        tmp_path / "t", "a INT, s STRUCT<x: INT>, l ARRAY<STRUCT<x: INT>>"
+    )
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    with pytest.raises(InvalidRequestError, match=f"{path} is added and made NOT NULL at once"):
+        table.alter().add_column(path, "INT").set_not_null(path).commit()
+    table.alter().add_column(path, "INT", default=7).set_not_null(path).commit()
+    table.alter().add_column("whole", "STRUCT<x: INT NOT NULL>").commit()

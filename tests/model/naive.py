@@ -226,6 +226,9 @@ def alter(model: Model, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
         if then is not None and then.nullable and not now.nullable:
             if any(v is None for v in own_values(model.fields, now.key, model.rows)):
                 raise Refused(f"{now.name} holds nulls")
+        hosted = len(path) == 1 or path[-2].key in before
+        if then is None and hosted and not now.nullable and now.read_default is None:
+            raise Refused(f"{now.name} is new, and null in the rows that are there")
     return fields
 
 

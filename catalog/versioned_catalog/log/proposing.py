@@ -200,6 +200,11 @@ def _alter(operation: Alter, state: TableState, commit_id: str, table: str) -> C
 
 def _check_nulls(operation: Alter, state: TableState, schema: Schema, table: str) -> None:
     """Refuse SET NOT NULL over nulls: by statistics, and by the data where they do not say."""
+    for column_id in _never_null(state.schema, schema):
+        raise InvalidRequestError(
+            f"{table}: the column {schema.path_text(column_id)} is added and made NOT NULL at once, and "
+            "the rows that are there would show null; give it a default when it is added"
+        )
     for column_id in newly_not_null(state.schema, schema):
         column, above = state.schema.column(column_id), state.schema.ancestors(column_id)
         nulls = _known_nulls(state, column) if not is_repeated(above) else None
