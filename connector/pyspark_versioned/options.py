@@ -21,6 +21,7 @@ _KNOWN = (
     "pushdown",
     "io",
     "segments",
+    "pending",
     "commit",
 )
 _STORAGE = "storage."
@@ -39,6 +40,7 @@ class Options:
         pushdown: whether filters are taken from Spark; None where Spark's version decides.
         segments: paths of the segments to read, or None for all: the jar hands on what it can't read
             itself.
+        pending: changes of the schema that the statement brings along, which the jar hands on.
         commit: what the jar wants committed, of a write that it can't do itself.
         storage: what the file system is opened with; may hold credentials, so it is never shown.
     """
@@ -51,6 +53,7 @@ class Options:
     merge_schema: bool = False
     pushdown: bool | None = None
     segments: frozenset[str] | None = None
+    pending: tuple[Mapping[str, Any], ...] = ()
     commit: Mapping[str, Any] | None = field(default=None, repr=False)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -86,6 +89,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else frozenset(json.loads(known["segments"])),
+        pending=tuple(json.loads(known["pending"] or "[]")),
         commit=None if known["commit"] is None else json.loads(known["commit"]),
         storage=storage,
     )

@@ -50,7 +50,12 @@ class VersionedDataSource(DataSource):
         table = self._target.load()
         if self._pinned is None:
             raise NotFoundError(f"there was no table at {table.name} when it was asked for")
-        return table, table.at(self._pinned)
+        state = table.at(self._pinned)
+        if self._parsed.pending:
+            from pyspark_versioned.sql.evolving import evolve
+
+            state, _ = evolve(state, [dict(one) for one in self._parsed.pending], table.name)
+        return table, state
 
     def schema(self) -> StructType:
         """The columns of the snapshot, or those that the option ``columns`` names."""

@@ -15,10 +15,19 @@ Question = Callable[[Request], Answer]
 
 def questions() -> dict[str, Question]:
     """All questions by name."""
-    from pyspark_versioned.sql import catalog_questions, scan_questions, staging, write_questions
+    from pyspark_versioned.sql import (
+        catalog_questions,
+        metadata_questions,
+        procedures,
+        scan_questions,
+        staging,
+        write_questions,
+    )
 
     return {
         **catalog_questions.QUESTIONS,
+        **metadata_questions.QUESTIONS,
+        **procedures.QUESTIONS,
         **scan_questions.QUESTIONS,
         **staging.QUESTIONS,
         **write_questions.QUESTIONS,

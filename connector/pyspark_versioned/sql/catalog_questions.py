@@ -10,9 +10,10 @@ from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.creating import parse_declaration
 from pyspark_versioned.sql.describing import describe
+from pyspark_versioned.sql.metadata_questions import describe_metadata, hidden_text, told_of
 from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
 from pyspark_versioned.target import Target
-from versioned_catalog import InvalidRequestError, NotFoundError, Table, inspection
+from versioned_catalog import Catalog, NotFoundError, Table, inspection
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.paths import parse_path, render_path
@@ -26,10 +27,23 @@ def load(request: Json) -> Json:
     """A table at its newest version, at a ``version``, or at a ``timestamp`` (µs since 1970)."""
     catalog, name = open_catalog(request["catalog"]), tuple(request["name"])
     if not catalog.table_exists(name):
-        return {"missing": True}
+        return _load_metadata(catalog, request)
     table = newest(catalog.load_table(name), request["catalog"]["storage"])
     table.name = _shown(request)
-    return {"loaded": describe(table, _asked(table, request), request["catalog"]["storage"])}
+    told = describe(table, _asked(table, request), request["catalog"]["storage"])
+    hidden = hidden_text(catalog, name)
+    return {"loaded": told if hidden is None else {**told, "hides": hidden}}
+
+
+def _load_metadata(catalog: Catalog, request: Json) -> Json:
+    name, storage = tuple(request["name"]), request["catalog"]["storage"]
+    found = told_of(catalog, name)
+    if found is None:
+        return {"missing": True}
+    table = newest(found, storage)
+    table.name = render_path((request["catalog"]["name"], *name[:-1]))
+    reference = describe(table, _asked(table, request), storage)["table"]
+    return {"loaded": describe_metadata(reference, name[-1])}
 
 
 def _shown(request: Json) -> str:
@@ -39,12 +53,8 @@ def _shown(request: Json) -> str:
 def _asked(table: Table, request: Json) -> TableState:
     version, micros = request.get("version"), request.get("timestamp")
     if version is not None:
-        if not (version.isascii() and version.isdigit() and len(version) < 19):
-            raise InvalidRequestError(
-                f"{table.name}: VERSION AS OF {version!r} is no version, which is a whole number; "
-                f"the newest is {table.version}"
-            )
-        return table.at(int(version))
+        is_number = version.isascii() and version.isdigit() and len(version) < 19
+        return table.at(int(version) if is_number else version)
     if micros is not None:
         return table.at(timestamp=UNIX_EPOCH + timedelta(microseconds=micros))
     return table.state
@@ -96,6 +106,13 @@ def alter(request: Json) -> Json:
     if changes:
         table.alter().add_all(changes).commit(commit_id=request["commit_id"])
     return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
+
+
+def evolve_table(request: Json) -> Json:
+    """The table as it will be after ``changes`` that a statement commits together with its rows."""
+    pending = [*request["table"]["pending"], *request["changes"]]
+    table, state = open_table({**request["table"], "pending": pending})
+    return {"loaded": describe(table, state, request["table"]["storage"], pending)}
 
 
 def drop(request: Json) -> Json:
@@ -217,6 +234,7 @@ QUESTIONS = {
     "load_format": load_format,
     "create": create,
     "alter": alter,
+    "evolve": evolve_table,
     "drop": drop,
     "rename": rename,
     "list_tables": list_tables,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark_versioned.spark_types import can_declare, to_spark
@@ -27,13 +27,19 @@ from versioned_catalog.schema.types import Column
 Json = dict[str, Any]
 
 
-def describe(table: Table, state: TableState, storage: Mapping[str, str]) -> Json:
+def describe(
+    table: Table,
+    state: TableState,
+    storage: Mapping[str, str],
+    pending: Sequence[Json] = (),
+) -> Json:
     """A table at one version.
 
     Args:
         table: it, named as users call it.
         state: the version.
         storage: what its file system is opened with.
+        pending: changes of the schema that a statement brings along; the version has them already.
     """
     return {
         "table": {
@@ -42,6 +48,7 @@ def describe(table: Table, state: TableState, storage: Mapping[str, str]) -> Jso
             "name": table.name,
             "uuid": state.table_uuid,
             "version": state.version,
+            "pending": list(pending),
         },
         **describe_schema(state.schema),
         "properties": {**state.properties, **_sort_order(state.schema)},

@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_versioned.sql import staging
-from pyspark_versioned.sql.snapshots import open_table
-from pyspark_versioned.sql.write_questions import commit
+from pyspark_versioned.sql.snapshots import open_snapshot, open_table
+from pyspark_versioned.sql.write_questions import commit, plan_of
 from pyspark_versioned.writer import PlannedWriter, records_of
-from versioned_catalog.writing.plan import WritePlan, plan_now
+from versioned_catalog.writing.plan import WritePlan
 
 
 class JarWriter(PlannedWriter):
@@ -32,8 +32,7 @@ class JarWriter(PlannedWriter):
         made = request.get("creation")
         if made is not None:
             return JarWriter(staging.plan_rows(made), request)
-        table, state = open_table(request["table"])
-        return JarWriter(plan_now(table.store, state, table.name), request)
+        return JarWriter(plan_of(open_snapshot(request["table"])), request)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""

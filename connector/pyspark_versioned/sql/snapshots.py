@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from pyspark_versioned.sql.evolving import evolve
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.evolution import BoundChange
 
 REMEMBERED = 32
 """How many tables, and how many snapshots, a worker remembers."""
@@ -74,11 +77,38 @@ def at_location(location: str, storage: Mapping[str, str]) -> Table:
     return known
 
 
-def open_table(ref: Mapping[str, Any]) -> tuple[Table, TableState]:
-    """The table and the snapshot that the jar's member ``table`` names.
+@dataclass(frozen=True)
+class Opened:
+    """What the jar's member ``table`` names.
 
     Args:
-        ref: ``location``, ``storage``, ``name``, ``uuid``, ``version``.
+        table: the table.
+        base: the snapshot.
+        state: the snapshot with the changes of the schema that the statement brings along.
+        changes: these.
+    """
+
+    table: Table
+    base: TableState
+    state: TableState
+    changes: tuple[BoundChange, ...]
+
+
+def open_table(ref: Mapping[str, Any]) -> tuple[Table, TableState]:
+    """The table that the jar's member ``table`` names, and the snapshot as its statement sees it.
+
+    Raises:
+        NotFoundError: it was dropped or replaced since.
+    """
+    opened = open_snapshot(ref)
+    return opened.table, opened.state
+
+
+def open_snapshot(ref: Mapping[str, Any]) -> Opened:
+    """What the jar's member ``table`` names.
+
+    Args:
+        ref: ``location``, ``storage``, ``name``, ``uuid``, ``version``, ``pending``.
 
     Raises:
         NotFoundError: it was dropped or replaced since.
@@ -90,4 +120,4 @@ def open_table(ref: Mapping[str, Any]) -> tuple[Table, TableState]:
         _states.forget(key)
         raise NotFoundError(f"{ref['name']} was dropped or replaced meanwhile; ask for it again")
     table.name = ref["name"]
-    return table, state
+    return Opened(table, state, *evolve(state, ref["pending"], table.name))

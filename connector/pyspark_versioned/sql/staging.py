@@ -51,6 +51,7 @@ def stage(request: Json) -> Json:
                 "name": render_path((request["catalog"]["name"], *declared.name)),
                 "uuid": placement.table_uuid,
                 "version": max(placement.base_version, 0),
+                "pending": [],
             },
             **describe_schema(plan.spec.schema),
             "properties": dict(declared.properties),

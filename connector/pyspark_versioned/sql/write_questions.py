@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark_versioned.native import is_written_alike
@@ -10,10 +11,11 @@ from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import staging
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
-from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.filtering.filters import AllOf
+from versioned_catalog.log.operations import Base
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField, Schema
@@ -62,8 +64,14 @@ def _is_native(schema: Schema) -> bool:
 
 
 def _plan(request: Json) -> tuple[Table, TableState, WritePlan]:
-    table, state = open_table(request["table"])
-    return table, state, plan_now(table.store, state, table.name)
+    opened = open_snapshot(request["table"])
+    return opened.table, opened.state, plan_of(opened)
+
+
+def plan_of(opened: Opened) -> WritePlan:
+    """How rows are written that come with the changes of the schema of their statement."""
+    plan = plan_now(opened.table.store, opened.state, opened.table.name)
+    return replace(plan, base=Base.of(opened.base), changes=opened.changes)
 
 
 def _part(field: PartitionField, schema: Schema) -> Json:
@@ -110,6 +118,8 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
         case "overwrite_partitions":
             landed = table.commit_overwrite_partitions(plan, records, commit_id=commit_id)
             return {"version": landed}
+        case "rewrite":
+            return {"version": _rewrite(request, table, plan, records)}
         case "overwrite_where":
             filters = _condition(request["filters"], table.name)
             return {
@@ -117,6 +127,45 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
             }
         case mode:
             raise InvalidRequestError(f"{table.name}: there is no way to write as {mode}")
+
+
+def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+    """Commit what a DELETE, UPDATE or MERGE wrote in the place of the segments ``removed``."""
+    return table.commit_rewrite(
+        plan,
+        records,
+        request["removed"],
+        kind=request["kind"],
+        reads=_known(request["filters"]),
+        commit_id=request["commit_id"],
+    )
+
+
+def _known(predicates: Sequence[Json]) -> AllOf | None:
+    """What the rows that change must fulfil, as far as it can be told; None where nothing can."""
+    found = [to_unbound(predicate) for predicate in predicates]
+    told = tuple(one for one in found if one is not None)
+    return AllOf(told) if told else None
+
+
+def can_delete(request: Json) -> Json:
+    """Whether a DELETE takes whole segments only, and so reads none."""
+    table, _ = open_table(request["table"])
+    told = [to_unbound(predicate) for predicate in request["filters"]]
+    if None in told:
+        return {"whole": False}
+    return {"whole": table.can_delete_whole(_known(request["filters"]))}
+
+
+def delete(request: Json) -> Json:
+    """Delete by metadata what fulfils ``filters``; Python reads what was torn by then."""
+    table, _ = open_table(request["table"])
+    commit_id = request["commit_id"]
+    if request.get("retry"):
+        landed = table.find_commit(commit_id, request["table"]["version"])
+        if landed is not None:
+            return {"version": landed}
+    return {"version": table.delete(_known(request["filters"]), commit_id=commit_id)}
 
 
 def _condition(predicates: Sequence[Json], table: str) -> AllOf:
@@ -135,4 +184,10 @@ def truncate(request: Json) -> Json:
     return commit({**request, "mode": "overwrite"}, table, plan, ())
 
 
-QUESTIONS = {"plan_write": plan_write, "commit_write": commit_write, "truncate": truncate}
+QUESTIONS = {
+    "plan_write": plan_write,
+    "commit_write": commit_write,
+    "truncate": truncate,
+    "can_delete": can_delete,
+    "delete": delete,
+}

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
@@ -22,18 +24,21 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.CatalogQuestions;
+import versioned.spark.catalog.EvolvingCatalog;
 import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.procedure.VersionedProcedure;
 import versioned.spark.python.VersionedException;
 
 /**
  * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
  * {@code .warehouse}, the folder where its tables are, and {@code .storage.<option>}, what it is opened with.
  */
-public final class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces {
+public final class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
     private static final String STORAGE = "storage.";
 
     private CatalogQuestions questions;
@@ -75,19 +80,17 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
 
     @Override
     public Table loadTable(Identifier ident) throws NoSuchTableException {
-        return VersionedTable.newest(questions.loaded(ident, "load", questions.request(ident)));
+        return questions.load(ident, questions.request(ident), false);
     }
 
     @Override
     public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
-        ObjectNode request = questions.request(ident).put("version", version);
-        return VersionedTable.past(questions.loaded(ident, "load", request));
+        return questions.load(ident, questions.request(ident).put("version", version), true);
     }
 
     @Override
     public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
-        ObjectNode request = questions.request(ident).put("timestamp", timestamp);
-        return VersionedTable.past(questions.loaded(ident, "load", request));
+        return questions.load(ident, questions.request(ident).put("timestamp", timestamp), true);
     }
 
     @Override
@@ -162,6 +165,30 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
         ObjectNode request = questions.declaration(ident, columns, partitions, properties)
             .put("mode", "create_or_replace");
         return StagedVersionedTable.of(questions.replaced(ident, "stage", request));
+    }
+
+    /**
+     * A table whose schema one statement may change in the commit of its rows.
+     *
+     * @return a catalog of its own, that shows the changes to that statement only
+     */
+    public EvolvingCatalog evolving(Identifier ident) throws NoSuchTableException {
+        return new EvolvingCatalog(this, ident, questions.loaded(ident, "load", questions.request(ident)));
+    }
+
+    // Procedures
+
+    @Override
+    public UnboundProcedure loadProcedure(Identifier ident) {
+        ObjectNode request = questions.request(ident);
+        return VersionedProcedure.of(request, questions.ask("procedure", request));
+    }
+
+    @Override
+    public Identifier[] listProcedures(String[] namespace) {
+        JsonNode names = questions.ask("list_procedures", questions.request(namespace)).get("procedures");
+        return Stream.of(CatalogQuestions.parts(names)).map(name -> Identifier.of(namespace, name))
+            .toArray(Identifier[]::new);
     }
 
     // Namespaces

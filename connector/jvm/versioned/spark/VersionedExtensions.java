@@ -4,12 +4,14 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import scala.Function1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
+import versioned.spark.extension.EvolveWithRows;
 import versioned.spark.extension.ReadNatively;
 
 /** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
 public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
+        extensions.injectHintResolutionRule(session -> new EvolveWithRows(session)); // before names are resolved
         extensions.injectResolutionRule(session -> new ReadNatively());
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
         return BoxedUnit.UNIT;

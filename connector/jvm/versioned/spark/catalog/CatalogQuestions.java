@@ -12,13 +12,17 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Python;
 
 /** What a catalog asks, and its answers as Spark's own errors where a name is missing or taken. */
 public final class CatalogQuestions {
+    private static final Logger LOG = LoggerFactory.getLogger(CatalogQuestions.class);
     private static final Set<String> COMMITTING = Set.of("create", "alter", "drop", "rename", "create_namespace",
         "alter_namespace", "drop_namespace");
 
@@ -114,6 +118,23 @@ public final class CatalogQuestions {
             throw new NoSuchTableException(ident);
         }
         return answer.get("loaded");
+    }
+
+    /**
+     * A table, or what it tells of itself.
+     *
+     * @param request of the question {@code load}
+     * @param past whether a version was asked for
+     */
+    public Table load(Identifier ident, ObjectNode request, boolean past) throws NoSuchTableException {
+        JsonNode loaded = loaded(ident, "load", request);
+        if (loaded.has("hides")) {
+            LOG.warn(loaded.get("hides").asText());
+        }
+        if (loaded.has("metadata")) {
+            return MetadataTable.of(loaded);
+        }
+        return past ? VersionedTable.past(loaded) : VersionedTable.newest(loaded);
     }
 
     /** Asks for a table that must not be there yet. */

@@ -15,13 +15,15 @@ import versioned.spark.python.Python;
  * @param name the table as users call it
  * @param uuid which life of the table
  * @param version of the snapshot
+ * @param pending changes of the schema that a statement brings along, as JSON; they are committed with its rows
  */
-public record TableRef(String location, Map<String, String> storage, String name, String uuid, long version)
+public record TableRef(String location, Map<String, String> storage, String name, String uuid, long version,
+        String pending)
         implements Serializable {
 
     static TableRef parse(JsonNode json) {
         return new TableRef(json.get("location").asText(), map(json.get("storage")), json.get("name").asText(),
-            json.get("uuid").asText(), json.get("version").asLong());
+            json.get("uuid").asText(), json.get("version").asLong(), json.get("pending").toString());
     }
 
     /** The reference as it is sent to Python. */
@@ -29,6 +31,7 @@ public record TableRef(String location, Map<String, String> storage, String name
         ObjectNode json = Python.JSON.createObjectNode();
         json.put("location", location).put("name", name).put("uuid", uuid).put("version", version);
         json.set("storage", Python.JSON.valueToTree(storage));
+        json.set("pending", Python.parse(pending));
         return json;
     }
 

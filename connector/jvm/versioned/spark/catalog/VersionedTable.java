@@ -1,6 +1,7 @@
 package versioned.spark.catalog;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -10,36 +11,44 @@ import java.util.UUID;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
-import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.Commits;
+import versioned.spark.python.Predicates;
+import versioned.spark.python.Python;
 import versioned.spark.python.VersionedException;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.VersionedWriteBuilder;
 
 /** A table at one version. Two are equal if they show the same snapshot, whoever asked for them. */
-public final class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TruncatableTable,
-        ListedPartitions {
+public final class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
+        SupportsRowLevelOperations, ListedPartitions {
+    private enum Role { NEWEST, PAST, EVOLVING }
+
     private final TableRef ref;
-    private final boolean past;
+    private final Role role;
     private final Column[] columns;
     private final MetadataColumn[] metadataColumns;
     private final Transform[] partitioning;
     private final Map<String, String> properties;
 
-    private VersionedTable(TableRef ref, boolean past, JsonNode loaded) {
-        this.ref = ref;
-        this.past = past;
+    private VersionedTable(Role role, JsonNode loaded) {
+        this.ref = TableRef.parse(loaded.get("table"));
+        this.role = role;
         this.columns = Columns.parse(loaded.get("columns"));
         this.metadataColumns = Columns.parseMetadata(loaded.get("metadata_columns"));
         this.partitioning = Transforms.parse(loaded.get("partitioning"));
@@ -48,12 +57,17 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
 
     /** A table from the answer to {@code load}, {@code create} or {@code alter}. */
     public static VersionedTable newest(JsonNode loaded) {
-        return new VersionedTable(TableRef.parse(loaded.get("table")), false, loaded);
+        return new VersionedTable(Role.NEWEST, loaded);
     }
 
     /** A table as of an older version, which can only be read. */
     public static VersionedTable past(JsonNode loaded) {
-        return new VersionedTable(TableRef.parse(loaded.get("table")), true, loaded);
+        return new VersionedTable(Role.PAST, loaded);
+    }
+
+    /** A table whose schema a statement may change, in the commit of its rows. */
+    public static VersionedTable evolving(JsonNode loaded) {
+        return new VersionedTable(Role.EVOLVING, loaded);
     }
 
     private static Map<String, String> propertiesOf(JsonNode loaded) {
@@ -118,9 +132,17 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
 
     @Override
     public Set<TableCapability> capabilities() {
-        return past ? EnumSet.of(TableCapability.BATCH_READ) : EnumSet.of(TableCapability.BATCH_READ,
-            TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
-            TableCapability.OVERWRITE_DYNAMIC);
+        EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
+        EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE,
+            TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC);
+        return switch (role) {
+            case PAST -> read;
+            case NEWEST -> both;
+            case EVOLVING -> {
+                both.add(TableCapability.AUTOMATIC_SCHEMA_EVOLUTION);
+                yield both;
+            }
+        };
     }
 
     @Override
@@ -135,6 +157,28 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
     }
 
     @Override
+    public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+        refusePast();
+        return () -> new CopyOnWrite(this, info.command());
+    }
+
+    /** Whether a DELETE takes whole segments only, and reads none. */
+    @Override
+    public boolean canDeleteWhere(Predicate[] predicates) {
+        return role != Role.PAST && Python.ask("can_delete", filtered(predicates)).get("whole").asBoolean();
+    }
+
+    @Override
+    public void deleteWhere(Predicate[] predicates) {
+        refusePast();
+        Commits.ask("delete", filtered(predicates).put("commit_id", UUID.randomUUID().toString()));
+    }
+
+    private ObjectNode filtered(Predicate[] predicates) {
+        return ref.request().set("filters", Predicates.json(List.of(predicates)));
+    }
+
+    @Override
     public boolean truncateTable() {
         refusePast();
         Commits.ask("truncate", ref.request().put("commit_id", UUID.randomUUID().toString()));
@@ -142,7 +186,7 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
     }
 
     private void refusePast() {
-        if (past) {
+        if (role == Role.PAST) {
             throw VersionedException.of("invalid",
                 name() + " version " + version() + " is the past, which can't be changed; leave out VERSION AS OF");
         }
@@ -150,7 +194,7 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
 
     /** Which snapshot this is, under whatever name. */
     private List<Object> identity() {
-        return List.of(ref.location(), ref.uuid(), ref.version());
+        return List.of(ref.location(), ref.uuid(), ref.version(), ref.pending());
     }
 
     @Override

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.plans.logical.AlterColumnSpec;
 import org.apache.spark.sql.catalyst.plans.logical.AlterColumns;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructField;
-import scala.Product;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.VersionedCatalog;
 
@@ -45,14 +44,5 @@ public final class AllowSetNotNull extends PlanRule {
         StructField field = found.field();
         StructField told = new StructField(field.name(), field.dataType(), false, field.metadata());
         return (AlterColumnSpec) spec.makeCopy(with(spec, 0, found.copy(found.path(), told)));
-    }
-
-    /** A node's members with another in one place; how many there are differs between releases of Spark. */
-    private static Object[] with(Product node, int place, Object member) {
-        Object[] members = new Object[node.productArity()];
-        for (int i = 0; i < members.length; i++) {
-            members[i] = i == place ? member : node.productElement(i);
-        }
-        return members;
     }
 }

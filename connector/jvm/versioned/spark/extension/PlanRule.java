@@ -4,12 +4,22 @@ import java.util.Optional;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.Function1;
+import scala.Product;
 import scala.runtime.AbstractPartialFunction;
 
 /** A rule that puts nodes of a plan in the place of others, one by one. */
 abstract class PlanRule extends Rule<LogicalPlan> {
     /** What stands for a node; empty where it stays. */
     abstract Optional<LogicalPlan> replace(LogicalPlan node);
+
+    /** A node's members with another in one place; how many there are differs between releases of Spark. */
+    static Object[] with(Product node, int place, Object member) {
+        Object[] members = new Object[node.productArity()];
+        for (int i = 0; i < members.length; i++) {
+            members[i] = i == place ? member : node.productElement(i);
+        }
+        return members;
+    }
 
     @Override
     public LogicalPlan apply(LogicalPlan plan) {

@@ -32,6 +32,15 @@ public final class Python {
         return answer;
     }
 
+    /** JSON from a text that we wrote. */
+    public static JsonNode parse(String text) {
+        try {
+            return JSON.readTree(text);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     private static JsonNode exchange(String question, ObjectNode request) {
         try {
             ObjectNode asked = request.deepCopy().put("question", question);

@@ -4,8 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Optional;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
@@ -13,26 +11,19 @@ import org.apache.spark.sql.connector.expressions.aggregate.Count;
 import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
-import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.python.AnsweredRows;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
 
 /** COUNT, MIN and MAX of a whole table, answered from its metadata: one row. */
-final class AnsweredScan implements LocalScan {
-    private final VersionedTable table;
-    private final StructType schema;
-    private final InternalRow row;
-
-    private AnsweredScan(VersionedTable table, StructType schema, InternalRow row) {
-        this.table = table;
-        this.schema = schema;
-        this.row = row;
-    }
+final class AnsweredScan {
+    private AnsweredScan() {}
 
     /** The answer, if the metadata has it for certain. */
-    static Optional<AnsweredScan> ask(VersionedTable table, Aggregation aggregation) {
+    static Optional<Scan> ask(VersionedTable table, Aggregation aggregation) {
         if (aggregation.groupByExpressions().length > 0) {
             return Optional.empty();
         }
@@ -70,29 +61,14 @@ final class AnsweredScan implements LocalScan {
         return Optional.of(json);
     }
 
-    private static AnsweredScan parse(VersionedTable table, JsonNode answers) {
+    private static Scan parse(VersionedTable table, JsonNode answers) {
         StructType schema = new StructType();
-        Object[] values = new Object[answers.size()];
-        for (int i = 0; i < values.length; i++) {
-            JsonNode answer = answers.get(i);
-            schema = schema.add("answer_" + i, Values.type(answer.get("type")));
-            values[i] = Values.parse(answer.get("value").textValue(), schema.fields()[i].dataType());
+        ArrayNode row = Python.JSON.createArrayNode();
+        for (JsonNode answer : answers) {
+            schema = schema.add("answer_" + row.size(), Values.type(answer.get("type")));
+            row.add(answer.get("value"));
         }
-        return new AnsweredScan(table, schema, new GenericInternalRow(values));
-    }
-
-    @Override
-    public StructType readSchema() {
-        return schema;
-    }
-
-    @Override
-    public InternalRow[] rows() {
-        return new InternalRow[] {row};
-    }
-
-    @Override
-    public String description() {
-        return "VersionedAnswer " + table + " from metadata";
+        return AnsweredRows.parse("VersionedAnswer " + table + " from metadata", schema,
+            Python.JSON.createArrayNode().add(row));
     }
 }

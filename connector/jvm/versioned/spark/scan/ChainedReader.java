@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -16,12 +17,15 @@ final class ChainedReader<T> implements PartitionReader<T> {
     private final Iterator<NativePartition.Run> runs;
     private final Function<NativePartition.Run, PartitionReader<T>> open;
     private NativePartition.Run run;
+    private final ToLongFunction<T> rowsOf;
     private PartitionReader<T> reader;
+    private long rows;
 
-    ChainedReader(String table, List<NativePartition.Run> runs,
+    ChainedReader(String table, List<NativePartition.Run> runs, ToLongFunction<T> rowsOf,
             Function<NativePartition.Run, PartitionReader<T>> open) {
         this.table = table;
         this.runs = runs.iterator();
+        this.rowsOf = rowsOf;
         this.open = open;
     }
 
@@ -36,8 +40,10 @@ final class ChainedReader<T> implements PartitionReader<T> {
                 reader = open.apply(run);
             }
             if (advance()) {
+                rows += run.rows() < 0 ? 0 : rowsOf.applyAsLong(reader.get());
                 return true;
             }
+            checkRows();
             close();
         }
     }
@@ -52,6 +58,16 @@ final class ChainedReader<T> implements PartitionReader<T> {
             }
             throw e;
         }
+    }
+
+    /** What is rewritten must be all that the log says, or the loss would be for ever. */
+    private void checkRows() {
+        if (run.rows() >= 0 && rows != run.rows()) {
+            throw VersionedException.of("corrupt", table + ": " + rows + " rows were read and the log says " + run.rows()
+                + ", of " + files() + "; nothing was changed: restore the segments, or read an older version with "
+                + "VERSION AS OF");
+        }
+        rows = 0;
     }
 
     private static boolean isMissing(Throwable error) {

@@ -14,11 +14,19 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
  */
 record NativePartition(List<Run> runs) implements InputPartition {
 
-    /** A part of a segment. */
-    record Piece(int group, PartitionedFile file) {}
+    /**
+     * A part of a segment.
+     *
+     * @param rows how many there are in it; -1 where that is not known of a part
+     */
+    record Piece(int group, PartitionedFile file, long rows) {}
 
-    /** Parts of segments that are read alike. */
-    record Run(int group, PartitionedFile[] files) implements Serializable {}
+    /**
+     * Parts of segments that are read alike.
+     *
+     * @param rows how many must come of it; -1 where filters decide that
+     */
+    record Run(int group, PartitionedFile[] files, long rows) implements Serializable {}
 
     static NativePartition of(List<Piece> pieces) {
         List<Piece> sorted = new ArrayList<>(pieces);
@@ -30,8 +38,10 @@ record NativePartition(List<Run> runs) implements InputPartition {
             while (end < sorted.size() && sorted.get(end).group() == group) {
                 end++;
             }
-            runs.add(new Run(group,
-                sorted.subList(start, end).stream().map(Piece::file).toArray(PartitionedFile[]::new)));
+            List<Piece> alike = sorted.subList(start, end);
+            boolean known = alike.stream().allMatch(piece -> piece.rows() >= 0);
+            runs.add(new Run(group, alike.stream().map(Piece::file).toArray(PartitionedFile[]::new),
+                known ? alike.stream().mapToLong(Piece::rows).sum() : -1));
         }
         return new NativePartition(new ArrayList<>(runs));
     }

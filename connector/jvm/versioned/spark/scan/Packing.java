@@ -11,12 +11,13 @@ import versioned.spark.internals.SparkFiles;
 final class Packing {
     private Packing() {}
 
-    static List<InputPartition> pack(String location, ScanPlan plan, List<ScanPlan.Segment> segments) {
+    /** @param whole whether segments are read from end to end, and not split */
+    static List<InputPartition> pack(String location, ScanPlan plan, List<ScanPlan.Segment> segments, boolean whole) {
         long open = SparkFiles.openCost();
         long target = SparkFiles.targetBytes(segments.stream().mapToLong(s -> s.bytes() + open).sum());
         List<NativePartition.Piece> pieces = new ArrayList<>();
         for (ScanPlan.Segment segment : segments) {
-            split(location, plan, segment, target, pieces);
+            split(location, plan, segment, whole ? Long.MAX_VALUE : target, pieces);
         }
         pieces.sort(Comparator.comparingLong((NativePartition.Piece piece) -> piece.file().length()).reversed());
         return packed(pieces, target, open);
@@ -25,11 +26,12 @@ final class Packing {
     private static void split(String location, ScanPlan plan, ScanPlan.Segment segment, long target,
             List<NativePartition.Piece> pieces) {
         Constants constants = new Constants((ScanPlan.NativeGroup) plan.groups().get(segment.group()), segment);
-        for (long start = 0; start < segment.bytes(); start += target) {
-            long length = Math.min(target, segment.bytes() - start);
+        boolean whole = target == Long.MAX_VALUE;
+        for (long start = 0, length; start < segment.bytes(); start += length) {
+            length = Math.min(target, segment.bytes() - start);
             PartitionedFile file =
                 SparkFiles.part(constants.row(), location + "/" + segment.path(), start, length, segment.bytes());
-            pieces.add(new NativePartition.Piece(segment.group(), file));
+            pieces.add(new NativePartition.Piece(segment.group(), file, whole ? segment.rows() : -1));
         }
     }
 

@@ -23,6 +23,7 @@ final class PythonSegments {
         options.put("path", table.location());
         options.put("versionAsOf", Long.toString(table.version()));
         options.put("segments", json(segments));
+        options.put("pending", table.pending());
         table.storage().forEach((key, value) -> options.put("storage." + key, value));
         this.batch = SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options));
     }

@@ -73,7 +73,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found.runs(), run -> {
+            return new ChainedReader<>(table, found.runs(), row -> 1, run -> {
                 Way way = ways[run.group()];
                 return Reordered.rows(way.factory.createReader(files(run)), way.order, wanted);
             });
@@ -84,7 +84,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     @Override
     public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
         if (partition instanceof NativePartition found) {
-            return new ChainedReader<>(table, found.runs(), run -> {
+            return new ChainedReader<>(table, found.runs(), ColumnarBatch::numRows, run -> {
                 Way way = ways[run.group()];
                 return Reordered.batches(way.factory.createColumnarReader(files(run)), way.order);
             });

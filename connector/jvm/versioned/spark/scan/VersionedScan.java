@@ -27,7 +27,7 @@ import versioned.spark.internals.SparkFiles;
 import versioned.spark.python.Io;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
-final class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
+class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
     private final VersionedTable table;
     private final CaseInsensitiveStringMap options;
     private final StructType wanted;
@@ -56,7 +56,7 @@ final class VersionedScan implements Scan, Batch, SupportsReportStatistics, Supp
     }
 
     /** What is read after filters that came while the query ran. Groups keep their numbers. */
-    private synchronized List<ScanPlan.Segment> segments() {
+    final synchronized List<ScanPlan.Segment> segments() {
         return kept == null ? plan().segments()
             : plan().segments().stream().filter(segment -> kept.contains(segment.path())).toList();
     }
@@ -99,22 +99,35 @@ final class VersionedScan implements Scan, Batch, SupportsReportStatistics, Supp
     public void filter(Predicate[] predicates) {
         List<Predicate> all = new ArrayList<>(filters);
         all.addAll(List.of(predicates));
-        Set<String> found = ScanPlan.ask(table.ref(), wanted, all, null, false).segments().stream()
-            .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new));
-        synchronized (this) {
-            kept = found;
-        }
+        keep(ScanPlan.ask(table.ref(), wanted, all, null, false).segments().stream()
+            .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new)));
+    }
+
+    /** Leaves out all segments but these. */
+    final synchronized void keep(Set<String> paths) {
+        kept = paths;
+    }
+
+    /** The filters that rows are skipped by inside segments. */
+    List<Predicate> filtersInside() {
+        return filters;
     }
 
     @Override
     public InputPartition[] planInputPartitions() {
         Map<Boolean, List<ScanPlan.Segment>> ways =
             segments().stream().collect(Collectors.partitioningBy(plan()::isNative));
-        List<InputPartition> partitions = new ArrayList<>(Packing.pack(table.ref().location(), plan(), ways.get(true)));
+        List<InputPartition> partitions =
+            new ArrayList<>(Packing.pack(table.ref().location(), plan(), ways.get(true), isWhole()));
         if (!ways.get(false).isEmpty()) {
             partitions.addAll(python(ways.get(false)).partitions());
         }
         return partitions.toArray(InputPartition[]::new);
+    }
+
+    /** Whether segments are read from end to end. */
+    boolean isWhole() {
+        return false;
     }
 
     private PythonSegments python(List<ScanPlan.Segment> segments) {
@@ -126,14 +139,14 @@ final class VersionedScan implements Scan, Batch, SupportsReportStatistics, Supp
         if (factory == null) { // adaptive execution asks twice
             List<ScanPlan.Segment> inPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
             PartitionReaderFactory other = inPython.isEmpty() ? null : python(inPython).factory();
-            factory = SegmentReaderFactory.of(table.ref().name(), plan(), wanted, filters, other);
+            factory = SegmentReaderFactory.of(table.ref().name(), plan(), wanted, filtersInside(), other);
         }
         return factory;
     }
 
     @Override
     public String description() {
-        return "VersionedScan " + table.ref() + " " + ways() + ", pruned: " + (plan().live() - segments().size())
+        return getClass().getSimpleName() + " " + table.ref() + " " + ways() + ", pruned: " + (plan().live() - segments().size())
             + " of " + plan().live() + ", filters: " + filters + (limit == null ? "" : ", limit: " + limit);
     }
 
@@ -146,7 +159,7 @@ final class VersionedScan implements Scan, Batch, SupportsReportStatistics, Supp
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedScan scan && table.equals(scan.table) && wanted.equals(scan.wanted)
+        return other instanceof VersionedScan scan && getClass() == scan.getClass() && table.equals(scan.table) && wanted.equals(scan.wanted)
             && filters.equals(scan.filters) && Objects.equals(limit, scan.limit) && isNative == scan.isNative
             && Objects.equals(kept, scan.kept);
     }

@@ -22,7 +22,7 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
     private StructType wanted;
     private List<Predicate> filters = List.of();
     private Integer limit;
-    private AnsweredScan answered;
+    private Scan answered;
 
     public VersionedScanBuilder(VersionedTable table, CaseInsensitiveStringMap options) {
         this.table = table;

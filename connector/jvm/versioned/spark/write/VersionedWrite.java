@@ -27,12 +27,14 @@ final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrit
     private final WritePlan plan;
     private final ObjectNode commit;
     private final Committer committer;
+    private final Replaced replaced;
 
-    VersionedWrite(String table, WritePlan plan, ObjectNode commit, Committer committer) {
+    VersionedWrite(String table, WritePlan plan, ObjectNode commit, Committer committer, Replaced replaced) {
         this.table = table;
         this.plan = plan;
         this.commit = commit.put("commit_id", UUID.randomUUID().toString());
         this.committer = committer;
+        this.replaced = replaced;
     }
 
     @Override
@@ -73,7 +75,7 @@ final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrit
                 written.segments().forEach(segment -> segments.add(segment.json()));
             }
         }
-        committer.commit(commit);
+        committer.commit(replaced.now(commit));
     }
 
     @Override

@@ -24,6 +24,18 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     private final LogicalWriteInfo info;
     private final Committer committer;
     private final ObjectNode commit;
+    private final Replaced replaced;
+
+    /** The rows of a DELETE, UPDATE or MERGE, which stand for what it has read. */
+    public VersionedWriteBuilder(TableRef table, ObjectNode commit, LogicalWriteInfo info, Committer committer,
+            Replaced replaced) {
+        this.table = table;
+        this.creation = null;
+        this.info = info;
+        this.committer = committer;
+        this.commit = commit;
+        this.replaced = replaced;
+    }
 
     /**
      * @param table what is written to, at the version that the write was planned on
@@ -37,6 +49,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         this.info = info;
         this.committer = committer;
         this.commit = table.request().put("mode", "append");
+        this.replaced = Replaced.NOTHING;
     }
 
     @Override
@@ -64,9 +77,9 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     public Write build() {
         WritePlan plan = WritePlan.ask(table, creation, info.schema());
         if (plan.isNative() && !Io.isPython(info.options()) && SparkFiles.canRead(table.location())) {
-            return new VersionedWrite(table.name(), plan, commit, committer);
+            return new VersionedWrite(table.name(), plan, commit, committer, replaced);
         }
-        commit.put("commit_id", UUID.randomUUID().toString());
+        replaced.ahead(commit).put("commit_id", UUID.randomUUID().toString());
         if (creation != null) {
             commit.set("creation", creation);
             committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID

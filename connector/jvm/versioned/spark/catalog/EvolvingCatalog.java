@@ -1,0 +1,84 @@
+package versioned.spark.catalog;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.python.Python;
+import versioned.spark.python.VersionedException;
+
+/**
+ * The catalog as one statement WITH SCHEMA EVOLUTION sees it. Spark alters the table while it analyses the statement;
+ * here that changes nothing but what this statement sees, until its rows are committed.
+ */
+public final class EvolvingCatalog implements TableCatalog {
+    private final TableCatalog catalog;
+    private final Identifier ident;
+    private VersionedTable table;
+
+    /**
+     * @param catalog for all other tables
+     * @param ident the table that may change
+     * @param loaded the answer to {@code load} of it
+     */
+    public EvolvingCatalog(TableCatalog catalog, Identifier ident, JsonNode loaded) {
+        this.catalog = catalog;
+        this.ident = ident;
+        this.table = VersionedTable.evolving(loaded);
+    }
+
+    @Override
+    public void initialize(String name, CaseInsensitiveStringMap options) {
+        // The catalog behind it is there already.
+    }
+
+    @Override
+    public String name() {
+        return catalog.name();
+    }
+
+    @Override
+    public Identifier[] listTables(String[] namespace) {
+        throw refused("list tables");
+    }
+
+    @Override
+    public Table loadTable(Identifier wanted) throws NoSuchTableException {
+        return wanted.equals(ident) ? table : catalog.loadTable(wanted);
+    }
+
+    @Override
+    public Table alterTable(Identifier wanted, TableChange... changes) {
+        if (!wanted.equals(ident)) {
+            throw refused("change " + wanted);
+        }
+        ObjectNode request = table.ref().request();
+        request.set("changes", Changes.json(changes));
+        table = VersionedTable.evolving(Python.ask("evolve", request).get("loaded"));
+        return table;
+    }
+
+    @Override
+    public Table createTable(Identifier wanted, TableInfo info) {
+        throw refused("create " + wanted);
+    }
+
+    @Override
+    public boolean dropTable(Identifier wanted) {
+        throw refused("drop " + wanted);
+    }
+
+    @Override
+    public void renameTable(Identifier from, Identifier to) {
+        throw refused("rename " + from);
+    }
+
+    private RuntimeException refused(String what) {
+        return VersionedException.of("invalid", "a statement that writes to " + table.name() + " can't " + what);
+    }
+}

@@ -1,0 +1,69 @@
+package versioned.spark.internals;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Where Spark keeps its catalogs. What is a class in one release is an interface in another, so it is asked by name. */
+public final class SparkCatalogs {
+    /** A table's name, and the catalog that it is in. */
+    public record Named(CatalogPlugin catalog, Identifier ident) {}
+
+    private SparkCatalogs() {}
+
+    /** The catalog and the rest of a name, if it can be the name of a table of a catalog. */
+    public static Optional<Named> find(SparkSession session, List<String> parts) {
+        Object manager = call(call(session, "sessionState"), "catalogManager");
+        if (parts.size() > 1 && (boolean) call(manager, "isCatalogRegistered", parts.get(0))) {
+            return Optional.of(named((CatalogPlugin) call(manager, "catalog", parts.get(0)),
+                parts.subList(1, parts.size())));
+        }
+        List<String> whole = new ArrayList<>();
+        if (parts.size() == 1) {
+            whole.addAll(Arrays.asList((String[]) call(manager, "currentNamespace")));
+        }
+        whole.addAll(parts);
+        return Optional.of(named((CatalogPlugin) call(manager, "currentCatalog"), whole));
+    }
+
+    private static Named named(CatalogPlugin catalog, List<String> parts) {
+        String[] namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
+        return new Named(catalog, Identifier.of(namespace, parts.get(parts.size() - 1)));
+    }
+
+    /** A relation under its whole name, as Spark's own lookup gives it. */
+    public static LogicalPlan named(LogicalPlan relation, String catalog, Identifier ident) {
+        List<String> parts = new ArrayList<>(List.of(catalog));
+        parts.addAll(Arrays.asList(ident.namespace()));
+        parts.add(ident.name());
+        return SubqueryAlias$.MODULE$.apply(CollectionConverters.asScala(parts).toSeq(), relation);
+    }
+
+    /** Whether a statement says WITH SCHEMA EVOLUTION; which ones can, differs between releases. */
+    public static boolean evolvesSchema(LogicalPlan node) {
+        try {
+            return (boolean) node.getClass().getMethod("withSchemaEvolution").invoke(node);
+        } catch (NoSuchMethodException e) {
+            return false;
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Object call(Object on, String method, String... arguments) {
+        try {
+            Class<?>[] types = new Class<?>[arguments.length];
+            Arrays.fill(types, String.class);
+            return on.getClass().getMethod(method, types).invoke(on, (Object[]) arguments);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("this release of Spark is not known: no " + method, e);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package versioned.spark.procedure;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.UUID;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.StructType;
+import versioned.spark.python.AnsweredRows;
+import versioned.spark.python.Commits;
+import versioned.spark.python.Values;
+
+/** {@code CALL <catalog>.system.<procedure>(...)}: Python says what it takes, does it, and tells what came of it. */
+public final class VersionedProcedure implements UnboundProcedure, BoundProcedure {
+    private final ObjectNode request;
+    private final String name;
+    private final String description;
+    private final ProcedureParameter[] parameters;
+    private final StructType result;
+
+    private VersionedProcedure(ObjectNode request, JsonNode told) {
+        this.request = request;
+        this.name = told.get("name").asText();
+        this.description = told.get("description").asText();
+        List<ProcedureParameter> found = new ArrayList<>();
+        told.get("parameters").forEach(parameter -> found.add(parse(parameter)));
+        this.parameters = found.toArray(ProcedureParameter[]::new);
+        this.result = (StructType) Values.type(told.get("result"));
+    }
+
+    /**
+     * A procedure from the answer to {@code procedure}.
+     *
+     * @param request names the catalog and the procedure
+     */
+    public static VersionedProcedure of(ObjectNode request, JsonNode told) {
+        return new VersionedProcedure(request, told);
+    }
+
+    private static ProcedureParameter parse(JsonNode json) {
+        ProcedureParameter.Builder made =
+            ProcedureParameter.in(json.get("name").asText(), Values.type(json.get("type")));
+        return (json.get("required").asBoolean() ? made : made.defaultValue("NULL"))
+            .comment(json.get("comment").asText()).build();
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public String description() {
+        return description;
+    }
+
+    @Override
+    public BoundProcedure bind(StructType types) {
+        return this;
+    }
+
+    @Override
+    public ProcedureParameter[] parameters() {
+        return parameters;
+    }
+
+    @Override
+    public boolean isDeterministic() {
+        return false;
+    }
+
+    @Override
+    public Iterator<Scan> call(InternalRow given) {
+        ObjectNode asked = request.deepCopy().put("commit_id", UUID.randomUUID().toString());
+        ObjectNode arguments = asked.putObject("arguments");
+        for (int i = 0; i < parameters.length; i++) {
+            Object value = given.isNullAt(i) ? null : given.get(i, parameters[i].dataType());
+            arguments.put(parameters[i].name(), Values.text(value, parameters[i].dataType()));
+        }
+        JsonNode answer = Commits.ask("call", asked);
+        return List.<Scan>of(AnsweredRows.parse("VersionedProcedure " + name, result, answer.get("rows"))).iterator();
+    }
+}

@@ -1,0 +1,39 @@
+"""A snapshot with changes of the schema that a statement will commit together with its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark_versioned.sql.changes import parse_changes
+from versioned_catalog.log.beginning import evolution_of
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.binding import plan
+from versioned_catalog.schema.evolution import BoundChange
+
+
+def evolve(
+    state: TableState, pending: Sequence[dict[str, Any]], table: str
+) -> tuple[TableState, tuple[BoundChange, ...]]:
+    """A snapshot as it will be after changes, and the changes bound to it.
+
+    Args:
+        state: the snapshot.
+        pending: changes as the jar sends them.
+        table: the table, for errors.
+
+    Raises:
+        InvalidRequestError: a change is not legal.
+    """
+    if not pending:
+        return state, ()
+    changes = parse_changes(pending, state.schema, table)
+    bound, after = plan(changes, evolution_of(state), max(state.schemas) + 1)
+    evolved = replace(
+        state,
+        schemas={**state.schemas, after.schema.version: after.schema},
+        schema_version=after.schema.version,
+        next_column_id=after.next_column_id,
+    )
+    return evolved, bound
