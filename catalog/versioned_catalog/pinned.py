@@ -131,6 +131,14 @@ class PinnedTable:
             raise NotFoundError(f"{self.name} was dropped at version {version}")
         return state
 
+    def as_of(self, version: int | str) -> Self:
+        """The same table as it was at a version, to look into.
+
+        Args:
+            version: a version, or a tag's name.
+        """
+        return type(self)(self._timeline, Loaded(self.at(version)), self.name)
+
     def _version_at(self, time: datetime) -> int:
         """The last version not later than a time, by halving."""
         low, high = -1, self.version

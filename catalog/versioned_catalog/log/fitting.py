@@ -43,7 +43,7 @@ def _check_types(base: Base, schema: Schema, table: str) -> None:
 def _check_not_null(
     base: Base, schema: Schema, records: tuple[SegmentRecord, ...], table: str
 ) -> None:
-    for column_id in newly_not_null(base.schema, schema) | _never_null(base.schema, schema):
+    for column_id in newly_not_null(base.schema, schema) | never_null(base.schema, schema):
         for record in records:
             stats = record.columns.get(column_id)
             if stats is None or stats.nulls is None or stats.nulls > 0:
@@ -54,7 +54,7 @@ def _check_not_null(
                 )
 
 
-def _never_null(old: Schema, new: Schema) -> frozenset[int]:
+def never_null(old: Schema, new: Schema) -> frozenset[int]:
     """NOT NULL columns made since, in which rows of the old schema would show null."""
     made = [c for c in map(new.column, new.ids - old.ids) if not c.nullable]
     return frozenset(

@@ -22,7 +22,7 @@ from versioned_catalog.log.beginning import (
     propose_replace,
 )
 from versioned_catalog.log.entry import Batch, Commit, check_writable
-from versioned_catalog.log.fitting import check_fits
+from versioned_catalog.log.fitting import check_fits, never_null
 from versioned_catalog.log.isolation import check_reads
 from versioned_catalog.log.operations import (
     Alter,
@@ -203,7 +203,7 @@ def _alter(operation: Alter, state: TableState, commit_id: str, table: str) -> C
 
 def _check_nulls(operation: Alter, state: TableState, schema: Schema, table: str) -> None:
     """Refuse SET NOT NULL over nulls: by statistics, and by the data where they do not say."""
-    for column_id in _never_null(state.schema, schema):
+    for column_id in never_null(state.schema, schema):
         raise InvalidRequestError(
             f"{table}: the column {schema.path_text(column_id)} is added and made NOT NULL at once, and "
             "the rows that are there would show null; give it a default when it is added"

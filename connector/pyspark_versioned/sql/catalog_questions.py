@@ -16,9 +16,11 @@ from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, NotFoundError, Table, inspection
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.changes import ChangeType
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import parse_transform, render_field, result_type
+from versioned_catalog.schema.widening import widens
 
 Json = dict[str, Any]
 
@@ -113,6 +115,17 @@ def evolve_table(request: Json) -> Json:
     pending = [*request["table"]["pending"], *request["changes"]]
     table, state = open_table({**request["table"], "pending": pending})
     return {"loaded": describe(table, state, request["table"]["storage"], pending)}
+
+
+def needs_change(request: Json) -> Json:
+    """Whether a change helps rows to be written. A type only ever widens; what else differs, Spark
+    casts or refuses, as in a write that changes no schema.
+    """
+    table, state = open_table(request["table"])
+    (change,) = parse_changes(request["changes"], state.schema, table.name)
+    if not isinstance(change, ChangeType):
+        return {"needed": True}
+    return {"needed": widens(state.schema.get(change.path).type, change.type)}
 
 
 def drop(request: Json) -> Json:
@@ -235,6 +248,7 @@ QUESTIONS = {
     "create": create,
     "alter": alter,
     "evolve": evolve_table,
+    "needs_change": needs_change,
     "drop": drop,
     "rename": rename,
     "list_tables": list_tables,

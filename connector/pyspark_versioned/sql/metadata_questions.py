@@ -8,12 +8,16 @@ import pyarrow as pa
 
 from pyspark_versioned.spark_types import to_spark_schema
 from pyspark_versioned.sql.snapshots import open_table
-from versioned_catalog import Catalog, Table
-from versioned_catalog.inspection import TABLES
+from versioned_catalog import Catalog, Table, inspection
 from versioned_catalog.schema.arrow import column_from_field
 from versioned_catalog.schema.paths import render_path
 
 Json = dict[str, Any]
+TABLES = {
+    "history": inspection.HISTORY,
+    "schemas": inspection.SCHEMAS,
+    "partitions": inspection.PARTITIONS,
+}
 
 
 def told_of(catalog: Catalog, name: tuple[str, ...]) -> Table | None:

@@ -35,9 +35,9 @@ import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.VersionedWriteBuilder;
 
 /** A table at one version. Two are equal if they show the same snapshot, whoever asked for them. */
-public final class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
+public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
         SupportsRowLevelOperations, ListedPartitions {
-    private enum Role { NEWEST, PAST, EVOLVING }
+    enum Role { NEWEST, PAST, EVOLVING }
 
     private final TableRef ref;
     private final Role role;
@@ -46,7 +46,7 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
     private final Transform[] partitioning;
     private final Map<String, String> properties;
 
-    private VersionedTable(Role role, JsonNode loaded) {
+    VersionedTable(Role role, JsonNode loaded) {
         this.ref = TableRef.parse(loaded.get("table"));
         this.role = role;
         this.columns = Columns.parse(loaded.get("columns"));
@@ -66,8 +66,12 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
     }
 
     /** A table whose schema a statement may change, in the commit of its rows. */
-    public static VersionedTable evolving(JsonNode loaded) {
-        return new VersionedTable(Role.EVOLVING, loaded);
+    static VersionedTable evolving(JsonNode loaded) {
+        try {
+            return new EvolvingTable(loaded);
+        } catch (NoClassDefFoundError e) {
+            return new VersionedTable(Role.EVOLVING, loaded); // before 4.3, Spark asks no table which changes it needs
+        }
     }
 
     private static Map<String, String> propertiesOf(JsonNode loaded) {
@@ -199,7 +203,7 @@ public final class VersionedTable implements SupportsRead, SupportsWrite, Suppor
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedTable table && identity().equals(table.identity());
+        return other instanceof VersionedTable table && getClass() == other.getClass() && identity().equals(table.identity());
     }
 
     @Override
