@@ -13,16 +13,11 @@ from versioned_catalog.schema.arrow import column_from_field
 from versioned_catalog.schema.paths import render_path
 
 Json = dict[str, Any]
-TABLES = {
-    "history": inspection.HISTORY,
-    "schemas": inspection.SCHEMAS,
-    "partitions": inspection.PARTITIONS,
-}
 
 
 def told_of(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
     """The table that a name such as ``ns.t.history`` asks to be told of; None if it asks for none."""
-    if name[-1].lower() not in TABLES or len(name) < 2 or not catalog.table_exists(name[:-1]):
+    if name[-1].lower() not in inspection.SCHEMAS or len(name) < 2 or not catalog.table_exists(name[:-1]):
         return None
     return catalog.load_table(name[:-1])
 
@@ -34,7 +29,7 @@ def describe_metadata(reference: Json, kind: str) -> Json:
         reference: the jar's member ``table``, of the other.
         kind: what is told.
     """
-    schema = to_spark_schema(tuple(column_from_field(field) for field in TABLES[kind.lower()]))
+    schema = to_spark_schema(tuple(column_from_field(field) for field in inspection.SCHEMAS[kind.lower()]))
     return {"table": reference, "metadata": kind.lower(), "schema": schema.jsonValue()}
 
 
@@ -52,7 +47,14 @@ def hidden_text(catalog: Catalog, name: tuple[str, ...]) -> str | None:
 def metadata(request: Json) -> Json:
     """The rows of a metadata table, as cells: null, a value text, or a list of value texts."""
     table, state = open_table(request["table"])
-    told: pa.Table = getattr(table.as_of(state.version), request["kind"])()
+    then = table.as_of(state.version)
+    told = {
+        "history": then.history,
+        "schemas": then.schemas,
+        "segments": then.segments,
+        "snapshots": then.snapshots,
+        "partitions": then.partitions,
+    }[request["kind"]]()
     return {"rows": cells(told)}
 
 
