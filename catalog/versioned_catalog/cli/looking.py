@@ -1,0 +1,88 @@
+"""What a table is made of: ``describe``, ``schema``, ``history``, ``segments`` and ``partitions``."""
+
+from __future__ import annotations
+
+import click
+
+from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.secrets import without_credentials
+from versioned_catalog.cli.session import Session
+from versioned_catalog.cli.showing import show_object, show_rows, show_table
+from versioned_catalog.cli.usage import at_most_one
+
+_SCHEMA = (
+    *("column_id", "path", "type", "nullable"),
+    *("write_default", "read_default", "comment"),
+)
+_HISTORY = (
+    *("version", "time", "operation", "schema_version"),
+    *("rows_added", "segments_added", "segments_removed", "changes"),
+)
+_SEGMENTS = ("path", "schema_version", "rows", "bytes", "sequence", "partition")
+_PARTITIONS = ("partition", "rows", "segments")
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def describe(session: Session, table: str) -> None:
+    """Show where TABLE is, its newest version, its size, partitioning, properties and comment."""
+    found = session.table(table)
+    show_object(
+        {
+            "table": without_credentials(found.name),
+            "location": without_credentials(found.location),
+            "table_uuid": found.state.table_uuid,
+            "version": found.version,
+            "time": found.state.time,
+            "schema_version": found.schema.version,
+            "rows": found.count(),
+            "segments": found.segments().num_rows,
+            "partitioning": found.partitioning,
+            "properties": found.properties,
+            "comment": found.comment,
+        }
+    )
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.option("--as-of", metavar="VERSION", type=int, help="Of this version.")
+@click.option("--timestamp", metavar="TIME", help="Of this time; without an offset it is UTC.")
+@click.pass_obj
+def schema(session: Session, table: str, as_of: int | None, timestamp: str | None) -> None:
+    """Show the columns of TABLE, nested ones too, as they are or were."""
+    from versioned_catalog import inspection
+    from versioned_catalog.arrow_rows import rows_of
+
+    at_most_one({"--as-of": as_of, "--timestamp": timestamp})
+    state = session.table(table).at(as_of, timestamp)
+    every = rows_of(inspection.schemas(state))
+    show_rows([row for row in every if row["schema_version"] == state.schema.version], _SCHEMA)
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def history(session: Session, table: str) -> None:
+    """Show the commits of TABLE, oldest first."""
+    show_table(session.table(table).history(), _HISTORY)
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def segments(session: Session, table: str) -> None:
+    """Show the live segments of TABLE: its files, and the schema version each is written in."""
+    show_table(session.table(table).segments(), _SEGMENTS)
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def partitions(session: Session, table: str) -> None:
+    """Show the partitions of TABLE under the partitioning of now."""
+    show_table(session.table(table).partitions(), _PARTITIONS)
+
+
+COMMANDS = (describe, schema, history, segments, partitions)
