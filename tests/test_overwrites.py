@@ -243,9 +243,8 @@ def test_unknown_statistics_are_refused(make: Make) -> None:
     for key in (1, 2, None):
         with pytest.raises(InvalidRequestError):
             table.overwrite_partitions(data([(key, 2)]))
-    with pytest.raises(InvalidRequestError, match="the filter on k"):
-        table.overwrite_where(data([(1, 2)]), [("k", "=", 1)])
-    assert shown(table) == [(1, 1)]
+    table.overwrite_where(data([(1, 2)]), [("k", "=", 1)])  # this looks into them
+    assert shown(table) == [(1, 2)]
 
 
 def test_partitions_again_as_before(make: Make) -> None:
@@ -297,33 +296,60 @@ def test_what_the_filter_means_is_replaced(days: Table, filters: Any, gone: set[
 
 
 @pytest.mark.parametrize(
-    "filters, column",
+    "filters, gone, touched",
     [
-        ([("k", "<", 3)], "k"),
-        ([("k", ">=", 4)], "k"),  # a null is not
-        ([("k", "is null")], "k"),
-        ([("k", "<", 4), ("v", "!=", 0), ("k", "!=", 2)], None),  # no row at all
-        ([[("k", "<=", 2)], [("k", ">", 2)]], "k"),
-        ([("_segment", "=", "data/x")], "an implicit column"),
+        ([("k", "<", 3)], {1, 2}, 1),
+        ([("k", ">=", 4)], {4, 6, 7, 9}, 2),  # a null is not
+        ([("k", "is null")], {None}, 1),
+        ([("k", "<", 4), ("v", "!=", 0), ("k", "!=", 2)], set(), 0),
+        ([[("k", "<=", 2)], [("k", ">", 2)]], ALL_KEYS - {None}, 3),
+        ([("k", "=", 5)], set(), 0),  # between 4 and 6, and not there
+        ([("k", "in", [2, 8, None])], {2}, 1),
+        ([("k", "not in", [2, 8, None])], set(), 0),  # null or false
+        ([("_segment", "=", "data/x")], set(), 0),
+        ([("_row_position", "=", 1)], {2, 6, 9}, 3),
     ],
 )
-def test_what_the_filter_means_in_part_is_refused(
-    days: Table, filters: Any, column: str | None
+def test_other_rows_of_a_segment_are_copied(
+    days: Table, filters: Any, gone: set[Any], touched: int
 ) -> None:
-    before = shown(days)
-    files = len(list(Path(days.location, "data").iterdir()))
-    if column is None:
-        days.overwrite_where(data([]), filters)
-        assert shown(days) == before
-        return
-    with pytest.raises(InvalidRequestError) as caught:
-        days.overwrite_where(data([(50, 1)]), filters)
-    for part in (days.location, f"the filter on {column} means", "partitioned by", "overwrite all"):
-        assert part in str(caught.value)
-    assert shown(days) == before
-    assert len(list(Path(days.location, "data").iterdir())) == files, (
-        "refused before it was written"
+    before = set(days.segments()["path"].to_pylist())
+    version = days.overwrite_where(data([(50, 1)]), filters)
+    assert shown(days) == sorted([*((k, 0) for k in ALL_KEYS - gone), (50, 1)], key=repr)
+    assert len(before - set(days.segments()["path"].to_pylist())) == touched
+    last = days.history().to_pylist()[-1]
+    assert (last["version"], last["operation"]) == (version, "overwrite")
+    assert last["segments_removed"] == touched
+
+
+def test_copies_are_of_the_schema_and_the_partitioning_of_the_base(days: Table) -> None:
+    days.alter().set_partitioning(["k"]).add_column("w", "int", default=5).commit()
+    rows = data([(50, 1)]).append_column("w", pa.array([6], INTS))
+    days.overwrite_where(
+        rows.append_column("x", pa.array([7], INTS)), [("k", "<", 3)], merge_schema=True
     )
+    found = Catalog.load_path(days.location).scan(filters=[("k", "=", 3)]).to_arrow().to_pylist()
+    assert found == [{"k": 3, "v": 0, "w": 5, "x": None}]
+    assert days.scan(columns=["k", "w", "x"], filters=[("k", "=", 50)]).to_arrow().to_pylist() == [
+        {"k": 50, "w": 6, "x": 7}
+    ]
+    assert days.count() == 7
+    segments = days.segments().to_pylist()
+    assert sorted(str(s["partition"]) for s in segments if s["partition"]) == ["['3']", "['50']"]
+
+
+def test_an_overwrite_of_nothing_by_nothing_is_no_commit(days: Table) -> None:
+    version = days.version
+    assert days.overwrite_where(data([]), [("k", "=", 5)]) == version
+    assert days.overwrite_where(data([]), [("k", ">", 100)]) == version
+    assert Catalog.load_path(days.location).version == version
+
+
+def test_a_bad_filter_is_refused_before_a_row_is_written(days: Table) -> None:
+    files = len(list(Path(days.location, "data").iterdir()))
+    with pytest.raises(NotFoundError, match="nothing"):
+        days.overwrite_where(data([(50, 1)]), [("nothing", "=", 1)])
+    assert len(list(Path(days.location, "data").iterdir())) == files
 
 
 def test_a_filter_on_what_the_segments_lack(make: Make) -> None:

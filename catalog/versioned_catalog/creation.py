@@ -11,6 +11,7 @@ import pyarrow as pa
 from versioned_catalog.alteration import listed
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.operations import Create
+from versioned_catalog.properties import check_properties
 from versioned_catalog.schema.arrow_schema import schema_from_arrow
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import Change, SetPartitioning, SetProperty
@@ -19,7 +20,6 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.writer import target_bytes
 
 Columns = str | Schema | Any
 """What a schema is given as: Spark's DDL, a Schema, or a pyarrow Schema."""
@@ -44,7 +44,7 @@ def creation(
     if not isinstance(properties, Mapping | None) or not isinstance(comment, str | None):
         raise InvalidRequestError("properties are a mapping of text to text, and a comment is text")
     given = dict(properties or {})
-    target_bytes(given)
+    check_properties(given)
     columns, kept_by, kept_sort = _given(schema)
     partitions = listed(partitioned_by) or kept_by
     requests: list[Change] = [SetPartitioning(partitions)] if partitions else []

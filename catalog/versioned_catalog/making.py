@@ -52,7 +52,8 @@ class Making:
             name: its name, after that of its namespace.
             schema: Spark's DDL, a Schema, or a pyarrow Schema.
             partitioned_by: transforms of columns: ``["days(ts)", "bucket(16, host)"]``.
-            properties: text to text; ``sort_by`` and ``target_segment_bytes`` mean something.
+            properties: text to text; ``sort_by``, ``target_segment_bytes`` and ``isolation`` mean
+                something.
             comment: for people.
 
         Raises:

@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from typing import Self
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Stub
 from versioned_catalog.log.operations import Operation
 from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.timeline import Loaded, Timeline
+from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.tagging import tagged_version
+from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.storage.store import Store
-
-TableTimeline = Timeline[Commit, TableState]
 
 
 class PinnedTable:
@@ -76,6 +76,11 @@ class PinnedTable:
         return self.state.comment
 
     @property
+    def tags(self) -> dict[str, int]:
+        """Names of versions: what ``set_tag`` gave them."""
+        return dict(self.state.tags)
+
+    @property
     def partitioning(self) -> list[str]:
         """What new segments are split by: ``["days(ts)"]``."""
         return [
@@ -92,17 +97,27 @@ class PinnedTable:
         self._loaded = self._timeline.advance(self._loaded)
         return self
 
-    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> TableState:
+    def at(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> TableState:
         """The snapshot at a version or a time; the one this table shows where neither is given.
 
+        Args:
+            version: a version, or a tag's name.
+            timestamp: a time (without offset: UTC).
+
         Raises:
-            NotFoundError: there was no table then.
+            NotFoundError: there was no table then, or there is no such tag.
             InvalidRequestError: both are given, or the time is none.
         """
-        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
-            raise InvalidRequestError(f"{version!r} is no version, which is a whole number")
+        if isinstance(version, bool) or not isinstance(version, int | str | None):
+            raise InvalidRequestError(
+                f"{version!r} is no version, which is a whole number or the name of a tag"
+            )
         if version is not None and timestamp is not None:
             raise InvalidRequestError("give a version or a timestamp, not both")
+        if isinstance(version, str):
+            version = tagged_version(self.state, version, self.name)
         if timestamp is not None:
             version = self._version_at(_time(timestamp))
         if version is None or version == self.version:
@@ -131,7 +146,9 @@ class PinnedTable:
     def _commit(self, operation: Operation, commit_id: str | None = None) -> int:
         identity = commit_id or str(uuid.uuid4())
         self._loaded = self._timeline.commit(
-            self._loaded, identity, lambda state: propose(operation, state, identity, self.name)
+            self._loaded,
+            identity,
+            lambda state: propose(operation, state, identity, self.name, self._timeline),
         )
         return self._loaded.version
 

@@ -15,8 +15,8 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.timeline import Loaded, Timeline
-from versioned_catalog.pinned import TableTimeline
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
 from versioned_catalog.writing.plan import WritePlan, plan_create
@@ -109,12 +109,13 @@ def begin_at(
         CommitConflictError: something was committed that the operation can't follow.
     """
 
-    def attempt(state: TableState | None) -> Commit:
+    timeline = timeline_at(store)
+
+    def attempt(state: TableState | None) -> Commit | None:
         if check is not None:
             check()
-        return propose(operation, state, commit_id, name)
+        return propose(operation, state, commit_id, name, timeline)
 
-    timeline = timeline_at(store)
     loaded = timeline.load()
     if since is None or timeline.find_commit(commit_id, since, loaded.version) is None:
         loaded = timeline.commit(loaded, commit_id, attempt)

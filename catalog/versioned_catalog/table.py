@@ -16,20 +16,20 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.operations import Alter, Append, Base, Drop, Overwrite
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.pinned import PinnedTable
+from versioned_catalog.properties import check_properties
+from versioned_catalog.rewritten import RewrittenTable
 from versioned_catalog.scanning.columns import bind_filters, resolve, shown_columns
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import Change, SetProperty
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.writer import target_bytes
 from versioned_catalog.writing.plan import WritePlan, batches_of, plan_write
-from versioned_catalog.writing.replacing import segments_of_filter, segments_of_partitions
+from versioned_catalog.writing.replacing import segments_of_partitions
 
 __all__ = ["Table", "resolve"]
 
 
-class Table(PinnedTable):
+class Table(RewrittenTable):
     """One table, seen at one version: it sees its own commits at once, others' after ``refresh()``.
 
     Made by ``Catalog``.
@@ -41,7 +41,7 @@ class Table(PinnedTable):
         self,
         columns: Sequence[str] | None = None,
         filters: Any = None,
-        version: int | None = None,
+        version: int | str | None = None,
         timestamp: datetime | str | None = None,
         *,
         prune: bool = True,
@@ -55,7 +55,7 @@ class Table(PinnedTable):
                 the table's own.
             filters: tuples as in ``pyarrow.parquet.read_table``: a list of them is an AND, a list of
                 lists an OR of ANDs; with Spark's semantics.
-            version: read the table as of this version, with the schema of then.
+            version: read the table as of this version, or tag, with the schema of then.
             timestamp: or as of this time (without offset: UTC).
             prune: False reads all segments; the answer is the same.
             limit: show at most so many rows; which ones is not promised.
@@ -124,12 +124,13 @@ class Table(PinnedTable):
 
         Args:
             data, merge_schema: as for ``append``.
-            filters: as for ``scan``; whether the new rows pass is not looked at.
+            filters: as for ``scan``; whether the new rows pass is not looked at. Rows for which it is
+                false or null stay; where segments hold both, they are copied.
 
-        Raises:
-            InvalidRequestError: a segment may hold rows that pass and others that do not.
+        Result and errors are those of ``append``; without anything to replace or to write, nothing is
+        committed.
         """
-        self._matching(self.state, filters)  # refuse before anything is written
+        bind_filters(filters, self.schema)  # refuse before anything is written
         plan, records = self._write(data, merge_schema=merge_schema)
         return self.commit_overwrite_where(plan, records, filters)
 
@@ -185,34 +186,6 @@ class Table(PinnedTable):
         operation = Overwrite(plan.base, tuple(records), plan.changes, removed)
         return self._commit(operation, commit_id)
 
-    def commit_overwrite_where(
-        self,
-        plan: WritePlan,
-        records: Sequence[SegmentRecord],
-        filters: Any,
-        *,
-        commit_id: str | None = None,
-    ) -> int:
-        """Commit segments that replace those of the plan's base that a filter means.
-
-        Args:
-            plan: made by ``plan_write``.
-            records: what was written by it.
-            filters: tuples as for ``scan``, or an ``Unbound``, of columns of the base.
-            commit_id: who the commit is, where that is decided already.
-
-        Raises:
-            InvalidRequestError: a segment may hold rows that pass and others that do not.
-        """
-        assert plan.base is not None
-        removed = self._matching(self.at(plan.base.version), filters)
-        operation = Overwrite(plan.base, tuple(records), plan.changes, removed)
-        return self._commit(operation, commit_id)
-
-    def _matching(self, state: TableState, filters: Any) -> tuple[str, ...] | None:
-        bound = bind_filters(filters, state.schema)
-        return None if bound is None else segments_of_filter(state, bound, self.name)
-
     def alter(self) -> Alteration:
         """Begin changing the schema or properties: chain changes, then ``commit()``."""
         return Alteration(self._alter)
@@ -223,7 +196,7 @@ class Table(PinnedTable):
         state = self.state
         for change in changes:
             if isinstance(change, SetProperty):
-                target_bytes({change.key: change.value})  # refuse what no write could obey
+                check_properties({change.key: change.value})  # refuse what no write could obey
         bound, _ = plan_changes(changes, evolution_of(state), max(state.schemas) + 1)
         return self._commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
 
@@ -239,36 +212,3 @@ class Table(PinnedTable):
     def drop(self) -> int:
         """End the table. Its log stays; ``Catalog.drop_table`` also frees the name."""
         return self._commit(Drop(Base.of(self.state)))
-
-    # Looking into it
-
-    def history(self) -> pa.Table:
-        """One row a commit, oldest first: ``version`` (int64), ``time`` (timestamp, UTC),
-        ``operation``, ``schema_version`` (int32), ``rows_added``, ``segments_added``,
-        ``segments_removed`` (int64), ``base_version`` (int64), ``changes`` (list of text),
-        ``writer``, ``commit_id``. Expired commits show version, time and commit ID only.
-        """
-        return inspection.history(self._timeline.entries(0, self.version))
-
-    def segments(self) -> pa.Table:
-        """One row a live segment: ``path``, ``schema_version`` (int32), ``rows``, ``bytes``,
-        ``sequence`` (int64: the version that added it), ``commit_time`` (timestamp, UTC),
-        ``partition`` (list of text), ``checksum``.
-        """
-        return inspection.segments(self.state)
-
-    def partitions(self) -> pa.Table:
-        """One row a partition under the partitioning of now, in the order of its values:
-        ``partition`` (list of text, null for null: value texts, as FORMAT.md, section 4.2, has them),
-        ``rows``, ``segments`` (int64). Segments that were written under another partitioning are in
-        none; without partitioning there are none.
-        """
-        return inspection.partitions(self.state)
-
-    def schemas(self) -> pa.Table:
-        """One row a column and schema version: ``schema_version`` (int32), ``position`` (int32, in
-        pre-order from 0), ``column_id`` (int32), ``parent_id`` (int32, null at the top), ``path``,
-        ``physical_path``, ``type``, ``nullable``, ``read_default``, ``write_default`` (as SQL),
-        ``comment``.
-        """
-        return inspection.schemas(self.state)

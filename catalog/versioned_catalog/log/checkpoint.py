@@ -19,6 +19,7 @@ from versioned_catalog.log.entry import (
     features_from_json,
     features_to_json,
     load_json,
+    tags_from_json,
     time_from_text,
     time_to_text,
 )
@@ -126,7 +127,7 @@ def _state_to_json(state: TableState) -> Json:
         "fence": state.fence,
         "floor": state.floor,
         "applications": dict(state.applications),
-        "tags": {},
+        "tags": dict(state.tags),
     }
 
 
@@ -150,6 +151,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         fence=member(value, "fence", int),
         floor=member(value, "floor", int),
         applications={name: member(batches, name, int) for name in batches},
+        tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         segments=segments,
         features=features_from_json({"features": member(value, "features", dict)}),
     )

@@ -24,7 +24,12 @@ FORMAT = 1
 KNOWN_FEATURES: frozenset[str] = frozenset()
 """The features that this library implements, for reading and for writing."""
 
-OPERATIONS = frozenset({"create", "append", "overwrite", "alter", "replace", "drop", "fence"})
+REWRITES = ("delete", "update", "merge", "overwrite")
+"""Operations that put segments in the place of others."""
+
+OPERATIONS = frozenset(
+    {"create", "append", *REWRITES, "alter", "rollback", "tag", "replace", "drop", "fence"}
+)
 
 NEW_LIFE = frozenset({"create", "replace"})
 """Operations that begin a life of a table: a new UUID, and no segments."""
@@ -79,6 +84,7 @@ class Commit:
     removed: tuple[str, ...] = ()
     batch: Batch | None = None
     fence: int | None = None
+    tags: Mapping[str, int] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -247,6 +253,8 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["batch"] = {"application": commit.batch.application, "id": commit.batch.id}
     if commit.fence is not None:
         out["fence"] = commit.fence
+    if commit.tags is not None:
+        out["tags"] = dict(commit.tags)
     if commit.details:
         out["details"] = dict(commit.details)
     return dump_json(out)
@@ -303,6 +311,7 @@ def _commit(value: Json) -> Commit:
         if batch is None
         else Batch(member(batch, "application", str), member(batch, "id", int)),
         fence=optional(value, "fence", int),
+        tags=_tags(value, head.version - 1),
         details=optional(value, "details", dict) or {},
     )
 
@@ -311,6 +320,23 @@ def _texts(value: dict[str, Any] | None) -> dict[str, str] | None:
     if value is not None and not all(isinstance(text, str) for text in value.values()):
         raise CorruptTableError("properties are text")
     return value
+
+
+def _tags(value: Json, newest: int) -> dict[str, int] | None:
+    tags = optional(value, "tags", dict)
+    return None if tags is None else tags_from_json(tags, newest)
+
+
+def tags_from_json(value: dict[str, Json], newest: int) -> dict[str, int]:
+    """A map of tags to versions.
+
+    Raises:
+        CorruptTableError: it names something else, or a version after ``newest``.
+    """
+    found = {name: member(value, name, int) for name in value}
+    if not all(0 <= version <= newest for version in found.values()):
+        raise CorruptTableError("a tag names a version that was not there")
+    return found
 
 
 def _paths(values: list[Any]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -25,6 +26,7 @@ class Base:
         schema: its schema.
         next_column_id: the ID that the next new column would have had.
         segments: how many were live.
+        created_uuid: the table UUID that the last ``create`` made.
     """
 
     table_uuid: str
@@ -32,6 +34,7 @@ class Base:
     schema: Schema
     next_column_id: int
     segments: int
+    created_uuid: str
 
     @staticmethod
     def of(state: TableState) -> Base:
@@ -42,6 +45,7 @@ class Base:
             state.schema,
             state.next_column_id,
             state.segments.count,
+            state.created_uuid,
         )
 
 
@@ -70,6 +74,55 @@ class Overwrite:
     records: tuple[SegmentRecord, ...]
     changes: tuple[BoundChange, ...] = ()
     removed: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """Put segments in the place of those that were read to make them.
+
+    Args:
+        base: the snapshot that it was planned on.
+        kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
+        records: the new segments.
+        removed: the paths of the old ones.
+        reads: which rows of the base it looked at, bound to the base's schema; None for every row.
+        changes: the columns that the new segments brought along.
+    """
+
+    base: Base
+    kind: str
+    records: tuple[SegmentRecord, ...]
+    removed: tuple[str, ...]
+    reads: Bound | None
+    changes: tuple[BoundChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """Make the table what it was at a version.
+
+    Args:
+        base: the newest snapshot when that was asked for.
+        version: which one, of the same life.
+    """
+
+    base: Base
+    version: int
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Give a version a name, or take a name away.
+
+    Args:
+        base: the newest snapshot when that was asked for.
+        name: the tag.
+        version: the version; None takes the tag away.
+    """
+
+    base: Base
+    name: str
+    version: int | None
 
 
 @dataclass(frozen=True)
@@ -132,4 +185,4 @@ class Drop:
     base: Base
 
 
-Operation = Append | Overwrite | Alter | Create | Replace | Drop
+Operation = Append | Overwrite | Rewrite | Rollback | Tag | Alter | Create | Replace | Drop

@@ -22,6 +22,8 @@ from versioned_catalog.log.beginning import (
     propose_replace,
 )
 from versioned_catalog.log.entry import Batch, Commit, check_writable
+from versioned_catalog.log.fitting import check_fits
+from versioned_catalog.log.isolation import check_reads
 from versioned_catalog.log.operations import (
     Alter,
     Append,
@@ -31,9 +33,15 @@ from versioned_catalog.log.operations import (
     Operation,
     Overwrite,
     Replace,
+    Rewrite,
+    Rollback,
+    Tag,
 )
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.restoring import propose_rollback
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.tagging import propose_tag
 from versioned_catalog.schema.applying import apply_all, newly_not_null, rebase
 from versioned_catalog.schema.changes import describe
 from versioned_catalog.schema.evolution import BoundChange
@@ -41,14 +49,21 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import Column, is_repeated
 
 
-def propose(operation: Operation, state: TableState | None, commit_id: str, table: str) -> Commit:
-    """The entry that carries out an operation after a state.
+def propose(
+    operation: Operation,
+    state: TableState | None,
+    commit_id: str,
+    table: str,
+    log: TableTimeline,
+) -> Commit | None:
+    """The entry that carries out an operation after a state, or None if that changes nothing.
 
     Args:
         operation: what was planned.
         state: the newest state; None where there is no table yet.
         commit_id: who this commit is.
         table: the table, for errors.
+        log: where the state comes from.
 
     Raises:
         CommitConflictError: something was committed that it can't follow.
@@ -58,6 +73,8 @@ def propose(operation: Operation, state: TableState | None, commit_id: str, tabl
         return propose_create(operation, state, commit_id, table)
     if isinstance(operation, Replace):
         return propose_replace(operation, state, commit_id, table)
+    if isinstance(operation, Tag):
+        return propose_tag(operation, state, commit_id, table)
     known = _same_table(operation.base, state, table)
     check_writable(known.features, table)
     match operation:
@@ -65,10 +82,18 @@ def propose(operation: Operation, state: TableState | None, commit_id: str, tabl
             _check_batch(batch, known, table)
             return _write("append", base, records, changes, known, commit_id, table, batch=batch)
         case Overwrite(base, records, changes):
-            removed = _removed(operation, known, table)
+            removed = _removed(base, operation.removed, known, table)
             return _write(
                 "overwrite", base, records, changes, known, commit_id, table, removed=removed
             )
+        case Rewrite(base, kind, records, removed, _, changes):
+            if not (records or removed or changes):
+                return None
+            gone = _removed(base, removed, known, table)
+            check_reads(operation, known, log, table)
+            return _write(kind, base, records, changes, known, commit_id, table, removed=gone)
+        case Rollback():
+            return propose_rollback(operation, known, commit_id, table, log)
         case Alter():
             return _alter(operation, known, commit_id, table)
         case Drop(base):
@@ -106,7 +131,7 @@ def _write(
     if records:
         check_fence(base.version, state, table)
     schema, next_id = _grown(base, changes, state, table)
-    _check_not_null(base, schema or state.schema, records, table)
+    check_fits(base, schema or state.schema, records, table)
     return Commit(
         head_after(state, commit_id, operation, base.version),
         next_id,
@@ -134,39 +159,17 @@ def _grown(
     return after.schema, after.next_column_id
 
 
-def _check_not_null(
-    base: Base, schema: Schema, records: tuple[SegmentRecord, ...], table: str
-) -> None:
-    for column_id in newly_not_null(base.schema, schema) | _never_null(base.schema, schema):
-        for record in records:
-            stats = record.columns.get(column_id)
-            if stats is None or stats.nulls is None or stats.nulls > 0:
-                raise CommitConflictError(
-                    f"{table}: the column {schema.path_text(column_id)} was made NOT NULL since this "
-                    "write was planned, and it holds nulls there; fill them and write again, or "
-                    f"alter().drop_not_null({schema.path_text(column_id)!r})"
-                )
-
-
-def _never_null(old: Schema, new: Schema) -> frozenset[int]:
-    """NOT NULL columns made since, in which rows of the old schema would show null."""
-    made = [c for c in map(new.column, new.ids - old.ids) if not c.nullable]
-    return frozenset(
-        column.id
-        for column in made
-        if column.read_default is None and {c.id for c in new.ancestors(column.id)} <= old.ids
-    )
-
-
-def _removed(operation: Overwrite, state: TableState, table: str) -> tuple[str, ...]:
-    """The segments that an overwrite removes, if all of them are still live."""
-    base, core = operation.base, state.segments.core
-    if operation.removed is None:
+def _removed(
+    base: Base, removed: tuple[str, ...] | None, state: TableState, table: str
+) -> tuple[str, ...]:
+    """The segments that an operation removes (None: all of the base), if all are still live."""
+    core = state.segments.core
+    if removed is None:
         paths = core["path"].filter(pc.less_equal(core["sequence"], base.version))
         wanted = base.segments
     else:
-        wanted = len(operation.removed)
-        named = array_of(operation.removed, pa.string())
+        wanted = len(removed)
+        named = array_of(removed, pa.string())
         paths = core["path"].filter(pc.is_in(core["path"], named))
     if len(paths) != wanted:
         raise CommitConflictError(

@@ -29,6 +29,7 @@ class TableState:
         next_column_id: the next ID that is free.
         segments: what is live.
         applications: the last batch of each exactly-once sink.
+        tags: names of versions, of this life and of those that it replaced.
         fence: commits that add segments must be planned on this version or later.
         floor: versions below can't be read any more.
         features: what the table needs of readers and writers.
@@ -49,6 +50,7 @@ class TableState:
     comment: str | None = None
     segments: SegmentSet = field(default_factory=SegmentSet)
     applications: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
     fence: int = 0
     floor: int = 0
     features: Features = field(default_factory=Features)
@@ -96,6 +98,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         comment=commit.comment if commit.sets_comment else begun.comment,
         segments=segments,
         applications=applications,
+        tags=begun.tags if commit.tags is None else commit.tags,
         fence=begun.fence if commit.fence is None else max(begun.fence, commit.fence),
         features=begun.features | commit.head.features,
     )
@@ -117,6 +120,7 @@ def _begin(state: TableState | None, commit: Commit) -> TableState:
         schemas={**(state.schemas if state else {}), schema.version: schema},
         schema_version=schema.version,
         next_column_id=commit.next_column_id,
+        tags=state.tags if state and replaces else {},
         fence=state.fence if state else 0,
         floor=state.floor if state else 0,
     )

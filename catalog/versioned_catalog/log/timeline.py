@@ -159,13 +159,17 @@ class Timeline(Generic[E, S]):
             raise NotFoundError(
                 f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
             )
-        at_floor = self._restore(stub.floor)
-        if at_floor is None:
+        return self.advance(self._at_floor(stub.floor), until)
+
+    def _at_floor(self, floor: int) -> Loaded[S]:
+        """The checkpoint that stands in for the entries before it, which were expired."""
+        found = self._restore(floor)
+        if found is None:
             raise CorruptTableError(
-                f"{self.store.url}: the checkpoint {stub.floor}, from which all versions are read, "
+                f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
                 "is missing or damaged"
             )
-        return self.advance(at_floor, until)
+        return found
 
     def _apply(self, loaded: Loaded[S], entry: E, size: int) -> Loaded[S]:
         try:
@@ -202,6 +206,29 @@ class Timeline(Generic[E, S]):
                 raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
             yield found[0]
 
+    def walk(self, until: int) -> Iterator[tuple[E, S]]:
+        """The commits up to and with a version that can still be read, oldest first, and the state
+        after each.
+
+        Raises:
+            CorruptTableError: the log can't be read.
+        """
+        first = self._first_kept()
+        loaded = self._at_floor(first) if first else Loaded[S]()
+        for entry in self.entries(first, until):
+            if isinstance(entry, Stub):
+                raise CorruptTableError(f"{self.store.url}: version {entry.version} is expired")
+            if loaded.version < entry.head.version:
+                loaded = self._apply(loaded, entry, 0)
+            if loaded.state is not None:
+                yield entry, loaded.state
+
+    def _first_kept(self) -> int:
+        version = 0
+        while (found := self.read(version)) is not None and isinstance(found[0], Stub):
+            version = max(found[0].floor, version + 1)
+        return version
+
     def _start(self, version: int | None) -> Loaded[S]:
         """The nearest good checkpoint at or below a version, or nothing."""
         hint = hint_from_bytes(self.store.read(HINT))
@@ -236,15 +263,15 @@ class Timeline(Generic[E, S]):
         return Loaded(state, len(data)) if state.version == version else None
 
     def commit(
-        self, loaded: Loaded[S], commit_id: str, propose: Callable[[S | None], E]
+        self, loaded: Loaded[S], commit_id: str, propose: Callable[[S | None], E | None]
     ) -> Loaded[S]:
         """Commit what ``propose`` makes of the newest state (FORMAT.md, section 10).
 
         Args:
             loaded: the newest state that is known.
             commit_id: who this commit is.
-            propose: makes the entry that follows a state; raises CommitConflictError, or whatever
-                else ends the commit, when it can't follow.
+            propose: makes the entry that follows a state, or None where there is nothing to commit;
+                raises CommitConflictError, or whatever else ends the commit, when it can't follow.
 
         Returns:
             The state after the commit.
@@ -254,6 +281,8 @@ class Timeline(Generic[E, S]):
         """
         while True:
             entry = propose(loaded.state)
+            if entry is None:
+                return loaded
             data = self._codec.encode(entry)
             # First: an entry that nobody could read would be the end of the table.
             after = self._apply(loaded, entry, len(data))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.adapting import implicit
 from versioned_catalog.adapting.adapter import Adapter, batch_of_nothing
 from versioned_catalog.adapting.planning import SegmentPlan
-from versioned_catalog.arrow_values import scalar_of
+from versioned_catalog.arrow_values import repeat, scalar_of
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.evaluate import keep_mask
@@ -70,15 +70,47 @@ def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
         raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
 
 
+def read_marked(
+    store: Store, task: SegmentTask
+) -> Iterator[tuple[pa.RecordBatch, pa.BooleanArray]]:
+    """All rows of a segment, and whether the task's filter is true for them, for a rewrite.
+
+    Raises:
+        CorruptTableError: as for ``read_segment``, or fewer rows were read than the log says.
+    """
+    total = 0
+    try:
+        for batch in _adapted(store, replace(task, prune=False)):
+            total += batch.num_rows
+            yield _shown(batch, task), _mask(batch, task)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
+    if total != task.rows:
+        raise CorruptTableError(
+            f"{store.url}/{task.path}: {total} rows were read, and {task.rows} were committed; "
+            "nothing is rewritten, since the others would be lost"
+        )
+
+
 def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+    """The rows that pass, of the wanted columns."""
+    for batch in _adapted(store, task):
+        passed = batch if task.filter is None else _filtered(batch, task)
+        if passed.num_rows:
+            yield _shown(passed, task)
+
+
+def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+    """The rows of the row groups that are kept, with all of the plan's outputs."""
     file = _open(store, task)
     _check(file, f"{store.url}/{task.path}", task)
     adapter = Adapter(task.plan)
     for position, rows, batches in _groups(file, task):
         at = position
         for batch in batches(rows):
-            yield from _finish(adapter, task, batch, at)
-            at += batch.num_rows
+            count = batch.num_rows
+            yield adapter.adapt(batch.columns, count, _implied(task, at, count))
+            at += count
 
 
 def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
@@ -185,27 +217,24 @@ def _groups_of_part(meta: Any, part: tuple[int, int]) -> list[int]:
     return found
 
 
-def _finish(
-    adapter: Adapter, task: SegmentTask, batch: pa.RecordBatch, position: int
-) -> Iterator[pa.RecordBatch]:
-    """Adapt, filter, and drop what was there for the filter only."""
-    rows = batch.num_rows
-    adapted = adapter.adapt(batch.columns, rows, _implied(task, position, rows))
-    if task.filter is not None:
-        adapted = _filtered(adapted, task, rows)
-    if adapted.num_rows:
-        shown = adapted.num_columns == task.shown
-        yield adapted if shown else adapted.select(range(task.shown))
+def _shown(batch: pa.RecordBatch, task: SegmentTask) -> pa.RecordBatch:
+    """Without what was there for the filter only."""
+    return batch if batch.num_columns == task.shown else batch.select(range(task.shown))
 
 
-def _filtered(batch: pa.RecordBatch, task: SegmentTask, rows: int) -> pa.RecordBatch:
-    assert task.filter is not None
-    lookup = _Lookup(task.plan, batch)
-    mask = keep_mask(task.filter, lookup, rows)
+def _filtered(batch: pa.RecordBatch, task: SegmentTask) -> pa.RecordBatch:
+    mask = _mask(batch, task)
     kept: int = pc.sum(mask).as_py() or 0
-    if kept == rows:
+    if kept == batch.num_rows:
         return batch
     return batch.filter(mask) if kept else batch.slice(0, 0)
+
+
+def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
+    """For which rows the task's filter is true."""
+    if task.filter is None:
+        return repeat(True, batch.num_rows)
+    return keep_mask(task.filter, _Lookup(task.plan, batch), batch.num_rows)
 
 
 class _Lookup:

@@ -1,4 +1,4 @@
-"""Which segments an overwrite puts others in the place of: whole ones, or it is refused."""
+"""Which segments an overwrite of partitions replaces: whole ones, or it is refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 from versioned_catalog.arrow_values import FALSE, TRUE, ZERO, array_of, repeat
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.filtering.bounds import SegmentBounds
-from versioned_catalog.filtering.filters import Bound, columns_of
-from versioned_catalog.filtering.segments import every_match, some_match
 from versioned_catalog.log.segment_set import parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
@@ -25,38 +23,6 @@ from versioned_catalog.schema.transforms import (
     result_type,
 )
 from versioned_catalog.schema.types import DataType
-
-
-def segments_of_filter(state: TableState, bound: Bound, table: str) -> tuple[str, ...]:
-    """The segments all of whose rows a filter lets pass.
-
-    Args:
-        state: the snapshot.
-        bound: the filter, bound to its schema.
-        table: the table, for errors.
-
-    Raises:
-        InvalidRequestError: a segment may hold such rows and others.
-    """
-    core = state.segments.core
-    some, every = some_match(state, bound), every_match(state, bound)
-    torn = core["path"].filter(pc.and_not(some, every))
-    if len(torn):
-        columns = sorted(_column_name(i, state.schema) for i in columns_of(bound))
-        raise InvalidRequestError(
-            f"{table}: {len(torn)} segments, such as {torn[0]}, may hold both rows that the filter on "
-            f"{', '.join(columns)} means and others, and an overwrite replaces whole segments; filter "
-            f"by what the table is partitioned by ({_partitioning(state.schema)}), or overwrite all rows"
-        )
-    return tuple(core["path"].filter(every).to_pylist())
-
-
-def _column_name(column_id: int, schema: Schema) -> str:
-    return schema.path_text(column_id) if column_id in schema.ids else "an implicit column"
-
-
-def _partitioning(schema: Schema) -> str:
-    return ", ".join(_shown(field, schema) for field in schema.partitioning) or "nothing so far"
 
 
 def _shown(field: PartitionField, schema: Schema) -> str:

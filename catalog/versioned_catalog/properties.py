@@ -1,0 +1,18 @@
+"""The properties of a table that mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from versioned_catalog.log.isolation import isolation_of
+from versioned_catalog.segments.writer import target_bytes
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse what no write could obey.
+
+    Raises:
+        InvalidRequestError: a property is not what it must be.
+    """
+    target_bytes(properties)
+    isolation_of(properties)

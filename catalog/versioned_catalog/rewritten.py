@@ -1,0 +1,148 @@
+"""Changing rows that are there, by copy on write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.entry import REWRITES
+from versioned_catalog.log.operations import Base, Rewrite
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.restored import RestoredTable
+from versioned_catalog.scanning.columns import bind_filters
+from versioned_catalog.writing.plan import WritePlan, plan_now
+from versioned_catalog.writing.rewriting import touched, whole_segments, without_matches
+
+
+class RewrittenTable(RestoredTable):
+    """The part of ``Table`` that puts segments in the place of others.
+
+    All of it conflicts with whoever removed one of those meanwhile; under the table property
+    ``isolation=serializable`` also with whoever added or removed rows that were looked for.
+    """
+
+    def can_delete_whole(self, filters: Any) -> bool:
+        """Whether the rows that a filter lets pass can be deleted by metadata alone, because every
+        segment holds such rows only, or none.
+
+        Args:
+            filters: as for ``scan``.
+        """
+        return not touched(self.state, bind_filters(filters, self.schema)).torn
+
+    def delete_whole(self, filters: Any, *, commit_id: str | None = None) -> int:
+        """Delete the rows that a filter lets pass without reading or writing any.
+
+        Args:
+            filters: as for ``scan``.
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit; the current one if there are no such rows.
+
+        Raises:
+            InvalidRequestError: a segment may hold such rows and others.
+        """
+        bound = bind_filters(filters, self.schema)
+        removed = whole_segments(self.state, bound, self.name)
+        operation = Rewrite(Base.of(self.state), "delete", (), removed, bound)
+        return self._commit(operation, commit_id)
+
+    def commit_rewrite(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        removed: Sequence[str],
+        *,
+        kind: str,
+        reads: Any = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Commit segments that replace others, which were read to make them.
+
+        Args:
+            plan: made by ``plan_write``; what was read is its base.
+            records: what was written by it.
+            removed: the paths of the segments of the base that go.
+            kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
+            reads: which rows of the base were looked at: tuples as for ``scan``, or an ``Unbound``, of
+                columns of the base; None for every row.
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit; the newest one if nothing is removed or added.
+
+        Raises:
+            CommitConflictError: one of the segments was removed meanwhile; or rows that were looked
+                at came or went, where the table's ``isolation`` is ``serializable``.
+        """
+        assert plan.base is not None
+        if kind not in REWRITES:
+            raise InvalidRequestError(
+                f"{self.name}: {kind!r} is no kind of rewrite; there are {', '.join(REWRITES)}"
+            )
+        state = self.at(plan.base.version)
+        strange = sorted(set(removed) - set(state.segments.paths))
+        if strange:
+            raise InvalidRequestError(
+                f"{self.name}: {strange[0]} is no segment of version {state.version}, which this "
+                f"{kind} was planned on"
+            )
+        bound, gone = bind_filters(reads, state.schema), tuple(dict.fromkeys(removed))
+        operation = Rewrite(plan.base, kind, tuple(records), gone, bound, plan.changes)
+        return self._commit(operation, commit_id)
+
+    def commit_overwrite_where(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        filters: Any,
+        *,
+        commit_id: str | None = None,
+    ) -> int:
+        """Commit segments in the place of all rows of the plan's base that a filter lets pass.
+
+        The other rows of segments that hold both are copied into new ones.
+
+        Args:
+            plan: made by ``plan_write``.
+            records: what was written by it; whether its rows pass is not looked at.
+            filters: tuples as for ``scan``, or an ``Unbound``, of columns of the base.
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit; the newest one if nothing is removed or added.
+        """
+        assert plan.base is not None
+        state = self.at(plan.base.version)
+        bound = bind_filters(filters, state.schema)
+        copied = without_matches(
+            self.store, state, bound, plan_now(self.store, state, self.name).spec
+        )
+        added = (*records, *copied.records)
+        operation = Rewrite(plan.base, "overwrite", added, copied.removed, bound, plan.changes)
+        return self._commit(operation, commit_id)
+
+    def delete(self, filters: Any = None, *, commit_id: str | None = None) -> int:
+        """Delete the rows that a filter lets pass; those for which it is false or null stay.
+
+        Segments without such rows are not touched; those that hold nothing else go unread; the others
+        are written anew, in the schema and partitioning of now.
+
+        Args:
+            filters: as for ``scan``; None for all rows.
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit; the current one if there are no such rows.
+
+        Raises:
+            CommitConflictError: somebody changed what this looked at; nothing was deleted.
+            CorruptTableError: a segment is not what the log says.
+        """
+        state, bound = self.state, bind_filters(filters, self.schema)
+        spec = plan_now(self.store, state, self.name).spec
+        found = without_matches(self.store, state, bound, spec)
+        operation = Rewrite(Base.of(state), "delete", found.records, found.removed, bound)
+        return self._commit(operation, commit_id)

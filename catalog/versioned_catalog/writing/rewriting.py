@@ -1,0 +1,141 @@
+"""Copy on write: which segments a filter means, and the rows of theirs that stay, written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.filtering.filters import Bound, columns_of
+from versioned_catalog.filtering.segments import every_match, some_match
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scanning.scan import Scan
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.segments.reader import SegmentTask, read_marked, read_segment
+from versioned_catalog.segments.writer import WriteSpec, write_segments
+from versioned_catalog.storage.store import Store
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The segments that may hold a row for which a filter is true, by what metadata know of them.
+
+    Args:
+        whole: paths of those that hold nothing else.
+        torn: paths of those that may hold others, too.
+    """
+
+    whole: tuple[str, ...]
+    torn: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What a rewrite puts in the place of what; nobody sees it before a commit says so.
+
+    Args:
+        removed: paths of the segments that go.
+        records: the segments that come.
+    """
+
+    removed: tuple[str, ...]
+    records: tuple[SegmentRecord, ...]
+
+
+def touched(state: TableState, bound: Bound | None) -> Touched:
+    """The segments of a snapshot that a filter (None: every row) touches."""
+    paths = state.segments.core["path"]
+    if bound is None:
+        return Touched(tuple(paths.to_pylist()), ())
+    some, every = some_match(state, bound), every_match(state, bound)
+    torn = paths.filter(pc.and_not(some, every))
+    return Touched(tuple(paths.filter(every).to_pylist()), tuple(torn.to_pylist()))
+
+
+def whole_segments(state: TableState, bound: Bound | None, table: str) -> tuple[str, ...]:
+    """The segments that hold nothing but rows for which a filter is true.
+
+    Args:
+        state: the snapshot.
+        bound: the filter, bound to its schema; None for every row.
+        table: the table, for errors.
+
+    Raises:
+        InvalidRequestError: a segment may hold such rows and others.
+    """
+    found = touched(state, bound)
+    if bound is not None and found.torn:
+        columns = sorted(_column_name(i, state.schema) for i in columns_of(bound))
+        raise InvalidRequestError(
+            f"{table}: {len(found.torn)} segments, such as {found.torn[0]}, may hold both rows that the "
+            f"filter on {', '.join(columns)} means and others, so that they can't be deleted unread; "
+            "use Table.delete, or filter by what the table is partitioned by "
+            f"({_partitioning(state.schema)})"
+        )
+    return found.whole
+
+
+def _column_name(column_id: int, schema: Schema) -> str:
+    return schema.path_text(column_id) if column_id in schema.ids else "an implicit column"
+
+
+def _partitioning(schema: Schema) -> str:
+    shown = [
+        render_field(schema.path(field.source), parse_transform(field.transform))
+        for field in schema.partitioning
+    ]
+    return ", ".join(shown) or "nothing so far"
+
+
+def without_matches(
+    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec
+) -> Rewritten:
+    """Take away the rows for which a filter is true, and copy the others of their segments.
+
+    A segment of which metadata know that all its rows match is not read; one that may hold such rows
+    is copied only if it does.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+        bound: the filter, bound to its schema; None for every row.
+        spec: how the copies are written: of the snapshot's schema.
+
+    Raises:
+        CorruptTableError: a segment is not what the log says.
+    """
+    found = touched(state, bound)
+    removed, records = list(found.whole), list[SegmentRecord]()
+    for task in matching_tasks(store, state, bound, frozenset(found.torn)):
+        removed.append(task.path)
+        records += write_segments(store, spec, _others(store, task))
+    return Rewritten(tuple(removed), tuple(records))
+
+
+def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+    """The rows of a segment for which its filter is false or null."""
+    for batch, mask in read_marked(store, task):
+        yield batch.filter(pc.invert(mask))
+
+
+def matching_tasks(
+    store: Store, state: TableState, bound: Bound | None, torn: frozenset[str]
+) -> Iterator[SegmentTask]:
+    """Tasks that read all columns, of those of some segments that do hold a row that matches.
+
+    Args:
+        store, state, bound: as for ``without_matches``.
+        torn: the segments to look into.
+    """
+    if not torn:
+        return
+    looking = Scan(store, state, (), bound).tasks()
+    reading = Scan(store, state, state.schema.columns, bound).tasks()
+    for (look, _), (read, _) in zip(looking, reading, strict=True):
+        if read.path in torn and any(batch.num_rows for batch in read_segment(store, look)):
+            yield read
