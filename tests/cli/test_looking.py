@@ -53,6 +53,7 @@ def test_describe(run: Run, warehouse: Path) -> None:
         "schema_version": 0,
         "rows": 2,
         "segments": 1,
+        "tags": {},
         "partitioning": ["name"],
         "properties": {"sort_by": "id"},
         "comment": "all of them",

@@ -181,3 +181,6 @@ def unset_property(key: str) -> Change:
 def partition_by(fields: tuple[str, ...]) -> Change:
     """Partition what is written from now on by FIELDS, as days(ts); by nothing without any."""
     return lambda table: table.alter().set_partitioning(fields)
+
+
+COMMANDS = (alter,)

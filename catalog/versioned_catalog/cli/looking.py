@@ -9,6 +9,7 @@ from versioned_catalog.cli.secrets import without_credentials
 from versioned_catalog.cli.session import Session
 from versioned_catalog.cli.showing import show_object, show_rows, show_table
 from versioned_catalog.cli.usage import at_most_one
+from versioned_catalog.cli.versions import version_of
 
 _SCHEMA = (
     *("column_id", "path", "type", "nullable"),
@@ -38,6 +39,7 @@ def describe(session: Session, table: str) -> None:
             "schema_version": found.schema.version,
             "rows": found.count(),
             "segments": found.segments().num_rows,
+            "tags": found.tags,
             "partitioning": found.partitioning,
             "properties": found.properties,
             "comment": found.comment,
@@ -47,16 +49,16 @@ def describe(session: Session, table: str) -> None:
 
 @click.command(cls=Command)
 @click.argument("table")
-@click.option("--as-of", metavar="VERSION", type=int, help="Of this version.")
+@click.option("--as-of", metavar="VERSION|TAG", help="Of this version.")
 @click.option("--timestamp", metavar="TIME", help="Of this time; without an offset it is UTC.")
 @click.pass_obj
-def schema(session: Session, table: str, as_of: int | None, timestamp: str | None) -> None:
+def schema(session: Session, table: str, as_of: str | None, timestamp: str | None) -> None:
     """Show the columns of TABLE, nested ones too, as they are or were."""
     from versioned_catalog import inspection
     from versioned_catalog.arrow_rows import rows_of
 
     at_most_one({"--as-of": as_of, "--timestamp": timestamp})
-    state = session.table(table).at(as_of, timestamp)
+    state = session.table(table).at(version_of(as_of), timestamp)
     every = rows_of(inspection.schemas(state))
     show_rows([row for row in every if row["schema_version"] == state.schema.version], _SCHEMA)
 

@@ -56,11 +56,11 @@ def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
         print_table(rows, columns)
 
 
-def show_table(table: pa.Table, columns: Sequence[str]) -> None:
+def show_table(table: pa.Table, columns: Sequence[str] | None = None) -> None:
     """Print an Arrow table. See ``show_rows``."""
     from versioned_catalog.arrow_rows import rows_of
 
-    show_rows(rows_of(table), columns)
+    show_rows(rows_of(table), columns or table.column_names)
 
 
 def show_object(fields: Row) -> None:
