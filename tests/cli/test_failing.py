@@ -101,6 +101,13 @@ def test_without_a_warehouse(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("history", "./warehouse/db/people").code == 0
 
 
+def test_a_folder_that_is_no_warehouse(run: Run, tmp_path: Path) -> None:
+    for command in ("tables", "namespaces"):
+        done = run("--warehouse", str(tmp_path / "typo"), command)
+        assert (done.code, done.out) == (3, "")
+        assert done.err == f"error: there is no warehouse at {tmp_path / 'typo'}\n"
+
+
 def test_a_damaged_table(run: Run, warehouse: Path) -> None:
     logs = sorted((warehouse / "db" / "people" / "_versioned").rglob("*"))
     entry = next(path for path in logs if path.is_file() and "0" in path.name)

@@ -15,6 +15,8 @@ from versioned_catalog.cli.showing import show_rows
 def namespaces(session: Session, parent: str | None) -> None:
     """List the namespaces in PARENT, or at the top."""
     found = session.catalog().list_namespaces(parent)
+    if not found:
+        session.check_warehouse()
     show_rows([{"namespace": name} for name in found], ["namespace"])
 
 
@@ -26,6 +28,8 @@ def tables(session: Session, namespace: str | None) -> None:
     from versioned_catalog.schema.paths import parse_path, render_path
 
     names = session.catalog().list_tables(namespace)
+    if not names:
+        session.check_warehouse()
     above = parse_path(namespace) if namespace else ()
     show_rows([{"table": render_path((*above, name))} for name in names], ["table"])
 

@@ -40,6 +40,20 @@ class Session:
             )
         return Catalog(self.warehouse, self.storage)
 
+    def check_warehouse(self) -> None:
+        """Tell a warehouse that holds nothing from a folder that is none: a typing error.
+
+        Raises:
+            NotFoundError: nothing was ever made there.
+        """
+        from versioned_catalog.errors import NotFoundError
+        from versioned_catalog.naming import Names
+        from versioned_catalog.storage.opening import open_store
+
+        store = open_store(self.warehouse or "", self.storage)
+        if Names(store).timeline.load().state is None:
+            raise NotFoundError(f"there is no warehouse at {store.url}")
+
     def table(self, name: str) -> Table:
         """The table of a name, or of a folder.
 
