@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from versioned_catalog import inspection
+from versioned_catalog import inspection, lineage
 from versioned_catalog.pinned import PinnedTable
 
 
@@ -38,6 +38,45 @@ class InspectedTable(PinnedTable):
         """One row a column and schema version: ``schema_version`` (int32), ``position`` (int32, in
         pre-order from 0), ``column_id`` (int32), ``parent_id`` (int32, null at the top), ``path``,
         ``physical_path``, ``type``, ``nullable``, ``read_default``, ``write_default`` (as SQL),
-        ``comment``.
+        ``comment``; ``since_version`` (int64: the commit that made the column's ID, null where that is
+        expired), ``names`` (list of text: all paths that the ID ever had, oldest first).
         """
-        return inspection.schemas(self.state)
+        return lineage.schemas(self.state, self._schemas_made_at())
+
+    def snapshots(self) -> pa.Table:
+        """One row a version that can be read, oldest first: ``version`` (int64), ``time`` (timestamp,
+        UTC), ``operation``, ``schema_version`` (int32), ``segments``, ``rows``, ``bytes`` (int64),
+        ``tags`` (list of text).
+        """
+        return inspection.snapshots(self._timeline.walk(self.version), self.tags)
+
+    def lineage(self, path: str | tuple[str, ...] | int) -> pa.Table:
+        """What a column was, one row a schema version that it is in, oldest first:
+        ``schema_version`` (int32), ``version`` (int64: the commit that made it, null where that is
+        expired), ``path``, ``type``, ``nullable``, ``read_default``, ``write_default`` (as SQL).
+
+        Args:
+            path: the column's path of now, or its ID, which also finds a column that was dropped.
+
+        Raises:
+            NotFoundError: there is no such column.
+        """
+        column_id = lineage.find_column(self.state, path, self.name)
+        return lineage.lineage(self.state, column_id, self._schemas_made_at())
+
+    def holding(self, path: str | tuple[str, ...] | int) -> pa.Table:
+        """How live segments hold a column, one row each: ``path``, ``schema_version`` (int32),
+        ``rows`` (int64), ``held`` (whether the segment has it), ``type`` (as written, null where it is
+        not held), ``filled_with`` (SQL of what its rows show instead; null where it is held, and for a
+        column that was dropped).
+
+        Args:
+            path: as for ``lineage``.
+
+        Raises:
+            NotFoundError: there is no such column.
+        """
+        return lineage.holding(self.state, lineage.find_column(self.state, path, self.name))
+
+    def _schemas_made_at(self) -> dict[int, int]:
+        return lineage.made_at(self._timeline.entries(0, self.version))

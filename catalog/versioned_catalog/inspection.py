@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.adapting.arrays import list_values, struct_child
 from versioned_catalog.arrow_values import array_of
+from versioned_catalog.lineage import COLUMNS
 from versioned_catalog.log.entry import Commit, Stub
-from versioned_catalog.log.segment_set import parse_texts
+from versioned_catalog.log.segment_set import CORE, parse_texts
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.ddl import render_type
-from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
-from versioned_catalog.schema.paths import render_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_transform, result_type
-from versioned_catalog.schema.types import Array, Column, Map, Struct, WriteDefault, walk
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -43,21 +39,29 @@ PARTITIONS = pa.schema(
     {"partition": pa.list_(pa.string()), "rows": pa.int64(), "segments": pa.int64()}
 )
 
-SCHEMAS = pa.schema(
+SEGMENTS = pa.schema([field for field in CORE if field.name not in ("ordinal", "extra")])
+
+SNAPSHOTS = pa.schema(
     {
+        "version": pa.int64(),
+        "time": _TIME,
+        "operation": pa.string(),
         "schema_version": pa.int32(),
-        "position": pa.int32(),
-        "column_id": pa.int32(),
-        "parent_id": pa.int32(),
-        "path": pa.string(),
-        "physical_path": pa.string(),
-        "type": pa.string(),
-        "nullable": pa.bool_(),
-        "read_default": pa.string(),
-        "write_default": pa.string(),
-        "comment": pa.string(),
+        "segments": pa.int64(),
+        "rows": pa.int64(),
+        "bytes": pa.int64(),
+        "tags": pa.list_(pa.string()),
     }
 )
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "history": HISTORY,
+    "schemas": COLUMNS,
+    "segments": SEGMENTS,
+    "snapshots": SNAPSHOTS,
+    "partitions": PARTITIONS,
+}
+"""The type of each answer, by the name of the method of ``Table`` that gives it."""
 
 
 def history(entries: Iterable[Commit | Stub]) -> pa.Table:
@@ -98,7 +102,26 @@ def _changes(told: Any) -> list[str] | None:
 
 def segments(state: TableState) -> pa.Table:
     """See ``Table.segments``."""
-    return state.segments.core.drop_columns(["ordinal", "extra"])
+    return state.segments.core.select(SEGMENTS.names)
+
+
+def snapshots(walked: Iterable[tuple[Commit, TableState]], tags: Mapping[str, int]) -> pa.Table:
+    """See ``Table.snapshots``."""
+    rows = [
+        {
+            "version": state.version,
+            "time": state.time,
+            "operation": commit.head.operation,
+            "schema_version": state.schema_version,
+            "segments": state.segments.count,
+            "rows": state.segments.rows,
+            "bytes": state.segments.bytes,
+            "tags": sorted(name for name, version in tags.items() if version == state.version),
+        }
+        for commit, state in walked
+        if not state.dropped
+    ]
+    return pa.Table.from_pylist(rows, schema=SNAPSHOTS)
 
 
 def partitions(state: TableState) -> pa.Table:
@@ -134,60 +157,3 @@ def _in_order(found: pa.Table, schema: Schema) -> pa.Table:
         return found
     order = [(name, "ascending") for name in keys]
     return found.take(pc.sort_indices(pa.table(keys), sort_keys=order))
-
-
-def schemas(state: TableState) -> pa.Table:
-    """See ``Table.schemas``."""
-    rows = [
-        _schema_row(version, position, column, above)
-        for version, schema in sorted(state.schemas.items())
-        for position, (column, above) in enumerate(walk(schema.columns))
-    ]
-    return pa.Table.from_pylist(rows, schema=SCHEMAS)
-
-
-def _schema_row(
-    version: int, position: int, column: Column, above: Sequence[Column]
-) -> dict[str, Any]:
-    return {
-        "schema_version": version,
-        "position": position,
-        "column_id": column.id,
-        "parent_id": above[-1].id if above else None,
-        "path": render_path((*(c.name for c in above), column.name)),
-        "physical_path": ".".join([*(c.physical_name for c in above), column.physical_name]),
-        "type": render_type(column.type),
-        "nullable": column.nullable,
-        "read_default": _sql(column.read_default, column),
-        "write_default": _sql(column.write_default, column),
-        "comment": column.comment,
-    }
-
-
-def _sql(default: WriteDefault | None, column: Column) -> str | None:
-    return None if default is None else to_sql(default, column.type)
-
-
-def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
-    """How many values at the end of a path of columns are null of themselves.
-
-    Args:
-        array: the values of the first column of the path.
-        path: the columns that lead to the one that counts, itself last.
-    """
-    if len(path) == 1:
-        return int(array.null_count)
-    column, rest = path[0], path[1:]
-    match column.type:
-        case Struct(fields):
-            present = array.filter(pc.is_valid(array))
-            at = next(i for i, field in enumerate(fields) if field.id == rest[0].id)
-            return own_nulls(struct_child(present, at), rest)
-        case Array():
-            _, values, _ = list_values(array)
-            return own_nulls(values, rest)
-        case Map(key, _):
-            _, entries, _ = list_values(array)
-            return own_nulls(struct_child(entries, 0 if rest[0].id == key.id else 1), rest)
-        case _:
-            return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog import inspection
+from versioned_catalog.adapting.own_nulls import own_nulls
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.beginning import evolution_of
@@ -206,7 +206,7 @@ class Table(RewrittenTable):
         top = above[0] if above else column
         total = 0
         for batch in Scan(self.store, state, (top,)).to_batches():
-            total += inspection.own_nulls(batch.column(0), (*above, column))
+            total += own_nulls(batch.column(0), (*above, column))
         return total
 
     def drop(self) -> int:

@@ -282,7 +282,11 @@ class Timeline(Generic[E, S]):
         while True:
             entry = propose(loaded.state)
             if entry is None:
-                return loaded
+                newest = self.advance(loaded)
+                if newest.version == loaded.version:
+                    return newest
+                loaded = newest
+                continue
             data = self._codec.encode(entry)
             # First: an entry that nobody could read would be the end of the table.
             after = self._apply(loaded, entry, len(data))

@@ -1,0 +1,156 @@
+"""What a table tells of its versions and its columns; expected values by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import (
+    Catalog,
+    InvalidRequestError,
+    NotFoundError,
+    Table,
+    inspection,
+    lineage,
+)
+
+INTS = pa.int32()
+
+
+@pytest.fixture
+def table() -> Table:
+    """b is dropped and made again; s.x becomes t.y, and long."""
+    table = Catalog.create_path(f"memory://{uuid4()}", "a INT, b INT, s STRUCT<x: INT>")
+    one = pa.StructArray.from_arrays([pa.array([1], INTS)], ["x"])
+    table.append(pa.table({"a": pa.array([1], INTS), "b": pa.array([5], INTS), "s": one}))
+    change = table.alter().drop_column("b").add_column("b", "int", default=50, nullable=False)
+    change.commit()  # 2
+    table.alter().rename_column("s", "t").rename_column(("t", "x"), "y").commit()  # 3
+    table.append(pa.table({"a": pa.array([2, 3], INTS)}))  # 4
+    table.alter().change_type("t.y", "long").set_default("b", 60).commit()  # 5
+    table.set_tag("v1", 4)  # 6
+    table.set_tag("also v1", 4)  # 7
+    table.delete([("a", "=", 1)])  # 8
+    return table
+
+
+def test_the_types_are_known_without_reading(table: Table) -> None:
+    for name, schema in inspection.SCHEMAS.items():
+        assert getattr(table, name)().schema.equals(schema), name
+        table._timeline.write_checkpoint(table.state)
+        again = Catalog.load_path(table.location)
+        assert getattr(again, name)().schema.equals(schema), name
+    assert list(inspection.SCHEMAS) == ["history", "schemas", "segments", "snapshots", "partitions"]
+    assert table.lineage("a").schema.equals(lineage.LINEAGE)
+    assert table.holding("a").schema.equals(lineage.HOLDING)
+    empty = Catalog.create_path(f"memory://{uuid4()}", "a INT")
+    for name, schema in inspection.SCHEMAS.items():
+        assert getattr(empty, name)().schema.equals(schema), name
+    assert empty.holding("a").schema.equals(lineage.HOLDING)
+
+
+def test_snapshots(table: Table) -> None:
+    found = table.snapshots()
+    columns = ["version", "operation", "schema_version", "segments", "rows", "tags"]
+    shown = [tuple(row.values()) for row in found.select(columns).to_pylist()]
+    assert shown == [
+        (0, "create", 0, 0, 0, []),
+        (1, "append", 0, 1, 1, []),
+        (2, "alter", 1, 1, 1, []),
+        (3, "alter", 2, 1, 1, []),
+        (4, "append", 2, 2, 3, ["also v1", "v1"]),
+        (5, "alter", 3, 2, 3, []),
+        (6, "tag", 3, 2, 3, []),
+        (7, "tag", 3, 2, 3, []),
+        (8, "delete", 3, 1, 2, []),
+    ]
+    sizes = {s["sequence"]: s["bytes"] for s in table.segments().to_pylist()}
+    assert found["bytes"].to_pylist()[0] == 0
+    assert found["bytes"].to_pylist()[8] == sizes[4]
+    assert found["time"].to_pylist() == table.history()["time"].to_pylist()
+
+
+def test_snapshots_of_a_table_that_was_dropped(table: Table) -> None:
+    table.drop()
+    again = Catalog.create_path(table.location, "z INT")
+    assert again.snapshots()["version"].to_pylist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10]
+
+
+def test_schemas_tell_since_when_and_all_names(table: Table) -> None:
+    found = table.schemas().to_pylist()
+    told = {row["column_id"]: (row["since_version"], row["names"]) for row in found}
+    assert told == {
+        1: (0, ["a"]),
+        2: (0, ["b"]),
+        3: (0, ["s", "t"]),
+        4: (0, ["s.x", "t.y"]),
+        5: (2, ["b"]),
+    }
+    assert len(found) == 4 * 4
+
+
+def row(*values: Any) -> dict[str, Any]:
+    return dict(zip(lineage.LINEAGE.names, values, strict=True))
+
+
+def test_lineage(table: Table) -> None:
+    assert table.lineage("T.y").to_pylist() == [
+        row(0, 0, "s.x", "INT", True, None, None),
+        row(1, 2, "s.x", "INT", True, None, None),
+        row(2, 3, "t.y", "INT", True, None, None),
+        row(3, 5, "t.y", "BIGINT", True, None, None),
+    ]
+    assert table.lineage("b").to_pylist() == [
+        row(1, 2, "b", "INT", False, "50", "50"),
+        row(2, 3, "b", "INT", False, "50", "50"),
+        row(3, 5, "b", "INT", False, "50", "60"),
+    ]
+    assert table.lineage(2).to_pylist() == [row(0, 0, "b", "INT", True, None, None)]
+    assert table.lineage(("t", "y")) == table.lineage(4)
+
+
+def test_lineage_over_a_rollback(table: Table) -> None:
+    table.rollback(1)
+    assert table.lineage("b").to_pylist() == [
+        row(0, 0, "b", "INT", True, None, None),
+        row(4, 9, "b", "INT", True, None, None),
+    ]
+    assert {r["column_id"]: r["names"] for r in table.schemas().to_pylist()}[4] == ["s.x", "t.y"]
+
+
+def test_holding(table: Table) -> None:
+    table.rollback(7)
+    table.append(pa.table({"a": pa.array([4], INTS)}))
+    table.rollback(8)
+    table.rollback(7)
+    paths = table.segments()["path"].to_pylist()
+    versions = [2, 0]  # the one that the delete took away came back last
+
+    def told(path: Any) -> list[tuple[Any, ...]]:
+        found = table.holding(path).to_pylist()
+        assert [one["path"] for one in found] == paths
+        assert [one["schema_version"] for one in found] == versions
+        assert [one["rows"] for one in found] == [2, 1]
+        return [(one["held"], one["type"], one["filled_with"]) for one in found]
+
+    assert told("b") == [(True, "INT", None), (False, None, "50")]
+    assert told(2) == [(False, None, None), (True, "INT", None)]
+    assert told("t.y") == [(True, "INT", None), (True, "INT", None)]
+    table.alter().add_column("t.z", "string").commit()
+    assert told("t.z") == [(False, None, "NULL"), (False, None, "NULL")]
+
+
+def test_columns_that_are_not_there(table: Table) -> None:
+    for ask in (table.lineage, table.holding):
+        with pytest.raises(NotFoundError, match="no column s; the columns are a, t, b") as caught:
+            ask("s")
+        assert "schemas()" in str(caught.value)
+        assert table.name in str(caught.value)
+        with pytest.raises(NotFoundError, match="never had a column with ID 99"):
+            ask(99)
+        for wrong in (None, True, 1.5, ["a"]):
+            with pytest.raises(InvalidRequestError):
+                ask(wrong)  # type: ignore[arg-type]
