@@ -93,6 +93,12 @@ def test_schema_of_the_past(run: Run) -> None:
     assert paths(run, "--timestamp", times[1]) == ["id", "name", "home", "home.zip"]
 
 
+def test_schema_of_before_a_replace(run: Run, warehouse: Path) -> None:
+    Catalog(warehouse).replace_table("db.people", "other DATE")
+    assert paths(run) == ["other"]
+    assert paths(run, "--as-of", "1") == ["id", "name", "home", "home.zip"]
+
+
 def test_history(run: Run) -> None:
     run("alter", "db.people", "drop", "home")
     first, second, third = run("history", "db.people", "--json").json
@@ -108,6 +114,20 @@ def test_history(run: Run) -> None:
     assert len(third["time"]) == len("2026-01-31T12:00:00.123456Z")
     *_, last = run("history", "db.people").lines
     assert last == f"2 {third['time']} alter 1 0 0 0 DROP COLUMN home"
+
+
+def test_snapshots(run: Run) -> None:
+    run("tag", "set", "db.people", "full")
+    run("alter", "db.people", "drop", "home")
+    first, second, third, fourth = run("snapshots", "db.people", "--json").json
+    assert [first["operation"], second["operation"]] == ["create", "append"]
+    assert (first["rows"], first["segments"], first["tags"]) == (0, 0, [])
+    assert (second["rows"], second["segments"], second["tags"]) == (2, 1, ["full"])
+    assert third["version"] == 2
+    assert (fourth["version"], fourth["schema_version"]) == (3, 1)
+    header, line, *_ = run("snapshots", "db.people").lines
+    assert header == "version time operation schema_version segments rows bytes tags"
+    assert line == f"0 {first['time']} create 0 0 0 0"
 
 
 def test_segments(run: Run, warehouse: Path) -> None:

@@ -1,4 +1,6 @@
-"""What a table is made of: ``describe``, ``schema``, ``history``, ``segments`` and ``partitions``."""
+"""What a table is made of: ``describe``, ``schema``, ``history``, ``snapshots``, ``segments`` and
+``partitions``.
+"""
 
 from __future__ import annotations
 
@@ -54,13 +56,13 @@ def describe(session: Session, table: str) -> None:
 @click.pass_obj
 def schema(session: Session, table: str, as_of: str | None, timestamp: str | None) -> None:
     """Show the columns of TABLE, nested ones too, as they are or were."""
-    from versioned_catalog import inspection
     from versioned_catalog.arrow_rows import rows_of
 
     at_most_one({"--as-of": as_of, "--timestamp": timestamp})
-    state = session.table(table).at(version_of(as_of), timestamp)
-    every = rows_of(inspection.schemas(state))
-    show_rows([row for row in every if row["schema_version"] == state.schema.version], _SCHEMA)
+    found = session.table(table)
+    then = found.at(version_of(as_of), timestamp).schema.version
+    every = rows_of(found.schemas())
+    show_rows([row for row in every if row["schema_version"] == then], _SCHEMA)
 
 
 @click.command(cls=Command)
@@ -69,6 +71,14 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
 def history(session: Session, table: str) -> None:
     """Show the commits of TABLE, oldest first."""
     show_table(session.table(table).history(), _HISTORY)
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def snapshots(session: Session, table: str) -> None:
+    """Show every version of TABLE that can be read, with its size and its tags."""
+    show_table(session.table(table).snapshots())
 
 
 @click.command(cls=Command)
@@ -87,4 +97,4 @@ def partitions(session: Session, table: str) -> None:
     show_table(session.table(table).partitions(), _PARTITIONS)
 
 
-COMMANDS = (describe, schema, history, segments, partitions)
+COMMANDS = (describe, schema, history, snapshots, segments, partitions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import altering, looking, naming, versions
+from versioned_catalog.cli import altering, lineage, looking, naming, versions
 from versioned_catalog.cli.failing import MEANINGS
 from versioned_catalog.cli.program import Program
 from versioned_catalog.cli.secrets import STORAGE, STORAGE_VARIABLE
@@ -51,6 +51,6 @@ def main(context: click.Context, warehouse: str | None, storage: dict[str, str])
     context.obj = Session(warehouse, storage)
 
 
-for _module in (naming, looking, altering, versions):
+for _module in (naming, looking, lineage, altering, versions):
     for _command in _module.COMMANDS:
         main.add_command(_command)
