@@ -1,6 +1,11 @@
-"""Tables that survive schema change: catalog, reading and writing with PyArrow alone."""
+"""Tables that survive schema change: catalog, reading and writing with PyArrow alone.
 
-from versioned_catalog.catalog import Catalog
+PyArrow takes most of a second to import, so what needs it is imported when it is asked for: the
+command line's help does not.
+"""
+
+from typing import TYPE_CHECKING, Any
+
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -12,9 +17,12 @@ from versioned_catalog.errors import (
     UnsupportedFeatureError,
     VersionedError,
 )
-from versioned_catalog.scanning.scan import Scan
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.table import Table
+
+if TYPE_CHECKING:
+    from versioned_catalog.catalog import Catalog
+    from versioned_catalog.scanning.scan import Scan
+    from versioned_catalog.schema.schema import Schema
+    from versioned_catalog.table import Table
 
 __all__ = [
     "AlreadyExistsError",
@@ -31,3 +39,25 @@ __all__ = [
     "UnsupportedFeatureError",
     "VersionedError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    match name:
+        case "Catalog":
+            from versioned_catalog.catalog import Catalog
+
+            return Catalog
+        case "Scan":
+            from versioned_catalog.scanning.scan import Scan
+
+            return Scan
+        case "Schema":
+            from versioned_catalog.schema.schema import Schema
+
+            return Schema
+        case "Table":
+            from versioned_catalog.table import Table
+
+            return Table
+        case _:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

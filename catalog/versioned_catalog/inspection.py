@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.arrow_rows import table_of
 from versioned_catalog.arrow_values import array_of
 from versioned_catalog.lineage import COLUMNS
 from versioned_catalog.log.entry import Commit, Stub
@@ -76,7 +77,7 @@ def history(entries: Iterable[Commit | Stub]) -> pa.Table:
                 if entry.schema is not None:
                     schema_version = entry.schema.version
                 rows.append(_history_row(entry, schema_version))
-    return pa.Table.from_pylist(rows, schema=HISTORY)
+    return table_of(rows, HISTORY)
 
 
 def _history_row(commit: Commit, schema_version: int | None) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def snapshots(walked: Iterable[tuple[Commit, TableState]], tags: Mapping[str, in
         for commit, state in walked
         if not state.dropped
     ]
-    return pa.Table.from_pylist(rows, schema=SNAPSHOTS)
+    return table_of(rows, SNAPSHOTS)
 
 
 def partitions(state: TableState) -> pa.Table:
@@ -141,7 +142,7 @@ def partitions(state: TableState) -> pa.Table:
         {"partition": list(key), "rows": rows, "segments": number}
         for key, (rows, number) in totals.items()
     ]
-    return _in_order(pa.Table.from_pylist(found, schema=PARTITIONS), state.schema)
+    return _in_order(table_of(found, PARTITIONS), state.schema)
 
 
 def _in_order(found: pa.Table, schema: Schema) -> pa.Table:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.arrow_rows import table_of
 from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.entry import Commit, Stub
@@ -89,7 +90,7 @@ def schemas(state: TableState, made: Mapping[int, int]) -> pa.Table:
     for row in rows:
         row["since_version"] = made.get(first[row["column_id"]])
         row["names"] = list(names[row["column_id"]])
-    return pa.Table.from_pylist(rows, schema=COLUMNS)
+    return table_of(rows, COLUMNS)
 
 
 def _row(version: int, position: int, column: Column, above: Sequence[Column]) -> dict[str, Any]:
@@ -145,7 +146,7 @@ def lineage(state: TableState, column_id: int, made: Mapping[int, int]) -> pa.Ta
         for version, schema in sorted(state.schemas.items())
         if column_id in schema.ids
     ]
-    return pa.Table.from_pylist(rows, schema=LINEAGE)
+    return table_of(rows, LINEAGE)
 
 
 def _shape(column: Column) -> dict[str, Any]:
@@ -162,7 +163,7 @@ def holding(state: TableState, column_id: int) -> pa.Table:
     core = state.segments.core
     written = pc.unique(core["schema_version"]).to_pylist()
     rows = list(_of_versions(state, column_id, written))
-    told = pa.Table.from_pylist(rows, schema=pa.schema([HOLDING.field(i) for i in (1, 3, 4, 5)]))
+    told = table_of(rows, pa.schema([HOLDING.field(i) for i in (1, 3, 4, 5)]))
     at = pc.index_in(core["schema_version"], array_of(written, pa.int32()))
     taken = told.take(at)
     columns = {name: core[name] for name in ("path", "schema_version", "rows")}

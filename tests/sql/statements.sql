@@ -352,7 +352,7 @@ DELETE FROM versioned.shop.row WHERE day = DATE'2026-01-02';
 SELECT operation, rows_added, segments_removed FROM versioned.shop.row.history WHERE version = 4;
 --> delete | 0 | 1
 DELETE FROM versioned.shop.row WHERE id % 2 = 0 AND name IS NOT NULL;
-SELECT * FROM versioned.shop.row;
+SELECT * FROM versioned.shop.row ORDER BY id;
 --> 1 | a | 2026-01-01 | 7
 --> 4 | NULL | NULL | 7
 --> 5 | e | 2026-01-03 | 1
@@ -360,12 +360,12 @@ DELETE FROM versioned.shop.row WHERE id = 77;
 SELECT max(version) FROM versioned.shop.row.history;
 --> 5
 UPDATE versioned.shop.row SET size = size + id, name = DEFAULT WHERE id >= 4;
-SELECT * FROM versioned.shop.row;
+SELECT * FROM versioned.shop.row ORDER BY id;
 --> 1 | a | 2026-01-01 | 7
 --> 4 | none | NULL | 11
 --> 5 | none | 2026-01-03 | 6
 UPDATE versioned.shop.row SET name = 'z' WHERE id IN (SELECT id + 1 FROM versioned.shop.row WHERE id = 4);
-SELECT id, name FROM versioned.shop.row;
+SELECT id, name FROM versioned.shop.row ORDER BY id;
 --> 1 | a
 --> 4 | none
 --> 5 | z
@@ -374,20 +374,20 @@ UPDATE versioned.shop.row SET id = NULL WHERE id = 1;
 UPDATE versioned.shop.row SET nope = 1;
 --! nope
 MERGE INTO versioned.shop.row t USING (SELECT 1 AS id, 'm' AS name UNION ALL SELECT 9, 'n') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.name = s.name WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name) WHEN NOT MATCHED BY SOURCE AND t.id = 4 THEN DELETE WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.size = 0;
-SELECT * FROM versioned.shop.row;
+SELECT * FROM versioned.shop.row ORDER BY id;
 --> 1 | m | 2026-01-01 | 7
 --> 5 | z | 2026-01-03 | 0
 --> 9 | n | NULL | 7
-MERGE INTO versioned.shop.row t USING (SELECT 1 AS id UNION ALL SELECT 1) s ON t.id = s.id WHEN MATCHED THEN DELETE;
+MERGE INTO versioned.shop.row t USING (SELECT 1 AS id UNION ALL SELECT 1) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = 'twice';
 --! MERGE_CARDINALITY_VIOLATION
 MERGE INTO versioned.shop.row t USING (SELECT 5 AS id UNION ALL SELECT 6) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id);
-SELECT id, name, size FROM versioned.shop.row;
+SELECT id, name, size FROM versioned.shop.row ORDER BY id;
 --> 1 | m | 7
 --> 5 | z | 0
 --> 6 | none | 7
 --> 9 | n | 7
 INSERT INTO versioned.shop.row REPLACE WHERE id > 5 SELECT 10, 'r', DATE'2026-01-01', 2;
-SELECT id, name, size FROM versioned.shop.row;
+SELECT id, name, size FROM versioned.shop.row ORDER BY id;
 --> 1 | m | 7
 --> 5 | z | 0
 --> 10 | r | 2
@@ -396,11 +396,11 @@ DELETE FROM versioned.shop.row VERSION AS OF 1 WHERE id = 1;
 
 -- Schema evolution
 INSERT WITH SCHEMA EVOLUTION INTO versioned.shop.row BY NAME SELECT 11 AS id, 2.5D AS weight;
-SELECT id, size, weight FROM versioned.shop.row WHERE id > 5;
+SELECT id, size, weight FROM versioned.shop.row WHERE id > 5 ORDER BY id;
 --> 10 | 2 | NULL
 --> 11 | 7 | 2.5
 MERGE WITH SCHEMA EVOLUTION INTO versioned.shop.row t USING (SELECT 10 AS id, 3000000000 AS size, true AS good) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
-SELECT id, size, good FROM versioned.shop.row WHERE id > 5;
+SELECT id, size, good FROM versioned.shop.row WHERE id > 5 ORDER BY id;
 --> 10 | 3000000000 | true
 --> 11 | 7 | NULL
 EXPLAIN MERGE WITH SCHEMA EVOLUTION INTO versioned.shop.row t USING (SELECT 10 AS id, 1 AS other) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;

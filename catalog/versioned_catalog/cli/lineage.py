@@ -1,0 +1,58 @@
+"""The life of one column: ``lineage``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.session import Session
+from versioned_catalog.cli.showing import cell_text, print_table, show_json, wants_json
+
+if TYPE_CHECKING:
+    from versioned_catalog.table import Table
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.argument("column")
+@click.pass_obj
+def lineage(session: Session, table: str, column: str) -> None:
+    """Show the life of COLUMN: its ID, names, types and defaults, and which live segments of TABLE
+    hold it in which shape.
+
+    COLUMN is its name of now, or its ID: a column that was dropped has that only.
+    """
+    told = _lineage(session.table(table), column)
+    if wants_json():
+        show_json(told)
+    else:
+        _print(told)
+
+
+def _lineage(table: Table, column: str) -> dict[str, Any]:
+    from versioned_catalog.arrow_rows import rows_of
+    from versioned_catalog.schema.paths import parse_path
+
+    given = int(column) if column.isdecimal() else column
+    column_id = given if isinstance(given, int) else table.schema.get(parse_path(given)).id
+    schemas = rows_of(table.lineage(given))
+    return {
+        "column_id": column_id,
+        "path": table.schema.path_text(column_id) if column_id in table.schema.ids else None,
+        "names": list(dict.fromkeys(row["path"] for row in schemas)),
+        "schemas": schemas,
+        "segments": rows_of(table.holding(given)),
+    }
+
+
+def _print(told: dict[str, Any]) -> None:
+    now = "dropped" if told["path"] is None else cell_text(told["path"])
+    click.echo(f"column {told['column_id']}: {now}; names so far: {cell_text(told['names'])}")
+    for rows in (told["schemas"], told["segments"]):
+        click.echo()
+        print_table(rows, list(rows[0]) if rows else [])
+
+
+COMMANDS = (lineage,)

@@ -1,0 +1,56 @@
+"""The command ``versioned``: its options, and what its commands are."""
+
+from __future__ import annotations
+
+import click
+
+from versioned_catalog.cli import altering, lineage, looking, naming, versions
+from versioned_catalog.cli.failing import MEANINGS
+from versioned_catalog.cli.program import Program
+from versioned_catalog.cli.secrets import STORAGE, STORAGE_VARIABLE
+from versioned_catalog.cli.session import Session
+
+_EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {c:>3}  {text}" for c, text in MEANINGS.items())
+
+
+def _options(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    """Storage options by key; what is wrong with one is told without it, for it may be a secret."""
+    pairs = [one.partition("=") for one in given]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise click.BadParameter("write it as key=value", context, parameter)
+    return {key: value for key, _, value in pairs}
+
+
+@click.group("versioned", cls=Program, epilog=_EXIT_CODES)
+@click.option(
+    "--warehouse",
+    metavar="FOLDER",
+    envvar="VERSIONED_WAREHOUSE",
+    show_envvar=True,
+    help="The folder of the warehouse in which names of tables are looked up.",
+)
+@click.option(
+    STORAGE,
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_options,
+    envvar=STORAGE_VARIABLE,
+    show_envvar=True,
+    help="What the file system is opened with; repeat it for more. Secrets belong in the variable "
+    "(with blanks between), since others can see a command's arguments.",
+)
+@click.version_option(package_name="pyspark-versioned", message="%(version)s")
+@click.pass_context
+def main(context: click.Context, warehouse: str | None, storage: dict[str, str]) -> None:
+    """Look into versioned tables, alter them, go back.
+
+    A TABLE is a name in the warehouse, as metrics.cpu, or a table's folder: ./cpu, /data/cpu or a URL.
+    """
+    context.obj = Session(warehouse, storage)
+
+
+for _module in (naming, looking, lineage, altering, versions):
+    for _command in _module.COMMANDS:
+        main.add_command(_command)

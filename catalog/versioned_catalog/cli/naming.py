@@ -1,0 +1,37 @@
+"""What is in the warehouse: ``namespaces`` and ``tables``."""
+
+from __future__ import annotations
+
+import click
+
+from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.session import Session
+from versioned_catalog.cli.showing import show_rows
+
+
+@click.command(cls=Command)
+@click.argument("parent", required=False)
+@click.pass_obj
+def namespaces(session: Session, parent: str | None) -> None:
+    """List the namespaces in PARENT, or at the top."""
+    found = session.catalog().list_namespaces(parent)
+    if not found:
+        session.check_warehouse()
+    show_rows([{"namespace": name} for name in found], ["namespace"])
+
+
+@click.command(cls=Command)
+@click.argument("namespace", required=False)
+@click.pass_obj
+def tables(session: Session, namespace: str | None) -> None:
+    """List the tables in NAMESPACE, or at the top, by their whole names."""
+    from versioned_catalog.schema.paths import parse_path, render_path
+
+    names = session.catalog().list_tables(namespace)
+    if not names:
+        session.check_warehouse()
+    above = parse_path(namespace) if namespace else ()
+    show_rows([{"table": render_path((*above, name))} for name in names], ["table"])
+
+
+COMMANDS = (namespaces, tables)

@@ -1,0 +1,34 @@
+"""Options that leave each other out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+
+def at_most_one(options: Mapping[str, object]) -> None:
+    """Refuse more than one of some options.
+
+    Args:
+        options: what each was given, None and False for nothing.
+
+    Raises:
+        click.UsageError: more than one was given.
+    """
+    if _given(options) > 1:
+        raise _wrong(f"give only one of {', '.join(options)}")
+
+
+def exactly_one(options: Mapping[str, object]) -> None:
+    """Refuse none, or more than one, of some options. See ``at_most_one``."""
+    if _given(options) != 1:
+        raise _wrong(f"give one of {', '.join(options)}")
+
+
+def _given(options: Mapping[str, object]) -> int:
+    return sum(one is not None and one is not False for one in options.values())
+
+
+def _wrong(message: str) -> click.UsageError:
+    return click.UsageError(message, click.get_current_context())
