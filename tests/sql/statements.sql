@@ -430,19 +430,19 @@ SELECT * FROM versioned.shop.row.nothing;
 
 -- Procedures
 CALL versioned.system.set_tag(table => 'shop.row', tag => 'first', version => 1);
---> first | 1 | 14
+--> first | 1 | 13
 SELECT id FROM versioned.shop.row VERSION AS OF 'first';
 --> 1
 --> 2
 --> 3
 --> 4
 CALL versioned.system.rollback_to_version(table => 'shop.row', version => 1);
---> 14 | 15
+--> 13 | 14
 SELECT * FROM versioned.shop.row WHERE id > 2;
 --> 3 | c | 2026-01-02
 --> 4 | NULL | NULL
 CALL versioned.system.drop_tag('versioned.shop.row', 'first');
---> first | 16
+--> first | 15
 SELECT id FROM versioned.shop.row VERSION AS OF 'first';
 --! has no tag 'first'
 CALL versioned.system.rollback_to_version(table => 'shop.row', version => 99);

@@ -17,7 +17,11 @@ Json = dict[str, Any]
 
 def told_of(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
     """The table that a name such as ``ns.t.history`` asks to be told of; None if it asks for none."""
-    if name[-1].lower() not in inspection.SCHEMAS or len(name) < 2 or not catalog.table_exists(name[:-1]):
+    if (
+        name[-1].lower() not in inspection.SCHEMAS
+        or len(name) < 2
+        or not catalog.table_exists(name[:-1])
+    ):
         return None
     return catalog.load_table(name[:-1])
 
@@ -29,7 +33,8 @@ def describe_metadata(reference: Json, kind: str) -> Json:
         reference: the jar's member ``table``, of the other.
         kind: what is told.
     """
-    schema = to_spark_schema(tuple(column_from_field(field) for field in inspection.SCHEMAS[kind.lower()]))
+    fields = inspection.SCHEMAS[kind.lower()]
+    schema = to_spark_schema(tuple(column_from_field(field) for field in fields))
     return {"table": reference, "metadata": kind.lower(), "schema": schema.jsonValue()}
 
 
