@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
@@ -12,7 +12,13 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.restored import RestoredTable
 from versioned_catalog.scanning.columns import bind_filters
 from versioned_catalog.writing.plan import WritePlan, plan_now
-from versioned_catalog.writing.rewriting import touched, whole_segments, without_matches
+from versioned_catalog.writing.rewriting import (
+    touched,
+    whole_segments,
+    with_updates,
+    without_matches,
+)
+from versioned_catalog.writing.updating import Updater
 
 
 class RewrittenTable(RestoredTable):
@@ -124,7 +130,7 @@ class RewrittenTable(RestoredTable):
         operation = Rewrite(plan.base, "overwrite", added, copied.removed, bound, plan.changes)
         return self._commit(operation, commit_id)
 
-    def delete(self, filters: Any = None, *, commit_id: str | None = None) -> int:
+    def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows that a filter lets pass; those for which it is false or null stay.
 
         Segments without such rows are not touched; those that hold nothing else go unread; the others
@@ -145,4 +151,35 @@ class RewrittenTable(RestoredTable):
         spec = plan_now(self.store, state, self.name).spec
         found = without_matches(self.store, state, bound, spec)
         operation = Rewrite(Base.of(state), "delete", found.records, found.removed, bound)
+        return self._commit(operation, commit_id)
+
+    def update(
+        self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
+    ) -> int:
+        """Give some columns new values in the rows that a filter lets pass.
+
+        Segments without such rows are not touched; the others are written anew, in the schema and
+        partitioning of now.
+
+        Args:
+            assignments: ``{"col": value}``, or ``{"a.b": value}`` for a field of a struct (a null struct
+                stays null). A value is Python's, or a ``pyarrow.compute`` expression over the top-level
+                columns of the row: ``{"n": pc.field("n") + 1}``. All of them see the row as it was.
+            filters: as for ``scan``; None for all rows.
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit; the current one if there are no such rows.
+
+        Raises:
+            NotFoundError: a column is not there.
+            InvalidRequestError: a value does not fit its column; nothing was changed.
+            CommitConflictError: somebody changed what this looked at; nothing was changed.
+            CorruptTableError: a segment is not what the log says.
+        """
+        state, bound = self.state, bind_filters(filters, self.schema)
+        updater = Updater(assignments, state.schema, self.name)
+        spec = plan_now(self.store, state, self.name).spec
+        found = with_updates(self.store, state, bound, spec, updater)
+        operation = Rewrite(Base.of(state), "update", found.records, found.removed, bound)
         return self._commit(operation, commit_id)

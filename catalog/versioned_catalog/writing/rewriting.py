@@ -19,6 +19,7 @@ from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.segments.reader import SegmentTask, read_marked, read_segment
 from versioned_catalog.segments.writer import WriteSpec, write_segments
 from versioned_catalog.storage.store import Store
+from versioned_catalog.writing.updating import Updater, changed_where
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def without_matches(
     """
     found = touched(state, bound)
     removed, records = list(found.whole), list[SegmentRecord]()
-    for task in matching_tasks(store, state, bound, frozenset(found.torn)):
+    for task in _tasks(store, state, bound, frozenset(found.torn)):
         removed.append(task.path)
         records += write_segments(store, spec, _others(store, task))
     return Rewritten(tuple(removed), tuple(records))
@@ -123,19 +124,48 @@ def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
         yield batch.filter(pc.invert(mask))
 
 
-def matching_tasks(
-    store: Store, state: TableState, bound: Bound | None, torn: frozenset[str]
-) -> Iterator[SegmentTask]:
-    """Tasks that read all columns, of those of some segments that do hold a row that matches.
+def with_updates(
+    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec, updater: Updater
+) -> Rewritten:
+    """Change the rows for which a filter is true, and copy the others of their segments.
 
     Args:
-        store, state, bound: as for ``without_matches``.
-        torn: the segments to look into.
+        store, state, bound, spec: as for ``without_matches``.
+        updater: what becomes of the rows.
+
+    Raises:
+        CorruptTableError: a segment is not what the log says.
+        InvalidRequestError: a new value does not fit its column.
     """
-    if not torn:
+    found = touched(state, bound)
+    removed, records = list[str](), list[SegmentRecord]()
+    for task in _tasks(store, state, bound, frozenset(found.torn), frozenset(found.whole)):
+        removed.append(task.path)
+        records += write_segments(store, spec, _updated(store, task, updater))
+    return Rewritten(tuple(removed), tuple(records))
+
+
+def _updated(store: Store, task: SegmentTask, updater: Updater) -> Iterator[pa.RecordBatch]:
+    for batch, mask in read_marked(store, task):
+        yield from changed_where(batch, mask, updater).to_batches()
+
+
+def _tasks(
+    store: Store,
+    state: TableState,
+    bound: Bound | None,
+    torn: frozenset[str],
+    whole: frozenset[str] = frozenset(),
+) -> Iterator[SegmentTask]:
+    """Tasks that read all columns: of some segments, and of those of others that hold a match."""
+    if not torn and not whole:
         return
     looking = Scan(store, state, (), bound).tasks()
     reading = Scan(store, state, state.schema.columns, bound).tasks()
     for (look, _), (read, _) in zip(looking, reading, strict=True):
-        if read.path in torn and any(batch.num_rows for batch in read_segment(store, look)):
+        if read.path in whole or (read.path in torn and _holds_match(store, look)):
             yield read
+
+
+def _holds_match(store: Store, task: SegmentTask) -> bool:
+    return any(batch.num_rows for batch in read_segment(store, task))
