@@ -11,6 +11,7 @@ from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.creating import parse_declaration
 from pyspark_versioned.sql.describing import describe
 from pyspark_versioned.sql.metadata_questions import describe_metadata, hidden_text, told_of
+from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, NotFoundError, Table, inspection
@@ -80,19 +81,14 @@ def create(request: Json) -> Json:
         made = catalog.make_table(
             declared.name, placement, declared.operation(), request["commit_id"]
         )
-    elif _landed(request, made := catalog.load_table(declared.name)):
-        pass
     else:
-        return {"exists": True}
+        made = catalog.load_table(declared.name)
+        if landed(request, made) is None:
+            return {"exists": True}
     storage = request["catalog"]["storage"]
     table = newest(made, storage)
     table.name = _shown(request)
     return {"loaded": describe(table, table.state, storage)}
-
-
-def _landed(request: Json, table: Table) -> bool:
-    """Whether the commit is there already: it is asked for again, the answer was lost."""
-    return bool(request.get("retry")) and table.find_commit(request["commit_id"]) is not None
 
 
 def alter(request: Json) -> Json:
@@ -102,7 +98,7 @@ def alter(request: Json) -> Json:
         return {"missing": True}
     table = newest(catalog.load_table(name), request["catalog"]["storage"])
     table.name = _shown(request)
-    if _landed(request, table):
+    if landed(request, table) is not None:
         return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
     changes = parse_changes(request["changes"], table.schema, table.name)
     if changes:

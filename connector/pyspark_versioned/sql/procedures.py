@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
+from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.entry import UNIX_EPOCH
@@ -38,38 +39,50 @@ class Procedure:
         description: for people.
         parameters: in order.
         result: the columns of the one row that comes back, as Spark's DDL.
-        run: does it to a table, under a commit ID, and gives the row.
+        run: does it to a table, under a commit ID; gives the version of the commit.
+        row: what comes back, of the arguments, the version before and that of the commit.
     """
 
     description: str
     parameters: tuple[Parameter, ...]
     result: str
-    run: Callable[[Table, Arguments, str], tuple[Any, ...]]
+    run: Callable[[Table, Arguments, str], int]
+    row: Callable[[Arguments, int, int], tuple[Any, ...]]
 
 
 _TABLE = Parameter("table", "STRING", "the table's name, after that of its namespace")
 _ROLLED = "STRUCT<previous_version: BIGINT, version: BIGINT>"
 
 
-def _rollback_to_version(table: Table, given: Arguments, commit_id: str) -> tuple[Any, ...]:
-    before = table.version
-    return before, table.rollback(int(given["version"] or 0), commit_id=commit_id)
+def _rollback_to_version(table: Table, given: Arguments, commit_id: str) -> int:
+    return table.rollback(int(given["version"] or 0), commit_id=commit_id)
 
 
-def _rollback_to_timestamp(table: Table, given: Arguments, commit_id: str) -> tuple[Any, ...]:
-    before, time = table.version, UNIX_EPOCH + timedelta(microseconds=int(given["timestamp"] or 0))
-    return before, table.rollback(timestamp=time, commit_id=commit_id)
+def _rollback_to_timestamp(table: Table, given: Arguments, commit_id: str) -> int:
+    time = UNIX_EPOCH + timedelta(microseconds=int(given["timestamp"] or 0))
+    return table.rollback(timestamp=time, commit_id=commit_id)
 
 
-def _set_tag(table: Table, given: Arguments, commit_id: str) -> tuple[Any, ...]:
-    tag, version = given["tag"] or "", given["version"]
+def _rolled_row(given: Arguments, before: int, version: int) -> tuple[Any, ...]:
+    return before, version
+
+
+def _set_tag(table: Table, given: Arguments, commit_id: str) -> int:
+    version = given["version"]
     tagged = table.version if version is None else int(version)
-    return tag, tagged, table.set_tag(tag, tagged, commit_id=commit_id)
+    return table.set_tag(given["tag"] or "", tagged, commit_id=commit_id)
 
 
-def _drop_tag(table: Table, given: Arguments, commit_id: str) -> tuple[Any, ...]:
-    tag = given["tag"] or ""
-    return tag, table.drop_tag(tag, commit_id=commit_id)
+def _set_tag_row(given: Arguments, before: int, version: int) -> tuple[Any, ...]:
+    return given["tag"], given["version"] or before, version
+
+
+def _drop_tag(table: Table, given: Arguments, commit_id: str) -> int:
+    return table.drop_tag(given["tag"] or "", commit_id=commit_id)
+
+
+def _drop_tag_row(given: Arguments, before: int, version: int) -> tuple[Any, ...]:
+    return given["tag"], version
 
 
 PROCEDURES = {
@@ -78,6 +91,7 @@ PROCEDURES = {
         (_TABLE, Parameter("version", "BIGINT", "the version to go back to")),
         _ROLLED,
         _rollback_to_version,
+        _rolled_row,
     ),
     "rollback_to_timestamp": Procedure(
         "Shows the rows and the columns of the version of a time again, in a new one.",
@@ -87,6 +101,7 @@ PROCEDURES = {
         ),
         _ROLLED,
         _rollback_to_timestamp,
+        _rolled_row,
     ),
     "set_tag": Procedure(
         "Gives a version a name, for VERSION AS OF.",
@@ -99,12 +114,14 @@ PROCEDURES = {
         ),
         "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>",
         _set_tag,
+        _set_tag_row,
     ),
     "drop_tag": Procedure(
         "Takes a name from the version that has it.",
         (_TABLE, Parameter("tag", "STRING", "the name")),
         "STRUCT<tag: STRING, version: BIGINT>",
         _drop_tag,
+        _drop_tag_row,
     ),
 }
 
@@ -159,7 +176,12 @@ def call(request: Json) -> Json:
                 f"{parameter.comment}"
             )
     table = _table(request, given["table"])
-    row = known.run(table, given, request["commit_id"])
+    done, before = landed(request, table), table.version
+    if done is None:
+        done = known.run(table, given, request["commit_id"])
+    else:
+        before = done - 1
+    row = known.row(given, before, done)
     return {"rows": [[None if value is None else str(value) for value in row]]}
 
 

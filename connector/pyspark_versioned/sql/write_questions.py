@@ -11,6 +11,7 @@ from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import staging
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog import InvalidRequestError, Table
@@ -106,18 +107,17 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
         records: what was written.
     """
     commit_id = request["commit_id"]
-    if request.get("retry"):
-        landed = table.find_commit(commit_id, request["table"]["version"])
-        if landed is not None:
-            return {"version": landed}
+    done = landed(request, table, request["table"]["version"])
+    if done is not None:
+        return {"version": done}
     match request["mode"]:
         case "append":
             return {"version": table.commit_append(plan, records, commit_id=commit_id)}
         case "overwrite":
             return {"version": table.commit_overwrite(plan, records, commit_id=commit_id)}
         case "overwrite_partitions":
-            landed = table.commit_overwrite_partitions(plan, records, commit_id=commit_id)
-            return {"version": landed}
+            done = table.commit_overwrite_partitions(plan, records, commit_id=commit_id)
+            return {"version": done}
         case "rewrite":
             return {"version": _rewrite(request, table, plan, records)}
         case "overwrite_where":
@@ -160,12 +160,10 @@ def can_delete(request: Json) -> Json:
 def delete(request: Json) -> Json:
     """Delete by metadata what fulfils ``filters``; Python reads what was torn by then."""
     table, _ = open_table(request["table"])
-    commit_id = request["commit_id"]
-    if request.get("retry"):
-        landed = table.find_commit(commit_id, request["table"]["version"])
-        if landed is not None:
-            return {"version": landed}
-    return {"version": table.delete(_known(request["filters"]), commit_id=commit_id)}
+    done = landed(request, table, request["table"]["version"])
+    if done is None:
+        done = table.delete(_known(request["filters"]), commit_id=request["commit_id"])
+    return {"version": done}
 
 
 def _condition(predicates: Sequence[Json], table: str) -> AllOf:
