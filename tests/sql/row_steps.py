@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from model import naive
-from model.drive import arrow_rows, ddl, quoted, random_filters, random_rows, random_value
+from model.drive import arrow_rows, quoted, random_filters, random_rows, random_value
 from model.naive import WIDER, Field, Model, Of, Refused
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.literals import constant, to_sql

@@ -26,8 +26,8 @@ from model.drive import (
 )
 from model.naive import Field, Model, Refused
 from pyspark_versioned import read_table
-from sql import row_steps
 from spark.test_model_spark import spark_form
+from sql import row_steps
 from sql.plans import is_python, plan_of
 from versioned_catalog import Catalog, Table
 from versioned_catalog.schema.ddl import parse_type
