@@ -101,7 +101,8 @@ class Interleaving:
         table = Catalog.load_path(self.place)
         found = []
         for _, state in table._timeline.walk(table.version):
-            shown = Scan(table.store, state, state.schema.columns).to_arrow().to_pydict()
+            scan = Scan(table.store, state, state.schema.columns)
+            shown = pa.Table.from_batches(scan.to_batches(), scan.schema).to_pydict()
             found.append(tuple(zip(*shown.values(), strict=True)))
         return found
 
