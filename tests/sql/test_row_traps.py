@@ -1,4 +1,4 @@
-"""What DELETE, UPDATE and MERGE could get wrong, one trap a test; each is written down with its mutation."""
+"""What DELETE, UPDATE and MERGE could get wrong, one trap a test; each has its mutation on record."""
 
 from __future__ import annotations
 
@@ -237,7 +237,9 @@ def test_the_plan_is_native(sql_spark: SparkSession, make: Any, t: str) -> None:
     table = make("a INT, b INT")
     table.append(integers(a=[1, 2]))
     told = sql_spark.sql(f"EXPLAIN UPDATE {t} SET b = 1 WHERE a = 1").collect()[0][0]
-    assert "RewrittenScan" in told and "native={0=1}" in told and "VersionedWrite" in told
+    assert "RewrittenScan" in told
+    assert "native={0=1}" in told
+    assert "VersionedWrite" in told
     assert "python={" not in told
 
 
@@ -248,15 +250,15 @@ def test_nothing_evolves_before_the_rows_are_there(
     table = make("a INT, b STRING")
     table.append(integers(a=[1]))
     merge = (
-        f"MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT {{a}} AS a, 5 AS c UNION ALL SELECT 2, 6) s "
-        "ON t.a = s.a WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        f"MERGE WITH SCHEMA EVOLUTION INTO {t} t "
+        "USING (SELECT {a} AS a, 5 AS c UNION ALL SELECT 2, 6) s ON t.a = s.a "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
     sql_spark.sql("EXPLAIN " + merge.format(a="1"))
     sql_spark.sql("EXPLAIN EXTENDED " + merge.format(a="1")).collect()
+    failing = merge.format(a="CAST(1 / (1 - id) AS INT)").replace(" AS c", " AS c FROM range(2)")
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
-        sql_spark.sql(
-            merge.format(a="CAST(1 / (1 - id) AS INT)").replace(" AS c", " AS c FROM range(2)")
-        )
+        sql_spark.sql(failing)
     assert table.refresh().version == 1
     sql_spark.sql(merge.format(a="1"))
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, None, 5), (2, None, 6)]
