@@ -25,6 +25,9 @@ LEVELS = ["snapshot", "serializable"]
 KEYS = 4
 
 
+COLUMNS = "row INT, k INT, n INT"
+
+
 def rows(*given: tuple[int, int, int]) -> pa.Table:
     columns = zip(*given, strict=True)
     return pa.table([pa.array(c, pa.int32()) for c in columns], names=["row", "k", "n"])
@@ -33,15 +36,15 @@ def rows(*given: tuple[int, int, int]) -> pa.Table:
 class Interleaving:
     """Three clients, each of which sees the table as it was when it last looked."""
 
-    def __init__(self, random: Random, level: str) -> None:
+    def __init__(self, random: Random, level: str, table: Table | None = None) -> None:
         self.random = random
         self.numbers = itertools.count()
-        self.place = f"memory://{uuid4()}"
         self.done: list[Done] = []
         self.refused = 0
-        table = Catalog.create_path(
-            self.place, "row INT, k INT, n INT", properties={"isolation": level}
+        table = table or Catalog.create_path(
+            f"memory://{uuid4()}", COLUMNS, properties={"isolation": level}
         )
+        self.place = table.location
         for _ in range(2):
             made = tuple((next(self.numbers), key, 0) for key in range(KEYS))
             self.done.append(Done("append", table.version, table.append(rows(*made)), rows=made))

@@ -1,0 +1,25 @@
+"""A Spark application that runs the statements it reads, and says how each ended: a JSON line each."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from sql.run_statements import session
+
+
+def main() -> None:
+    spark = session("classic", sys.argv[1])
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        error = None
+        try:
+            spark.sql(json.loads(line))
+        except Exception as failed:
+            error = str(failed)
+        print(json.dumps({"error": error}), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
