@@ -288,6 +288,51 @@ def test_evolution_loses_to_whoever_changed_the_schema(
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, None)]
 
 
+SKEWED = {
+    "subquery": "UPDATE {t} SET b = 0 WHERE a = 1 AND (SELECT sum(b) FROM {t}) > 1",
+    "itself": "MERGE INTO {t} t USING (SELECT count(b) AS n FROM {t}) s ON t.a = 1 AND s.n = 2 "
+    "WHEN MATCHED THEN UPDATE SET b = 0",
+    "insert": "INSERT INTO {t} SELECT max(a) + 1, 0 FROM {t}",
+    "only inserts": "MERGE INTO {t} t USING (SELECT 3 AS a) s ON t.a = s.a "
+    "WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)",
+    "other rows": "UPDATE {t} SET b = 5 WHERE a = 1",
+}
+
+
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+@pytest.mark.parametrize("name", SKEWED)
+def test_reads_of_the_table_itself(
+    sql_spark: SparkSession, make: Any, t: str, tmp_path: Path, name: str, isolation: str
+) -> None:
+    """Another row lands after the statement has read, and before it commits."""
+    table = make("a INT, b INT", properties={"isolation": isolation})
+    table.append(integers(a=[1], b=[1]))
+    table.append(integers(a=[2], b=[1]))
+    location = table.location
+
+    @f.udf("int", useArrow=False)
+    def landing(value: int) -> int:
+        other = Catalog.load_path(location)
+        if other.version == 2:
+            other.append(pa.table({"a": pa.array([3], pa.int32()), "b": pa.array([1], pa.int32())}))
+        return value
+
+    sql_spark.udf.register("landing", landing)
+    statement = SKEWED[name].format(t=t)
+    statement = statement.replace("b = 0", "b = landing(0)").replace("b = 5", "b = landing(5)")
+    statement = statement.replace("max(a) + 1, 0", "landing(max(a) + 1), 0")
+    statement = statement.replace(
+        "SELECT 3 AS a", "SELECT landing(CAST(3 + id AS INT)) AS a FROM range(1)"
+    )
+    if isolation == "snapshot" or name == "other rows":
+        sql_spark.sql(statement)
+        assert table.refresh().version == 4
+        return
+    with pytest.raises(Exception, match="run it again"):
+        sql_spark.sql(statement)
+    assert table.refresh().version == 3
+
+
 def test_a_table_of_the_users_hides_what_is_told(
     sql_spark: SparkSession, make: Any, t: str, catalog: Catalog, ns: str
 ) -> None:

@@ -5,6 +5,7 @@ import scala.Function1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
 import versioned.spark.extension.EvolveWithRows;
+import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadNatively;
 
 /** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
@@ -14,6 +15,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session)); // before names are resolved
         extensions.injectResolutionRule(session -> new ReadNatively());
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
+        extensions.injectCheckRule(session -> new NoticeOwnReads());
         return BoxedUnit.UNIT;
     }
 }

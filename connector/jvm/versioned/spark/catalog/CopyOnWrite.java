@@ -1,6 +1,7 @@
 package versioned.spark.catalog;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 import java.util.Locale;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -17,14 +18,25 @@ import versioned.spark.write.Replaced;
 import versioned.spark.write.VersionedWriteBuilder;
 
 /** A DELETE, UPDATE or MERGE: the segments that hold rows to change are read whole, and written anew. */
-final class CopyOnWrite implements RowLevelOperation {
+public final class CopyOnWrite implements RowLevelOperation {
     private final VersionedTable table;
     private final Command command;
     private RewrittenScanBuilder read;
+    private boolean readsAll;
 
     CopyOnWrite(VersionedTable table, Command command) {
         this.table = table;
         this.command = command;
+    }
+
+    /** The table that is changed. */
+    public VersionedTable table() {
+        return table;
+    }
+
+    /** Says that the statement reads the table in other places, too. */
+    public void readsAll() {
+        readsAll = true;
     }
 
     @Override
@@ -69,7 +81,7 @@ final class CopyOnWrite implements RowLevelOperation {
 
     private ObjectNode told(ObjectNode request, Iterable<String> replaced) {
         replaced.forEach(request.putArray("removed")::add);
-        request.set("filters", Predicates.json(read.filters()));
+        request.set("filters", Predicates.json(readsAll ? List.of() : read.filters()));
         return request;
     }
 }

@@ -45,6 +45,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private final MetadataColumn[] metadataColumns;
     private final Transform[] partitioning;
     private final Map<String, String> properties;
+    private boolean readsAll;
 
     VersionedTable(Role role, JsonNode loaded) {
         this.ref = TableRef.parse(loaded.get("table"));
@@ -93,6 +94,16 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public String name() {
         return ref.name();
+    }
+
+    /** Says that rows which are appended were made of the table's own. */
+    public void readsAll() {
+        readsAll = true;
+    }
+
+    /** Whether a change that others make to what a statement has read is a conflict. */
+    private boolean isSerializable() {
+        return "serializable".equals(properties.get("isolation"));
     }
 
     /** The UUID of this life of the table. */
@@ -157,7 +168,9 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         refusePast();
-        return new VersionedWriteBuilder(ref, null, info, request -> Commits.ask("commit_write", request));
+        VersionedWriteBuilder builder =
+            new VersionedWriteBuilder(ref, null, info, request -> Commits.ask("commit_write", request));
+        return readsAll && isSerializable() ? builder.readingAll() : builder;
     }
 
     @Override

@@ -52,6 +52,13 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         this.replaced = Replaced.NOTHING;
     }
 
+    /** Rows that are added, and that depend on every row of the table. */
+    public VersionedWriteBuilder readingAll() {
+        commit.put("mode", "rewrite").put("kind", "merge").putArray("removed");
+        commit.putArray("filters");
+        return this;
+    }
+
     @Override
     public WriteBuilder truncate() {
         commit.put("mode", "overwrite");
