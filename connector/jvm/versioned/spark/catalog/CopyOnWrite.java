@@ -57,19 +57,29 @@ final class CopyOnWrite implements RowLevelOperation {
             new Replaced() {
                 @Override
                 public ObjectNode now(ObjectNode request) {
-                    return told(request, read.replaced());
+                    return told(request, read().replaced());
                 }
 
                 @Override
                 public ObjectNode ahead(ObjectNode request) {
-                    return told(request, read.fix());
+                    return told(request, read().fix());
                 }
             });
     }
 
+    /** Where Spark sees, before it asks for a scan, that no row stays, it asks for none; then every segment goes. */
+    private RewrittenScanBuilder read() {
+        if (read == null) {
+            read = new RewrittenScanBuilder(table, CaseInsensitiveStringMap.empty());
+            read.build();
+            read.fix();
+        }
+        return read;
+    }
+
     private ObjectNode told(ObjectNode request, Iterable<String> replaced) {
         replaced.forEach(request.putArray("removed")::add);
-        request.set("filters", Predicates.json(read.filters()));
+        request.set("filters", Predicates.json(read().filters()));
         return request;
     }
 }
