@@ -312,7 +312,9 @@ def test_fields_of_structs() -> None:
     ]
     with pytest.raises(InvalidRequestError, match=r"s\.t\.y is NOT NULL"):
         table.update({"s.t.y": None})
-    table.update({"s.t.y": None}, [("s.t.y", "is null")])  # there is no struct to hold it
+    with pytest.raises(InvalidRequestError, match=r"s\.t\.y is NOT NULL"):
+        table.update({"s.t.y": None}, [("k", "=", 100)])  # whatever the rows are
+    table.update({"s.t.y": pc.field("k")}, [("k", "=", 2)])  # there is no struct to hold it
 
 
 def test_values_of_all_types() -> None:
@@ -345,7 +347,7 @@ def test_values_of_all_types() -> None:
         ({"y": pc.field("u") + 1}, "y is TINYINT, and BIGINT does not widen"),
         ({"c": "abcd"}, "does not fit the column c"),
         ({"w": pc.field("t")}, "w is VARCHAR.2., and a value has 3 characters"),
-        ({"k": None}, "k is NOT NULL and 1 of the rows hold null"),
+        ({"k": None}, "k is NOT NULL; assign a value"),
         ({"k": pc.field("y")}, "k is NOT NULL and 1 of the rows hold null"),
         ({"k": pc.field("nope") + 1}, "can't be computed.*the columns are 'k', 'y'"),
         ({"k": pc.field("t") + 1}, "can't be computed"),

@@ -47,7 +47,7 @@ class Options:
 
     path: str
     warehouse: str | None = None
-    version: int | None = None
+    version: int | str | None = None
     timestamp: str | None = None
     columns: tuple[str, ...] | None = None
     merge_schema: bool = False
@@ -83,7 +83,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
     return Options(
         path=known["path"],
         warehouse=known["warehouse"],
-        version=_version(known["versionasof"]),
+        version=None if known["versionasof"] is None else parse_version(known["versionasof"]),
         timestamp=known["timestampasof"],
         columns=None if known["columns"] is None else _names(known["columns"]),
         merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
@@ -103,12 +103,10 @@ def _unknown_text(option: str) -> str:
     )
 
 
-def _version(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise InvalidRequestError(f"versionAsOf is {text!r}; it must be a version's number")
-    return int(text)
+def parse_version(text: str) -> int | str:
+    """A version's number, or the name of a tag, from text."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 19
+    return int(text) if is_number else text
 
 
 def _flag(name: str, text: str | None) -> bool | None:

@@ -61,7 +61,7 @@ def read_table(
     table: str,
     *,
     warehouse: str | None = None,
-    version: int | None = None,
+    version: int | str | None = None,
     timestamp: datetime | str | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
@@ -78,7 +78,7 @@ def read_table(
         spark: the session.
         table: the table's folder, or with ``warehouse`` its name, as ``metrics.cpu``.
         warehouse: the folder of a warehouse.
-        version: read the table as of this version, with the schema of then.
+        version: read the table as of this version, or tag, with the schema of then.
         timestamp: or as of this time (without offset: UTC).
         storage_options: what the file system is opened with.
 

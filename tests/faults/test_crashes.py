@@ -33,6 +33,34 @@ def overwrite(catalog: Catalog) -> None:
     catalog.load_table("n.t").overwrite(ROWS)
 
 
+def overwrite_where(catalog: Catalog) -> None:
+    catalog.load_table("n.t").overwrite_where(ROWS, [("id", "=", 1)])
+
+
+def delete(catalog: Catalog) -> None:
+    catalog.load_table("n.t").delete([("id", "=", 1)])
+
+
+def delete_whole(catalog: Catalog) -> None:
+    catalog.load_table("n.t").delete_whole([("id", ">", 10)])
+
+
+def update(catalog: Catalog) -> None:
+    catalog.load_table("n.t").update({"b": "y"}, [("id", "in", [1, 10])])
+
+
+def rollback(catalog: Catalog) -> None:
+    catalog.load_table("n.t").rollback(1)
+
+
+def set_tag(catalog: Catalog) -> None:
+    catalog.load_table("n.t").set_tag("x", 1)
+
+
+def drop_tag(catalog: Catalog) -> None:
+    catalog.load_table("n.t").drop_tag("there")
+
+
 def alter(catalog: Catalog) -> None:
     catalog.load_table("n.t").alter().drop_column("b").add_column("b", "int", default=5).commit()
 
@@ -84,6 +112,13 @@ OPERATIONS = [
     append,
     append_merging,
     overwrite,
+    overwrite_where,
+    delete,
+    delete_whole,
+    update,
+    rollback,
+    set_tag,
+    drop_tag,
     alter,
     drop,
     rename,
@@ -102,6 +137,8 @@ LOAD = [
     "list _versioned/checkpoint",
 ]
 LOAD_TABLE = ["read n/t/_versioned/last_checkpoint.json", "read n/t/_versioned/log/N.json"]
+OLD = [*LOAD_TABLE, "list n/t/_versioned/checkpoint"]
+COPY = ["open n/t/data/N-ID.parquet"]
 WRITE = ["create n/t/data/N-ID.parquet", "put n/t/_versioned/log/N.json"]
 NAME = ["put _versioned/log/N.json"]
 
@@ -109,6 +146,13 @@ EXPECTED: dict[str, set[str]] = {
     "append": {*LOAD, *LOAD_TABLE, *WRITE},
     "append_merging": {*LOAD, *LOAD_TABLE, *WRITE},
     "overwrite": {*LOAD, *LOAD_TABLE, *WRITE},
+    "overwrite_where": {*LOAD, *LOAD_TABLE, *COPY, *WRITE},
+    "delete": {*LOAD, *LOAD_TABLE, *COPY, *WRITE},
+    "delete_whole": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
+    "update": {*LOAD, *LOAD_TABLE, *COPY, *WRITE},
+    "rollback": {*LOAD, *OLD, "put n/t/_versioned/log/N.json"},
+    "set_tag": {*LOAD, *OLD, "put n/t/_versioned/log/N.json"},
+    "drop_tag": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "alter": {*LOAD, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
     "drop": {*LOAD, *LOAD_TABLE, *NAME, "put n/t/_versioned/log/N.json"},
     "rename": {*LOAD, *NAME},
@@ -145,9 +189,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     catalog = Catalog(folder)
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", "id LONG, b STRING")
-    for number in range(3):
-        table.append(pa.table({"id": pa.array([number], pa.int64()), "b": [None]}))
+    for ids in ([0, 1], [10], [20]):
+        table.append(pa.table({"id": pa.array(ids, pa.int64()), "b": pa.nulls(len(ids))}))
         table._timeline.write_checkpoint(table.state)
+    table.set_tag("there", 2)
     return folder
 
 
@@ -163,6 +208,7 @@ def seen(folder: Path) -> dict[str, Any]:
             [(c.id, c.name, c.type) for c in table.schema.columns],
             table.scan().to_arrow().to_pylist(),
             table.history()["operation"].to_pylist(),
+            table.tags,
         )
     return found
 
@@ -228,7 +274,11 @@ def test_every_call(operation: Callable[[Catalog], None], prepared: Path, tmp_pa
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN])
-@pytest.mark.parametrize("operation", [append, overwrite, alter], ids=lambda o: o.__name__)
+@pytest.mark.parametrize(
+    "operation",
+    [append, overwrite, alter, delete, update, rollback, set_tag],
+    ids=lambda o: o.__name__,
+)
 def test_a_lost_reply_is_success_once(
     operation: Callable[[Catalog], None], fault: Fault, prepared: Path, tmp_path: Path
 ) -> None:
@@ -267,7 +317,7 @@ def test_a_competitor_takes_the_version_during_the_silence(prepared: Path, tmp_p
     rival = Catalog(folder).load_table("n.t")
     rival.append(ROWS)
     table.append(ROWS)
-    assert Catalog(folder).load_table("n.t").count() == 7
+    assert Catalog(folder).load_table("n.t").count() == 8
 
 
 @pytest.mark.parametrize("call", ["link", "fsync", "unlink", "replace"])
@@ -293,7 +343,7 @@ def test_faults_of_the_disk(
             done = run(copy, append, Plan())
         found = seen(copy)
         assert found["t"][0] - before["t"][0] in (0, 1)
-        assert len(found["t"][2]) == 3 + 2 * (found["t"][0] - before["t"][0])
+        assert len(found["t"][2]) == 4 + 2 * (found["t"][0] - before["t"][0])
         assert not done or found["t"][0] == before["t"][0] + 1
         next_commit_works(copy, before, before)
 

@@ -10,8 +10,9 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from model.naive import WIDER, Field, Model, Type, find, inner, rewrap, walk
+from model.naive import WIDER, Field, Model, Of, Type, find, inner, rewrap, walk
 from versioned_catalog import Catalog, Table
 from versioned_catalog.creation import creation
 from versioned_catalog.log.operations import Replace
@@ -349,6 +350,44 @@ def run_alter(table: Table, model: Model, changes: list[tuple[Any, ...]]) -> Non
 def _names(fields: tuple[Field, ...], key: int) -> tuple[str, ...]:
     path = next(p for p in walk(fields) if p[-1].key == key)
     return tuple(f.name for f in path)
+
+
+# Updates
+
+
+def random_update(random: Random, model: Model) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
+    """Assignments by names, and the same by keys."""
+    paths = [p for p in walk(model.fields) if all(f.type[0] == "struct" for f in p[:-1])]
+    named: dict[Any, Any] = {}
+    keyed: list[tuple[Any, Any]] = []
+    taken: set[int] = set()
+    for path in random.sample(paths, min(len(paths), random.choice([1, 1, 2, 3]))):
+        inside = {p[-1].key for p in walk((path[-1],))}
+        keys = tuple(f.key for f in path)
+        if taken & (inside | set(keys)):
+            continue  # assigned to already, or to something inside
+        taken |= {path[-1].key}
+        value = _random_assignment(random, model, path[-1])
+        names = ".".join(quoted(f) for f in path)
+        named[names] = _expression(model, value) if isinstance(value, Of) else value
+        keyed.append((keys, value))
+    return named, keyed
+
+
+def _random_assignment(random: Random, model: Model, one: Field) -> Any:
+    if isinstance(one.type, str) and random.random() < 0.4:
+        others = [
+            f.key
+            for f in model.fields
+            if isinstance(f.type, str) and (f.type == one.type or one.type in WIDER.get(f.type, ()))
+        ]
+        if others:
+            return Of(random.choice(others))
+    return random_value(random, one)
+
+
+def _expression(model: Model, value: Of) -> pc.Expression:
+    return pc.field(find(model.fields, value.key).name)
 
 
 # Filters

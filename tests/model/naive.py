@@ -54,6 +54,8 @@ class Version:
 
     fields: tuple[Field, ...]
     rows: list[dict[int, Any]]
+    fixed: frozenset[int] = frozenset()
+    life: int = 0
 
 
 @dataclass
@@ -65,10 +67,12 @@ class Model:
     fixed: frozenset[int] = frozenset()
     keys: Iterator[int] = field(default_factory=lambda: itertools.count(1000))
     past: list[Version] = field(default_factory=list)
+    life: int = 0
+    tags: dict[str, int] = field(default_factory=dict)
 
     def commit(self) -> None:
         """Remember the table as it is."""
-        self.past.append(Version(self.fields, list(self.rows)))
+        self.past.append(Version(self.fields, list(self.rows), self.fixed, self.life))
 
 
 def inner(type_: Type) -> tuple[Field, ...]:
@@ -372,3 +376,92 @@ def order(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode()
     return value
+
+
+# Changes of rows
+
+
+@dataclass(frozen=True)
+class Of:
+    """The value of another top-level column, as it was before the update."""
+
+    key: int
+
+
+def keep(model: Model, filters: Any) -> list[dict[int, Any]]:
+    """The rows that a DELETE leaves: those for which the filter is false or null."""
+    return [row for row in model.rows if not passes(model, row, filters)]
+
+
+def passes(model: Model, row: dict[int, Any], filters: Any) -> bool:
+    """Whether a filter is true for a row; None is true for all."""
+    return filters is None or holds(model.fields, row, filters)
+
+
+def update(model: Model, assignments: list[tuple[Any, Any]], filters: Any) -> list[dict[int, Any]]:
+    """The rows after an UPDATE.
+
+    Args:
+        model: the table.
+        assignments: (the keys that lead to a field, a value as it is given or ``Of``).
+        filters: which rows.
+
+    Raises:
+        Refused: a value is null where that is denied.
+    """
+    fixed = {
+        keys: store(value, find(model.fields, keys[-1]))
+        for keys, value in assignments
+        if not isinstance(value, Of)
+    }
+    return [
+        _updated(model, row, assignments, fixed) if passes(model, row, filters) else row
+        for row in model.rows
+    ]
+
+
+def _updated(
+    model: Model, row: dict[int, Any], assignments: list[tuple[Any, Any]], fixed: Any
+) -> dict[int, Any]:
+    new = row
+    for keys, value in assignments:
+        stored = fixed.get(keys)
+        if isinstance(value, Of):
+            one = find(model.fields, keys[-1])
+            old = as_type(show_raw(find(model.fields, value.key), row), one.type)
+            stored = store(old, one) if _is_there(model, row, keys) else None
+        new = _put(model, new, keys, stored)
+    return new
+
+
+def _is_there(model: Model, holder: dict[int, Any], keys: Any) -> bool:
+    """Whether there is a struct for a field to be in."""
+    for key in keys[:-1]:
+        holder = show_raw(find(model.fields, key), holder)
+        if holder is None:
+            return False
+    return True
+
+
+def _put(model: Model, holder: dict[int, Any], keys: Any, stored: Any) -> dict[int, Any]:
+    """A struct or row with one field set; a null struct stays null."""
+    first, *rest = keys
+    if not rest:
+        return holder | {first: stored}
+    inside = show_raw(find(model.fields, first), holder)
+    return holder if inside is None else holder | {first: _put(model, inside, rest, stored)}
+
+
+# Going back
+
+
+def rollback(model: Model, version: int) -> None:
+    """Make the table what it was; names of fields and rows alike.
+
+    Raises:
+        Refused: it was another table then.
+    """
+    then = model.past[version]
+    if then.life != model.life:
+        raise Refused("the table was made anew since")
+    model.fields, model.rows, model.fixed = then.fields, list(then.rows), then.fixed

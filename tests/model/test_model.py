@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -24,11 +25,12 @@ from model.drive import (
     random_fields,
     random_filters,
     random_rows,
+    random_update,
     run_alter,
     to_tuples,
 )
 from model.naive import Model, Refused
-from versioned_catalog import Catalog, Table, VersionedError
+from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedError
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.schema.literals import decode
 
@@ -110,9 +112,90 @@ class Histories(RuleBasedStateMachine):
         if not really:
             return
         self.model.fields, self.model.rows, self.model.fixed = (), [], frozenset()
+        self.model.life += 1
         self.model.fields = random_fields(random, self.model, random.randint(1, 4))
         self.table = begin_anew(random, self.table, self.model)
         self.model.commit()
+
+    @rule(random=randoms)
+    def delete(self, random: Random) -> None:
+        filters, by_key = self.some_filters(random)
+        rows = naive.keep(self.model, by_key)
+        whole = self.table.can_delete_whole(filters)
+        (self.table.delete_whole if whole and random.random() < 0.5 else self.table.delete)(filters)
+        if len(rows) < len(self.model.rows):
+            self.model.rows = rows
+            self.model.commit()
+
+    @rule(random=randoms)
+    def update(self, random: Random) -> None:
+        filters, by_key = self.some_filters(random)
+        by_name, assignments = random_update(random, self.model)
+        try:
+            rows = naive.update(self.model, assignments, by_key)
+        except Refused:
+            rows = None
+        version = self.table.version
+        try:
+            self.table.update(by_name, filters)
+        except VersionedError as error:
+            assert rows is None, (by_name, filters, error)
+            assert self.table.version == version
+            return
+        assert rows is not None, (by_name, filters)
+        if any(naive.passes(self.model, row, by_key) for row in self.model.rows):
+            self.model.rows = rows
+            self.model.commit()
+
+    @rule(random=randoms)
+    def overwrite_where(self, random: Random) -> None:
+        filters, by_key = self.some_filters(random)
+        names, rows = random_rows(random, self.model)
+        try:
+            stored = [naive.store_row(self.model.fields, row) for row in rows]
+            naive.check_names(self.model.fields, names)
+        except Refused:
+            return
+        kept = naive.keep(self.model, by_key)
+        self.table.overwrite_where(arrow_rows(self.model, names, rows), filters)
+        if stored or len(kept) < len(self.model.rows):
+            self.model.rows = kept + stored
+            self.model.commit()
+
+    @rule(random=randoms)
+    def rollback(self, random: Random) -> None:
+        version = random.randrange(len(self.model.past))
+        before = self.table.version
+        try:
+            naive.rollback(self.model, version)
+        except Refused:
+            with pytest.raises(InvalidRequestError, match="made anew"):
+                self.table.rollback(version)
+            return
+        ids = self.table.state.next_column_id
+        if self.table.rollback(version) > before:  # else it was so already: see ``whole``
+            self.model.commit()
+        assert self.table.state.next_column_id == ids
+
+    @rule(random=randoms)
+    def tag(self, random: Random) -> None:
+        name, tags = random.choice(["one", "zwölf", "3.0"]), dict(self.model.tags)
+        if name in tags and random.random() < 0.5:
+            self.table.drop_tag(name)
+            del tags[name]
+        else:
+            tags[name] = random.randrange(len(self.model.past))
+            self.table.set_tag(name, tags[name])
+        if tags != self.model.tags:
+            self.model.tags = tags
+            self.model.commit()
+
+    def some_filters(self, random: Random) -> tuple[Any, Any]:
+        """A filter; now and then that of all rows."""
+        if random.random() < 0.1:
+            return None, None
+        filters, by_key = random_filters(random, self.model)
+        return filters, by_key
 
     @rule(random=randoms)
     def reopen(self, random: Random) -> None:
@@ -168,6 +251,8 @@ class Histories(RuleBasedStateMachine):
     def travelled(self, random: Random) -> None:
         version = random.randrange(len(self.model.past))
         self.agrees(self.model.past[version], version)
+        for name, tagged in self.model.tags.items():
+            self.agrees(self.model.past[tagged], name)
 
     @invariant()
     def whole(self) -> None:
@@ -175,9 +260,10 @@ class Histories(RuleBasedStateMachine):
             return
         assert self.table.version == len(self.model.past) - 1
         assert self.table.count() == len(self.model.rows)
+        assert self.table.tags == self.model.tags
         self.agrees(naive.Version(self.model.fields, self.model.rows), None)
 
-    def agrees(self, then: naive.Version, version: int | None) -> None:
+    def agrees(self, then: naive.Version, version: int | str | None) -> None:
         scan = self.table.scan(version=version)
         found = scan.to_arrow()
         assert described(scan.schema) == described(then.fields)

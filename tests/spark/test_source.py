@@ -395,7 +395,7 @@ def test_what_does_not_fit_is_refused_and_nothing_written(spark: SparkSession, p
     ("options", "fragment"),
     [
         ({"versionasoff": "1"}, "did you mean versionAsOf"),
-        ({"versionAsOf": "x"}, "must be a version"),
+        ({"versionAsOf": "x"}, "has no tag 'x'"),
         ({"versionAsOf": "0", "timestampAsOf": "2024-01-01"}, "not both"),
         ({"timestampAsOf": "yesterday"}, "no timestamp"),
         ({"columns": "a,,b"}, "commas"),

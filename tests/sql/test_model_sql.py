@@ -27,6 +27,7 @@ from model.drive import (
 from model.naive import Field, Model, Refused
 from pyspark_versioned import read_table
 from spark.test_model_spark import spark_form
+from sql import row_steps
 from sql.plans import is_python, plan_of
 from versioned_catalog import Catalog, Table
 from versioned_catalog.schema.ddl import parse_type
@@ -169,36 +170,72 @@ class _History:
         self._name = name
 
     def step(self) -> None:
-        if self._random.random() < 0.5:
-            done = self._alter()
-        else:
-            done = self._write(overwrite=self._random.random() < 0.15)
-        if done:
+        steps = {
+            self._alter: 6,
+            self._append: 4,
+            self._overwrite: 1,
+            self._delete: 2,
+            self._update: 2,
+            self._merge: 3,
+            self._roll_back: 1,
+        }
+        (chosen,) = self._random.choices(list(steps), list(steps.values()))
+        before = list(self._model.rows)
+        try:
+            chosen()
+        except Refused:
+            return
+        # Rows may have been written again as they are: then there is a version, too.
+        if self._table.refresh().version == len(self._model.past):
             self._model.commit()
+        assert self._table.version == len(self._model.past) - 1
+        assert chosen != self._alter or before == self._model.rows
 
-    def _alter(self) -> bool:
+    def _delete(self) -> None:
+        statement, rows = row_steps.delete(self._random, self._model, self._name)
+        self._spark.sql(statement)
+        self._model.rows = rows
+
+    def _update(self) -> None:
+        statement, rows = row_steps.update(self._random, self._model, self._name)
+        self._spark.sql(statement)
+        self._model.rows = rows
+
+    def _merge(self) -> None:
+        given, statement, rows = row_steps.merge(self._random, self._model, self._name, "source")
+        self._spark.createDataFrame(given).createOrReplaceTempView("source")
+        self._spark.sql(statement)
+        self._model.rows = rows
+
+    def _roll_back(self) -> None:
+        version = self._random.randrange(len(self._model.past))
+        name = self._name.removeprefix("versioned.")
+        self._spark.sql(f"CALL versioned.system.rollback_to_version('{name}', {version})")
+        naive.rollback(self._model, version)
+
+    def _append(self) -> None:
+        self._write(overwrite=False)
+
+    def _overwrite(self) -> None:
+        self._write(overwrite=True)
+
+    def _alter(self) -> None:
         model = self._model
         changes = random_alter(self._random, model)
-        try:
-            fields = naive.alter(model, changes)
-        except Refused:
-            return False
+        fields = naive.alter(model, changes)
         clause = alter_clause(model, changes[0]) if len(changes) == 1 else None
         if clause is None:
             run_alter(self._table.refresh(), model, changes)
         else:
             self._spark.sql(f"ALTER TABLE {self._name} {clause}")
         model.fields = fields
-        return True
 
-    def _write(self, *, overwrite: bool) -> bool:
+    def _write(self, *, overwrite: bool) -> None:
+        """Append rows, or put them in the place of all, or of those that a condition is true for."""
         model = self._model
         names, rows = random_rows(self._random, model)
-        try:
-            stored = [naive.store_row(model.fields, row) for row in rows]
-            naive.check_names(model.fields, names)
-        except Refused:
-            return False
+        stored = [naive.store_row(model.fields, row) for row in rows]
+        naive.check_names(model.fields, names)
         frame = self._spark.createDataFrame(arrow_rows(model, names, rows))
         writer = frame.writeTo(self._name)
         if overwrite:
@@ -206,7 +243,6 @@ class _History:
         else:
             writer.append()
         model.rows = stored if overwrite else model.rows + stored
-        return True
 
 
 def alter_clause(model: Model, change: tuple[Any, ...]) -> str | None:

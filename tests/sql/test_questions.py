@@ -69,6 +69,18 @@ def test_a_commit_that_did_not_land_is_made_when_asked_again(ask: Any, tmp_path:
     assert commit(ask, table, [segment(tmp_path, 1, "x", "x")], retry=True) == {"version": 1}
 
 
+def test_an_update_that_wrote_fewer_rows_than_it_replaces(ask: Any, tmp_path: Path) -> None:
+    commit(
+        ask, load(ask)["table"], [segment(tmp_path, 1, "x", "x"), segment(tmp_path, 2, "x", "x")]
+    )
+    table = load(ask)["table"]
+    removed = [f"data/0-{value:032}.parquet" for value in (1, 2)]
+    rewrite = {"mode": "rewrite", "kind": "update", "removed": removed, "filters": []}
+    told = commit(ask, table, [segment(tmp_path, 3, "x", "x")], **rewrite, commit_id="d" * 36)
+    assert told["error"]["kind"] == "corrupt"
+    assert load(ask)["table"]["version"] == 1
+
+
 def test_a_segment_of_another_partition_is_refused(ask: Any, tmp_path: Path) -> None:
     table = load(ask)["table"]
     told = commit(ask, table, [segment(tmp_path, 1, "x", "y")])

@@ -108,12 +108,18 @@ class Updater:
             self._expressions.append(value)
             return Computed(len(self._expressions) - 1)
         try:
-            return Fixed(to_constant(fit(value, column.type)))
+            constant = to_constant(fit(value, column.type))
         except ValueError as error:
             raise InvalidRequestError(
                 f"{self._table}: {shown(value)} does not fit the column {render_path(path)} of type "
                 f"{render_type(column.type)}: {error}"
             ) from None
+        if constant is None and not column.nullable:
+            raise InvalidRequestError(
+                f"{self._table}: the column {render_path(path)} is NOT NULL; assign a value to it, or "
+                f"alter().drop_not_null({render_path(path)!r})"
+            )
+        return Fixed(constant)
 
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with their new values.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from pyspark_versioned.options import parse_options
+from pyspark_versioned.options import parse_options, parse_version
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.creating import parse_declaration
@@ -56,8 +56,7 @@ def _shown(request: Json) -> str:
 def _asked(table: Table, request: Json) -> TableState:
     version, micros = request.get("version"), request.get("timestamp")
     if version is not None:
-        is_number = version.isascii() and version.isdigit() and len(version) < 19
-        return table.at(int(version) if is_number else version)
+        return table.at(parse_version(version))
     if micros is not None:
         return table.at(timestamp=UNIX_EPOCH + timedelta(microseconds=micros))
     return table.state

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pyspark_versioned.native import is_written_alike
 from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import staging
@@ -14,7 +17,7 @@ from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
 from pyspark_versioned.sql.written import parse_records
-from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.filtering.filters import AllOf
 from versioned_catalog.log.operations import Base
 from versioned_catalog.log.record import SegmentRecord
@@ -130,7 +133,13 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
 
 
 def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
-    """Commit what a DELETE, UPDATE or MERGE wrote in the place of the segments ``removed``."""
+    """Commit what a DELETE, UPDATE or MERGE wrote in the place of the segments ``removed``.
+
+    Raises:
+        CorruptTableError: an UPDATE wrote more or fewer rows than it replaces.
+    """
+    if request["kind"] == "update":
+        _check_rows(request, table, records)
     return table.commit_rewrite(
         plan,
         records,
@@ -139,6 +148,18 @@ def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[Seg
         reads=_known(request["filters"]),
         commit_id=request["commit_id"],
     )
+
+
+def _check_rows(request: Json, table: Table, records: Sequence[SegmentRecord]) -> None:
+    core = open_snapshot(request["table"]).base.segments.core
+    removed = pc.is_in(core["path"], pa.array(request["removed"], pa.string()))
+    read = pc.sum(core["rows"].filter(removed)).as_py() or 0
+    written = sum(record.rows for record in records)
+    if read != written:
+        raise CorruptTableError(
+            f"{table.name}: an UPDATE of {read} rows wrote {written}; nothing was changed. A segment "
+            "may be damaged, or Spark may have planned it wrongly: please tell us"
+        )
 
 
 def _known(predicates: Sequence[Json]) -> AllOf | None:

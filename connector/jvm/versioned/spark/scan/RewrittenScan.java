@@ -55,7 +55,10 @@ final class RewrittenScan extends VersionedScan {
     }
 
     @Override
-    public void filter(Predicate[] predicates) {
+    public synchronized void filter(Predicate[] predicates) {
+        if (fixed) {
+            return; // what will be replaced is told already, so all of it has to be read
+        }
         for (Predicate predicate : predicates) {
             if (predicate.name().equals("IN") && SEGMENT.equals(predicate.children()[0])) {
                 keep(paths(predicate));

@@ -84,6 +84,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             commit.set("creation", creation);
             committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID
         }
-        return SparkPython.write("versioned", info, PythonWrite.options(table, commit));
+        Write python = SparkPython.write("versioned", info, PythonWrite.options(table, commit));
+        return replaced == Replaced.NOTHING ? python : RewriteInPython.of(python, info.schema());
     }
 }

@@ -1,0 +1,51 @@
+package versioned.spark.internals;
+
+import java.util.Iterator;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Rows of a task that are kept until all of them are there; on disk, where they are many. */
+public final class SparkRows {
+    private static final int ROWS_IN_MEMORY = 4096;
+    private static final long BYTES_IN_MEMORY = 64L << 20;
+    private static final int ROWS_BEFORE_DISK = 1 << 18;
+
+    private final UnsafeProjection projection;
+    private final ExternalAppendOnlyUnsafeRowArray kept =
+        new ExternalAppendOnlyUnsafeRowArray(ROWS_IN_MEMORY, BYTES_IN_MEMORY, ROWS_BEFORE_DISK, BYTES_IN_MEMORY);
+
+    /** @param schema of the rows */
+    public SparkRows(StructType schema) {
+        this.projection = UnsafeProjection.create(schema);
+    }
+
+    /** Keeps a copy of a row. */
+    public void add(InternalRow row) {
+        kept.add(projection.apply(row));
+    }
+
+    /** The rows, in their order; each is valid until the next one. */
+    public Iterator<InternalRow> iterator() {
+        Iterator<UnsafeRow> rows = CollectionConverters.asJava(kept.generateIterator());
+        return new Iterator<>() {
+            @Override
+            public boolean hasNext() {
+                return rows.hasNext();
+            }
+
+            @Override
+            public InternalRow next() {
+                return rows.next();
+            }
+        };
+    }
+
+    /** Frees memory and disk. */
+    public void clear() {
+        kept.clear();
+    }
+}

@@ -1,0 +1,76 @@
+package versioned.spark.write;
+
+import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructType;
+import versioned.spark.internals.SparkRows;
+
+/**
+ * The rows of a DELETE, UPDATE or MERGE, written by Python. Spark hands these over one by one, and what is written in
+ * Python takes all rows of a task together and drops single ones without a word; so they are kept until the end.
+ *
+ * @param python the write
+ * @param schema of the rows
+ */
+record RewriteInPython(BatchWrite python, StructType schema) implements Write, BatchWrite {
+    static Write of(Write python, StructType schema) {
+        return new RewriteInPython(python.toBatch(), schema);
+    }
+
+    @Override
+    public BatchWrite toBatch() {
+        return this;
+    }
+
+    @Override
+    public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+        return new Factory(python.createBatchWriterFactory(info), schema);
+    }
+
+    @Override
+    public void commit(WriterCommitMessage[] messages) {
+        python.commit(messages);
+    }
+
+    @Override
+    public void abort(WriterCommitMessage[] messages) {
+        python.abort(messages);
+    }
+
+    private record Factory(DataWriterFactory python, StructType schema) implements DataWriterFactory {
+        @Override
+        public DataWriter<InternalRow> createWriter(int partition, long task) {
+            return new Writer(python.createWriter(partition, task), new SparkRows(schema));
+        }
+    }
+
+    private record Writer(DataWriter<InternalRow> python, SparkRows rows) implements DataWriter<InternalRow> {
+        @Override
+        public void write(InternalRow row) {
+            rows.add(row);
+        }
+
+        @Override
+        public WriterCommitMessage commit() throws IOException {
+            python.writeAll(rows.iterator());
+            return python.commit();
+        }
+
+        @Override
+        public void abort() throws IOException {
+            python.abort();
+        }
+
+        @Override
+        public void close() throws IOException {
+            rows.clear();
+            python.close();
+        }
+    }
+}

@@ -1,0 +1,74 @@
+"""Judges an interleaving of transactions by the states that its log went through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Row = tuple[int, int, int]
+"""A row's own number, which never changes, the key that filters look for, and a counter."""
+
+State = tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A transaction that was acknowledged.
+
+    Args:
+        what: ``append``, ``delete``, ``increment``, ``replace``, ``alter`` or ``rollback``.
+        base, version: the version it was planned on, and the one that it was told; None for a
+            version where it was told that there was nothing to do.
+        key: which rows it looked for: those of this key.
+        rows: what it added.
+        to: where it rolled back to.
+    """
+
+    what: str
+    base: int
+    version: int | None
+    key: int = 0
+    rows: tuple[Row, ...] = ()
+    to: int = 0
+
+
+def complaints(history: list[Done], states: list[State], *, serializable: bool) -> list[str]:
+    """What can't be explained: by snapshot isolation, or by the commits one after another."""
+    found = [text for done in history for text in _of_one(done, states, serializable)]
+    told = Counter(done.version for done in history if done.version is not None)
+    found += [f"{v} was told twice" for v, count in told.items() if count > 1]
+    return found
+
+
+def _of_one(done: Done, states: list[State], serializable: bool) -> Iterable[str]:
+    base = states[done.base]
+    seen = [row for row in base if row[1] == done.key] if done.what in READS else []
+    if done.version is None:
+        if seen:
+            yield f"{done}: there was something to do"
+        return
+    before, after = states[done.version - 1], states[done.version]
+    if missing := Counter(seen) - Counter(before):
+        yield f"{done}: a lost update of {sorted(missing)}"
+    if serializable and done.what in READS:
+        now = [row for row in before if row[1] == done.key]
+        if Counter(now) != Counter(seen):
+            yield f"{done}: write skew, it saw {seen}, and there was {now}"
+    if done.what == "rollback":
+        expected = Counter(states[done.to])
+        if Counter(before) != Counter(base):
+            yield f"{done}: it took back what it had not seen"
+    else:
+        expected = Counter(before) - Counter(seen) + Counter(_added(done, seen))
+    if Counter(after) != expected:
+        yield f"{done}: {before} became {after}"
+
+
+READS = ("delete", "increment", "replace")
+
+
+def _added(done: Done, seen: list[Row]) -> Iterable[Row]:
+    if done.what == "increment":
+        return [(number, key, count + 1) for number, key, count in seen]
+    return done.rows

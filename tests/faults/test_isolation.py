@@ -1,0 +1,257 @@
+"""Interleavings of DELETE, UPDATE, overwrites, appends, ALTERs and rollbacks, under both isolations."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from faults.interrupted import InterruptedStore, Interruption
+from faults.serial import Done, State, complaints
+from faults.store import Plan
+from versioned_catalog import Catalog, CommitConflictError, Scan, Table
+from versioned_catalog.log import proposing
+from versioned_catalog.storage.local import LocalStore
+
+LEVELS = ["snapshot", "serializable"]
+KEYS = 4
+
+
+def rows(*given: tuple[int, int, int]) -> pa.Table:
+    columns = zip(*given, strict=True)
+    return pa.table([pa.array(c, pa.int32()) for c in columns], names=["row", "k", "n"])
+
+
+class Interleaving:
+    """Three clients, each of which sees the table as it was when it last looked."""
+
+    def __init__(self, random: Random, level: str) -> None:
+        self.random = random
+        self.numbers = itertools.count()
+        self.place = f"memory://{uuid4()}"
+        self.done: list[Done] = []
+        self.refused = 0
+        table = Catalog.create_path(
+            self.place, "row INT, k INT, n INT", properties={"isolation": level}
+        )
+        for _ in range(2):
+            made = tuple((next(self.numbers), key, 0) for key in range(KEYS))
+            self.done.append(Done("append", table.version, table.append(rows(*made)), rows=made))
+        self.clients = [Catalog.load_path(self.place) for _ in range(3)]
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            client = self.random.choice(self.clients)
+            if self.random.random() < 0.4:
+                client.refresh()
+            what = self.random.choice(
+                ["append", "delete", "increment", "increment", "replace", "alter", "rollback"]
+            )
+            self.act(client, what)
+
+    def act(self, client: Table, what: str) -> None:
+        base, commit_id = client.version, str(uuid4())
+        key = self.random.randrange(KEYS)
+        made = ((next(self.numbers), self.random.randrange(KEYS), 0),)
+        to = self.random.randint(max(0, base - 2), base)
+        counter = client.schema.column(3).name
+        try:
+            match what:
+                case "append":
+                    client.append(rows(*made).rename_columns(["row", "k", counter]))
+                case "delete":
+                    client.delete([("k", "=", key)], commit_id=commit_id)
+                case "increment":
+                    assignments = {counter: pc.field(counter) + 1}
+                    client.update(assignments, [("k", "=", key)], commit_id=commit_id)
+                case "replace":
+                    plan = client.plan_write(
+                        rows(*made).rename_columns(["row", "k", counter]).schema
+                    )
+                    batches = rows(*made).rename_columns(["row", "k", counter]).to_batches()
+                    records = plan.write(batches[0].schema, iter(batches), client.store)
+                    client.commit_overwrite_where(plan, records, [("k", "=", key)])
+                case "alter":
+                    new = "m" if counter == "n" else "n"
+                    client.alter().rename_column(counter, new).commit()
+                case "rollback":
+                    client.rollback(to, commit_id=commit_id)
+        except CommitConflictError:
+            self.refused += 1
+            return
+        version: int | None = client.version
+        if what in ("delete", "increment", "rollback") and client.find_commit(commit_id) is None:
+            version = None
+        if what == "rollback" and version is None:
+            return
+        added = made if what in ("append", "replace") else ()
+        self.done.append(Done(what, base, version, key, added, to))
+
+    @cached_property
+    def states(self) -> list[State]:
+        """What the table shows at each version, by the IDs of its columns."""
+        table = Catalog.load_path(self.place)
+        found = []
+        for _, state in table._timeline.walk(table.version):
+            scan = Scan(table.store, state, state.schema.columns)
+            shown = pa.Table.from_batches(scan.to_batches(), scan.schema).to_pydict()
+            found.append(tuple(zip(*shown.values(), strict=True)))
+        return found
+
+    def complaints(self, level: str) -> list[str]:
+        return complaints(self.done, self.states, serializable=level == "serializable")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_random_interleavings(level: str) -> None:
+    """100 under each isolation."""
+    counts: dict[str, int] = {"refused": 0, "skewed": 0}
+    for seed in range(100):
+        race = Interleaving(Random(seed), level)
+        race.run(10)
+        assert race.complaints(level) == [], seed
+        counts["refused"] += race.refused
+        counts["skewed"] += bool(race.complaints("serializable"))
+        assert {d.version for d in race.done} - {None} >= set(range(1, len(race.states)))
+    assert counts["refused"] > 50, "there is something to be refused"
+    assert (counts["skewed"] > 0) is (level == "snapshot"), "write skew is what snapshots allow"
+
+
+def test_the_checker_finds_updates_that_are_really_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the check that what is removed is live, both of two increments land."""
+
+    def careless(base: Any, removed: Any, state: Any, table: str) -> tuple[str, ...]:
+        live = set(state.segments.paths)
+        return tuple(path for path in removed if path in live)
+
+    monkeypatch.setattr(proposing, "_removed", careless)
+    found = []
+    for seed in range(20):
+        race = Interleaving(Random(seed), "snapshot")
+        race.run(10)
+        found += race.complaints("snapshot")
+    assert any("a lost update" in text for text in found)
+
+
+def test_the_checker_finds_write_skew_that_really_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposing, "check_reads", lambda *_: None)
+    found = []
+    for seed in range(20):
+        race = Interleaving(Random(seed), "serializable")
+        race.run(10)
+        found += race.complaints("serializable")
+    assert found
+    assert all("write skew" in text for text in found)
+
+
+def test_the_checker_rejects_planted_faults() -> None:
+    start: State = ((0, 1, 0), (1, 2, 0))
+    one = Done("increment", 0, 1, key=1)
+    two = Done("increment", 0, 2, key=1)
+    once: State = ((0, 1, 1), (1, 2, 0))
+    twice: State = ((0, 1, 2), (1, 2, 0))
+    after_one = Done("increment", 1, 2, key=1)
+    assert complaints([one, after_one], [start, once, twice], serializable=True) == []
+    assert complaints([one, two], [start, once, once], serializable=False), "a lost update"
+    more: State = (*start, (2, 1, 0))
+    came = Done("append", 0, 1, rows=((2, 1, 0),))
+    gone = Done("delete", 0, 2, key=1)
+    left: State = ((1, 2, 0), (2, 1, 0))
+    assert complaints([came, gone], [start, more, left], serializable=False) == []
+    (skew,) = complaints([came, gone], [start, more, left], serializable=True)
+    assert "write skew" in skew
+    assert complaints([came, gone], [start, more, start], serializable=False), "rows come back"
+    assert complaints([Done("delete", 0, None, key=1)], [start], serializable=False)
+    assert complaints([one, one], [start, once], serializable=False), "told twice"
+    back = Done("rollback", 0, 2, to=0)
+    assert complaints([came, back], [start, more, start], serializable=False), "unseen"
+
+
+# Forced: somebody commits between the last look and the put.
+
+ACTS: dict[str, Callable[[Table], Any]] = {
+    "append": lambda t: t.append(rows((9, 1, 0))),
+    "delete": lambda t: t.delete([("k", "=", 1)]),
+    "update": lambda t: t.update({"n": pc.field("n") + 1}, [("k", "=", 1)]),
+    "overwrite": lambda t: t.overwrite_where(rows((8, 1, 0)), [("k", "=", 1)]),
+    "whole": lambda t: t.delete_whole([("k", ">", 2)]),
+    "alter": lambda t: t.alter().rename_column("n", "m").commit(),
+    "rollback": lambda t: t.rollback(1),
+    "tag": lambda t: t.set_tag(f"x{uuid4()}", 0),
+}
+REWRITES = {"delete", "update", "overwrite"}
+
+
+def lands(mine: str, theirs: str, level: str) -> bool:
+    """FORMAT.md, section 11, for what these do: all but "whole" and "alter" touch rows of key 1."""
+    if theirs == "tag" or mine == "tag":
+        return True
+    if mine == "rollback":
+        return False
+    if theirs == "rollback":  # it takes away the segment of 3, and brings none
+        return mine != "whole"
+    if mine in REWRITES:
+        return theirs not in REWRITES and not (theirs == "append" and level == "serializable")
+    return mine != "whole" or theirs != "whole"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("theirs", ACTS)
+@pytest.mark.parametrize("mine", ACTS)
+def test_forced_interleavings(mine: str, theirs: str, level: str, tmp_path: Any) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", "row INT, k INT, n INT", properties={"isolation": level})
+    table.append(rows((0, 1, 0), (1, 2, 0)))
+    table.append(rows((2, 3, 0)))
+    what = Interruption(
+        "put n/t/_versioned/log/N.json",
+        before=lambda: ACTS[theirs](Catalog(tmp_path).load_table("n.t")),
+    )
+    mixed = Catalog.over(InterruptedStore(LocalStore(str(tmp_path)), Plan(), what)).load_table(
+        "n.t"
+    )
+    base = mixed.state
+    if lands(mine, theirs, level):
+        ACTS[mine](mixed)
+    else:
+        with pytest.raises(CommitConflictError, match=r"n\.t|somebody changed"):
+            ACTS[mine](mixed)
+    assert what.happened
+    assert base.version == 2
+    log = Catalog(tmp_path).load_table("n.t").history()["operation"].to_pylist()
+    assert len(log) == (5 if lands(mine, theirs, level) else 4)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_threads_that_count(level: str) -> None:
+    """Whoever conflicts tries again: no increment is lost."""
+    place = f"memory://{uuid4()}"
+    Catalog.create_path(place, "row INT, k INT, n INT", properties={"isolation": level}).append(
+        rows((0, 1, 0), (1, 2, 0))
+    )
+
+    def work() -> None:
+        table, left = Catalog.load_path(place), 8
+        while left:
+            try:
+                table.update({"n": pc.field("n") + 1}, [("k", "=", 1)])
+                left -= 1
+            except CommitConflictError:
+                table.refresh()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = Catalog.load_path(place).scan().to_arrow().to_pylist()
+    assert found == [{"row": 0, "k": 1, "n": 32}, {"row": 1, "k": 2, "n": 0}]

@@ -1,0 +1,298 @@
+"""What DELETE, UPDATE and MERGE could get wrong, one trap a test; each has its mutation on record."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as f
+
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+GROUP_FILTER = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
+ADAPTIVE = "spark.sql.adaptive.enabled"
+
+
+@pytest.fixture
+def t(ns: str) -> str:
+    return f"versioned.{ns}.t"
+
+
+@pytest.fixture
+def make(catalog: Catalog, ns: str) -> Any:
+    def table(ddl: str, **given: Any) -> Table:
+        return catalog.create_table(f"{ns}.t", ddl, **given)
+
+    return table
+
+
+@pytest.fixture(params=[(True, True), (True, False), (False, True), (False, False)])
+def planned(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:
+    """With segments left out while the query runs, and without; with adaptive plans, and without."""
+    before = {key: sql_spark.conf.get(key) for key in (GROUP_FILTER, ADAPTIVE)}
+    for key, on in zip(before, request.param, strict=True):
+        sql_spark.conf.set(key, on)
+    yield
+    for key, value in before.items():
+        sql_spark.conf.set(key, value or "true")
+
+
+def rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in spark.sql(query).collect()), key=repr)
+
+
+def integers(**columns: list[int | None]) -> pa.Table:
+    return pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})
+
+
+def operations(table: Table) -> list[tuple[str, int, int]]:
+    told = table.refresh().history().to_pylist()
+    return [(one["operation"], one["segments_added"], one["segments_removed"]) for one in told]
+
+
+@pytest.mark.usefixtures("planned")
+def test_an_update_of_segments_of_many_schemas(
+    sql_spark: SparkSession, make: Any, t: str, warehouse: Path
+) -> None:
+    """Segments are left out while it runs; those that stay are read as their own schema says."""
+    table = make("a INT, b INT, s STRUCT<x: INT>")
+    table.append(integers(a=[1, 2], b=[10, 20]))
+    table.alter().rename_column("b", "c").add_column("b", "INT", default=7).commit()
+    table.append(integers(a=[3, 4], b=[30, 40]))
+    table.alter().change_type("a", "bigint").add_column("s.y", "INT", default=5).commit()
+    table.append(integers(a=[5, 6], b=[50, 60]))
+    # The condition says nothing of segments until it is computed.
+    sql_spark.sql(
+        f"UPDATE {t} SET b = b + 1, s.x = 1 WHERE a * 2 IN (SELECT id FROM range(8, 12, 2))"
+    )
+    assert rows(sql_spark, f"SELECT a, c, b, s FROM {t}") == [
+        (1, 10, 7, None),
+        (2, 20, 7, None),
+        (3, None, 30, None),
+        (4, None, 41, (1, None)),
+        (5, None, 51, (1, None)),
+        (6, None, 60, None),
+    ]
+    (update,) = [one for one in operations(table) if one[0] == "update"]
+    left_out = sql_spark.conf.get(GROUP_FILTER) == "true"
+    assert update[2] == (2 if left_out else 3)
+
+
+def test_a_merge_planned_before_an_alter(
+    sql_spark: SparkSession, make: Any, t: str, tmp_path: Path
+) -> None:
+    """The ALTERs land while the rows are being joined; they are of the schema they were planned on."""
+    table = make("a INT, b INT, gone INT")
+    table.append(integers(a=[1, 2], b=[10, 20], gone=[5, 6]))
+    started, go = tmp_path / "started", tmp_path / "go"
+
+    @f.udf("int")
+    def slow(value: int) -> int:
+        started.touch()
+        while not go.exists():
+            time.sleep(0.05)
+        return value
+
+    source = sql_spark.range(2, 4).select(f.col("id").cast("int").alias("a"))
+    source.select(slow("a").alias("a")).createOrReplaceTempView("slow_source")
+    failed: list[Exception] = []
+
+    def merge() -> None:
+        try:
+            sql_spark.sql(
+                f"MERGE INTO {t} t USING slow_source s ON t.a = s.a WHEN MATCHED THEN UPDATE SET b = 0 "
+                "WHEN NOT MATCHED THEN INSERT (a, b, gone) VALUES (s.a, 1, 9)"
+            )
+        except Exception as error:
+            failed.append(error)
+
+    merging = threading.Thread(target=merge)
+    merging.start()
+    while not started.exists():
+        assert merging.is_alive(), failed
+    table.alter().rename_column("b", "c").drop_column("gone").commit()
+    table.alter().add_column("b", "INT", default=9).add_column("gone", "INT").commit()
+    go.touch()
+    merging.join()
+    assert not failed
+    assert sql_spark.table(t).columns == ["a", "c", "b", "gone"]
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [
+        (1, 10, 9, None),
+        (2, 0, 9, None),
+        (3, 1, 9, None),
+    ]
+
+
+@pytest.mark.parametrize("condition", ["b = 1", "b % 10 = 1"])
+@pytest.mark.usefixtures("planned")
+def test_a_delete_on_a_column_that_was_made_again(
+    sql_spark: SparkSession, make: Any, t: str, condition: str
+) -> None:
+    """By statistics alone, and by reading: what the dropped column held is not asked."""
+    table = make("a INT, b INT")
+    table.append(integers(a=[1, 2], b=[1, 1]))
+    table.alter().drop_column("b").add_column("b", "INT", default=999).commit()
+    table.append(integers(a=[3], b=[1]))
+    sql_spark.sql(f"DELETE FROM {t} WHERE {condition}")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 999), (2, 999)]
+    left_out = condition == "b = 1" or sql_spark.conf.get(GROUP_FILTER) == "true"
+    assert operations(table)[-1] == (("delete", 0, 1) if left_out else ("delete", 1, 2))
+
+
+@pytest.mark.usefixtures("planned")
+def test_rows_that_do_not_match_are_written_again(
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+) -> None:
+    """The condition would skip pages and row groups; whoever did so would lose what is in them."""
+    sql_spark.sql(f"CREATE TABLE {t} (a BIGINT, b STRING)")
+    wide = sql_spark.range(0, 300_000, 1, 1).selectExpr("id AS a", "repeat('x', 20) AS b")
+    wide.writeTo(t).append()
+    sql_spark.sql(f"UPDATE {t} SET b = 'y' WHERE a = 299999")
+    told = f"SELECT count(*), sum(a), count_if(b = 'y') FROM {t} WHERE a >= 0"
+    assert rows(sql_spark, told) == [(300_000, 44999850000, 1)]
+    sql_spark.sql(f"DELETE FROM {t} WHERE a = 150000")
+    assert rows(sql_spark, told) == [(299_999, 44999700000, 1)]
+    sql_spark.sql(
+        f"MERGE INTO {t} t USING (SELECT 7L AS a) s ON t.a = s.a WHEN MATCHED THEN DELETE"
+    )
+    assert rows(sql_spark, told) == [(299_998, 44999699993, 1)]
+    assert catalog.load_table(f"{ns}.t").count() == 299_998
+
+
+@pytest.mark.parametrize("io", ["native", "python"])
+def test_a_segment_that_lost_rows(
+    sql_spark: SparkSession, make: Any, t: str, warehouse: Path, ns: str, io: str
+) -> None:
+    """A rewrite would make the loss one for ever."""
+    table = make("a INT")
+    table.append(integers(a=[1, 2, 3]))
+    (path,) = table.segments()["path"].to_pylist()
+    file = warehouse / ns / "t" / path
+    whole = pq.ParquetFile(file)
+    rest = whole.read().slice(0, 2)
+    pq.write_table(rest.replace_schema_metadata(whole.schema_arrow.metadata), file)
+    sql_spark.conf.set("spark.versioned.io", io)
+    try:
+        with pytest.raises(Exception, match="rows") as told:
+            sql_spark.sql(f"DELETE FROM {t} WHERE a % 2 = 0")
+    finally:
+        sql_spark.conf.set("spark.versioned.io", "native")
+    assert ns in str(told.value)
+    assert table.refresh().version == 1
+
+
+@pytest.mark.usefixtures("planned")
+def test_a_merge_of_a_table_into_itself(sql_spark: SparkSession, make: Any, t: str) -> None:
+    table = make("a INT, b INT")
+    table.append(integers(a=[1, 2], b=[10, 20]))
+    table.append(integers(a=[3], b=[30]))
+    sql_spark.sql(
+        f"MERGE INTO {t} t USING (SELECT a + 1 AS a, b FROM {t} WHERE b > 10) s ON t.a = s.a "
+        "WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 10), (2, 20), (3, 20), (4, 30)]
+    sql_spark.sql(f"UPDATE {t} SET b = (SELECT max(b) FROM {t}) WHERE a IN (SELECT a - 1 FROM {t})")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 30), (2, 30), (3, 30), (4, 30)]
+
+
+@pytest.mark.usefixtures("planned")
+def test_rows_that_python_writes(sql_spark: SparkSession, make: Any, t: str) -> None:
+    """Spark's Parquet writer knows no TIME as we write it; the statement is the same."""
+    table = make("a INT, at TIME")
+    for value in (1, 2, 3):
+        table.append(integers(a=[value, value * 10]))
+    sql_spark.sql(f"UPDATE {t} SET at = TIME'10:00:00' WHERE a % 10 = 1")
+    sql_spark.sql(f"DELETE FROM {t} WHERE a % 7 = 3")
+    sql_spark.sql(
+        f"MERGE INTO {t} t USING (SELECT 20 AS a UNION ALL SELECT 4) s ON t.a = s.a "
+        "WHEN MATCHED THEN UPDATE SET a = 21 WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)"
+    )
+    told = rows(sql_spark, f"SELECT a, CAST(at AS STRING) FROM {t}")
+    assert told == [(1, "10:00:00"), (2, None), (21, None), (30, None), (4, None)]
+
+
+def test_a_delete_of_whole_segments_reads_none(
+    sql_spark: SparkSession, make: Any, t: str, warehouse: Path, ns: str
+) -> None:
+    table = make("a INT, day DATE", partitioned_by=["day"])
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, DATE'2026-01-01'), (2, DATE'2026-01-02'), (3, NULL)")
+    for path in table.refresh().segments()["path"].to_pylist():
+        (warehouse / ns / "t" / path).write_bytes(b"not read")
+    sql_spark.sql(f"DELETE FROM {t} WHERE day = DATE'2026-01-01'")
+    sql_spark.sql(f"DELETE FROM {t} WHERE day IS NULL OR a = 77")
+    assert operations(table)[-2:] == [("delete", 0, 1), ("delete", 0, 1)]
+    assert sql_spark.table(t).count() == 1
+
+
+def test_the_plan_is_native(sql_spark: SparkSession, make: Any, t: str) -> None:
+    table = make("a INT, b INT")
+    table.append(integers(a=[1, 2]))
+    told = sql_spark.sql(f"EXPLAIN UPDATE {t} SET b = 1 WHERE a = 1").collect()[0][0]
+    assert "RewrittenScan" in told
+    assert "native={0=1}" in told
+    assert "VersionedWrite" in told
+    assert "python={" not in told
+
+
+def test_nothing_evolves_before_the_rows_are_there(
+    sql_spark: SparkSession, make: Any, t: str
+) -> None:
+    """Spark alters a table when it analyses the statement: for EXPLAIN, and before it fails."""
+    table = make("a INT, b STRING")
+    table.append(integers(a=[1]))
+    merge = (
+        f"MERGE WITH SCHEMA EVOLUTION INTO {t} t "
+        "USING (SELECT {a} AS a, 5 AS c UNION ALL SELECT 2, 6) s ON t.a = s.a "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    sql_spark.sql("EXPLAIN " + merge.format(a="1"))
+    sql_spark.sql("EXPLAIN EXTENDED " + merge.format(a="1")).collect()
+    failing = merge.format(a="CAST(1 / (1 - id) AS INT)").replace(" AS c", " AS c FROM range(2)")
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        sql_spark.sql(failing)
+    assert table.refresh().version == 1
+    sql_spark.sql(merge.format(a="1"))
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, None, 5), (2, None, 6)]
+    assert operations(table)[-1] == ("merge", 1, 1), "one commit has the column and the rows"
+
+
+def test_evolution_loses_to_whoever_changed_the_schema(
+    sql_spark: SparkSession, make: Any, t: str, tmp_path: Path
+) -> None:
+    """The new segments say a schema version that another commit took."""
+    table = make("a INT")
+    table.append(integers(a=[1]))
+    frame: DataFrame = sql_spark.sql(f"SELECT 2 AS a, 3 AS c FROM {t}")
+
+    @f.udf("int")
+    def altering(value: int) -> int:
+        Catalog.load_path(str(location)).alter().add_column("d", "INT").commit()
+        return value
+
+    location = table.location
+    frame.select(altering("a").alias("a"), "c").createOrReplaceTempView("evolving_source")
+    with pytest.raises(Exception, match="the schema changed") as told:
+        sql_spark.sql(
+            f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT * FROM evolving_source"
+        )
+    assert t in str(told.value)
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, None)]
+
+
+def test_a_table_of_the_users_hides_what_is_told(
+    sql_spark: SparkSession, make: Any, t: str, catalog: Catalog, ns: str
+) -> None:
+    make("a INT")
+    assert rows(sql_spark, f"SELECT operation FROM {t}.history") == [("create",)]
+    catalog.create_namespace(f"{ns}.t")
+    catalog.create_table(f"{ns}.t.history", "mine INT")
+    assert sql_spark.table(f"{t}.history").columns == ["mine"]
