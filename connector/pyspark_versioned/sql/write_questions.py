@@ -171,16 +171,21 @@ def _known(predicates: Sequence[Json]) -> AllOf | None:
 
 def can_delete(request: Json) -> Json:
     """Whether a DELETE takes whole segments only, and so reads none."""
-    table, _ = open_table(request["table"])
     told = [to_unbound(predicate) for predicate in request["filters"]]
     if None in told:
         return {"whole": False}
-    return {"whole": table.can_delete_whole(_known(request["filters"]))}
+    return {"whole": _planned_on(request).can_delete_whole(_known(request["filters"]))}
+
+
+def _planned_on(request: Json) -> Table:
+    """The table as the statement saw it: filters name columns by what they were called then."""
+    table, state = open_table(request["table"])
+    return table.as_of(state.version)
 
 
 def delete(request: Json) -> Json:
     """Delete by metadata what fulfils ``filters``; Python reads what was torn by then."""
-    table, _ = open_table(request["table"])
+    table = _planned_on(request)
     done = landed(request, table, request["table"]["version"])
     if done is None:
         done = table.delete(_known(request["filters"]), commit_id=request["commit_id"])
