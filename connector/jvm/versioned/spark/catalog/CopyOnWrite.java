@@ -2,7 +2,6 @@ package versioned.spark.catalog;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Locale;
-import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -40,7 +39,7 @@ final class CopyOnWrite implements RowLevelOperation {
     /** Spark asks for the segment of a row, so that it can leave out segments that hold none to change. */
     @Override
     public NamedReference[] requiredMetadataAttributes() {
-        return new NamedReference[] {FieldReference.column("_segment")};
+        return RewrittenScanBuilder.segmentOf(table);
     }
 
     @Override
