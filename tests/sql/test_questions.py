@@ -129,3 +129,14 @@ def test_a_question_of_another_release(ask: Any) -> None:
 )
 def test_names_that_are_missing_or_taken(ask: Any, name: str, members: Json, missing: str) -> None:
     assert ask(name, **members) == {missing: True}
+
+
+def test_a_delete_means_the_columns_that_it_was_planned_on(ask: Any, tmp_path: Path) -> None:
+    commit(ask, load(ask)["table"], [segment(tmp_path, 5, "x", "x")])
+    planned = load(ask)["table"]
+    changed = Catalog(tmp_path).load_table("n.t")
+    changed.alter().drop_column("a").add_column("a", "int", default=1).commit()
+    children = [{"column": ["a"]}, {"literal": {"type": "integer", "value": "1"}}]
+    request = {"table": planned, "filters": [{"name": "=", "children": children}]}
+    ask("delete", **request, commit_id="d" * 36)
+    assert changed.refresh().state.segments.count == 1

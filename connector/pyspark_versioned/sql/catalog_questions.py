@@ -14,7 +14,7 @@ from pyspark_versioned.sql.metadata_questions import describe_metadata, hidden_t
 from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
 from pyspark_versioned.target import Target
-from versioned_catalog import Catalog, NotFoundError, Table, inspection
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, inspection
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.changes import ChangeType
@@ -125,7 +125,13 @@ def needs_change(request: Json) -> Json:
 
 def drop(request: Json) -> Json:
     """Drop a table; tells whether it was there."""
-    found = _found(lambda: open_catalog(request["catalog"]).drop_table(_name(request)))
+    catalog, name = open_catalog(request["catalog"]), _name(request)
+    if not catalog.table_exists(name) and told_of(catalog, name) is not None:
+        raise InvalidRequestError(
+            f"{_shown(request)} is what {render_path(name[:-1])} tells of itself, and goes with it; "
+            "it can't be dropped alone"
+        )
+    found = _found(lambda: catalog.drop_table(name))
     return {"dropped": found or bool(request.get("retry"))}
 
 

@@ -167,7 +167,10 @@ def _lower(parts: Any) -> tuple[str, ...]:
 
 
 def call(request: Json) -> Json:
-    """Do what a procedure does: ``name``, ``arguments`` (value texts by name), ``commit_id``."""
+    """Do what a procedure does: ``name``, ``arguments`` (value texts by name), ``commit_id``.
+
+    Of the answer: ``rows``; ``table``, the name of the table that it was done to.
+    """
     known, given = PROCEDURES[request["name"][-1].lower()], request["arguments"]
     for parameter in known.parameters:
         if parameter.required and given[parameter.name] is None:
@@ -175,22 +178,23 @@ def call(request: Json) -> Json:
                 f"{'.'.join(request['name'])}: the argument {parameter.name} is null; it is "
                 f"{parameter.comment}"
             )
-    table = _table(request, given["table"])
+    name = _name(request, given["table"])
+    table = open_catalog(request["catalog"]).load_table(name)
     done, before = landed(request, table), table.version
     if done is None:
         done = known.run(table, given, request["commit_id"])
     else:
         before = done - 1
     row = known.row(given, before, done)
-    return {"rows": [[None if value is None else str(value) for value in row]]}
+    cells = [None if value is None else str(value) for value in row]
+    return {"rows": [cells], "table": [request["catalog"]["name"], *name]}
 
 
-def _table(request: Json, name: str) -> Table:
-    catalog, parts = open_catalog(request["catalog"]), parse_path(name)
+def _name(request: Json, given: str) -> tuple[str, ...]:
+    """A table's name in its catalog; a user may write the catalog's before it."""
+    catalog, parts = open_catalog(request["catalog"]), parse_path(given)
     prefix = request["catalog"]["name"]
-    if parts[0] == prefix and not catalog.table_exists(parts):
-        parts = parts[1:]
-    return catalog.load_table(parts)
+    return parts[1:] if parts[0] == prefix and not catalog.table_exists(parts) else parts
 
 
 QUESTIONS = {"procedure": procedure, "list_procedures": list_procedures, "call": call}

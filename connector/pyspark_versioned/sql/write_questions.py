@@ -18,6 +18,7 @@ from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
+from versioned_catalog.adapting.implicit import IMPLICIT
 from versioned_catalog.filtering.filters import AllOf
 from versioned_catalog.log.operations import Base
 from versioned_catalog.log.record import SegmentRecord
@@ -34,13 +35,15 @@ def plan_write(request: Json) -> Json:
     """How rows become segments.
 
     Of the request: ``table``, at the version that the write is planned on; ``creation`` for a table
-    in the making; ``schema``, of the rows.
+    in the making; ``schema``, of the rows; ``filters`` of an overwrite.
     """
+    _condition(request.get("filters", ()), request["table"]["name"])
     made = request.get("creation")
     spec = staging.plan_rows(made).spec if made else _plan(request)[2].spec
     schema = spec.schema
     given = [field["name"] for field in request["schema"]["fields"]]
     if len(given) != len(schema.columns):
+        _refuse_implicit(given, request["table"]["name"])
         raise InvalidRequestError(
             f"{request['table']['name']} has {len(schema.columns)} columns, and the rows have "
             f"{len(given)}"
@@ -59,6 +62,16 @@ def plan_write(request: Json) -> Json:
             for sort in schema.sort_by
         ],
     }
+
+
+def _refuse_implicit(given: Sequence[str], table: str) -> None:
+    """Spark hands the columns of a condition on to be written, metadata columns as well."""
+    names = [column.name for column in IMPLICIT]
+    if not set(names).isdisjoint(given):
+        raise InvalidRequestError(
+            f"{table}: rows can't be chosen by metadata columns ({', '.join(names)}) where they change; "
+            "choose them in a subquery: WHERE id IN (SELECT id FROM ... WHERE _row_position = 0)"
+        )
 
 
 def _is_native(schema: Schema) -> bool:
@@ -171,16 +184,21 @@ def _known(predicates: Sequence[Json]) -> AllOf | None:
 
 def can_delete(request: Json) -> Json:
     """Whether a DELETE takes whole segments only, and so reads none."""
-    table, _ = open_table(request["table"])
     told = [to_unbound(predicate) for predicate in request["filters"]]
     if None in told:
         return {"whole": False}
-    return {"whole": table.can_delete_whole(_known(request["filters"]))}
+    return {"whole": _planned_on(request).can_delete_whole(_known(request["filters"]))}
+
+
+def _planned_on(request: Json) -> Table:
+    """The table as the statement saw it: filters name columns by what they were called then."""
+    table, state = open_table(request["table"])
+    return table.as_of(state.version)
 
 
 def delete(request: Json) -> Json:
     """Delete by metadata what fulfils ``filters``; Python reads what was torn by then."""
-    table, _ = open_table(request["table"])
+    table = _planned_on(request)
     done = landed(request, table, request["table"]["version"])
     if done is None:
         done = table.delete(_known(request["filters"]), commit_id=request["commit_id"])

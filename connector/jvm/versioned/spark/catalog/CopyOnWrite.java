@@ -3,7 +3,6 @@ package versioned.spark.catalog;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.Locale;
-import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -52,7 +51,7 @@ public final class CopyOnWrite implements RowLevelOperation {
     /** Spark asks for the segment of a row, so that it can leave out segments that hold none to change. */
     @Override
     public NamedReference[] requiredMetadataAttributes() {
-        return new NamedReference[] {FieldReference.column("_segment")};
+        return RewrittenScanBuilder.segmentOf(table);
     }
 
     @Override
@@ -69,19 +68,29 @@ public final class CopyOnWrite implements RowLevelOperation {
             new Replaced() {
                 @Override
                 public ObjectNode now(ObjectNode request) {
-                    return told(request, read.replaced());
+                    return told(request, read().replaced());
                 }
 
                 @Override
                 public ObjectNode ahead(ObjectNode request) {
-                    return told(request, read.fix());
+                    return told(request, read().fix());
                 }
             });
     }
 
+    /** Where Spark sees, before it asks for a scan, that no row stays, it asks for none; then every segment goes. */
+    private RewrittenScanBuilder read() {
+        if (read == null) {
+            read = new RewrittenScanBuilder(table, CaseInsensitiveStringMap.empty());
+            read.build();
+            read.fix();
+        }
+        return read;
+    }
+
     private ObjectNode told(ObjectNode request, Iterable<String> replaced) {
         replaced.forEach(request.putArray("removed")::add);
-        request.set("filters", Predicates.json(readsAll ? List.of() : read.filters()));
+        request.set("filters", Predicates.json(readsAll ? List.of() : read().filters()));
         return request;
     }
 }

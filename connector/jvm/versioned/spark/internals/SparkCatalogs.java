@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
@@ -18,9 +19,13 @@ public final class SparkCatalogs {
 
     private SparkCatalogs() {}
 
-    /** The catalog and the rest of a name, if it can be the name of a table of a catalog. */
+    /** The catalog and the rest of a name, if it can be the name of a table of a catalog; a temporary view goes first. */
     public static Optional<Named> find(SparkSession session, List<String> parts) {
-        Object manager = call(call(session, "sessionState"), "catalogManager");
+        Object state = call(session, "sessionState");
+        if (((SessionCatalog) call(state, "catalog")).isTempView(CollectionConverters.asScala(parts).toSeq())) {
+            return Optional.empty();
+        }
+        Object manager = call(state, "catalogManager");
         if (parts.size() > 1 && (boolean) call(manager, "isCatalogRegistered", parts.get(0))) {
             return Optional.of(named((CatalogPlugin) call(manager, "catalog", parts.get(0)),
                 parts.subList(1, parts.size())));

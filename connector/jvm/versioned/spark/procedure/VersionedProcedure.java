@@ -6,12 +6,16 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.UUID;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.python.AnsweredRows;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Values;
@@ -84,6 +88,13 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
             arguments.put(parameters[i].name(), Values.text(value, parameters[i].dataType()));
         }
         JsonNode answer = Commits.ask("call", asked);
+        refresh(CatalogQuestions.parts(answer.get("table")));
         return List.<Scan>of(AnsweredRows.parse("VersionedProcedure " + name, result, answer.get("rows"))).iterator();
+    }
+
+    /** Spark keeps the rows of a cached table until it is told, as its own statements that write tell it. */
+    private static void refresh(String[] table) {
+        SparkSession.active().catalog().refreshTable(Stream.of(table)
+            .map(part -> "`" + part.replace("`", "``") + "`").collect(Collectors.joining(".")));
     }
 }

@@ -20,11 +20,13 @@ import versioned.spark.catalog.VersionedTable;
 final class RewrittenScan extends VersionedScan {
     static final NamedReference SEGMENT = FieldReference.column("_segment");
 
+    private final NamedReference[] segment;
     private boolean planned;
     private boolean fixed;
 
     RewrittenScan(VersionedTable table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters) {
         super(table, options, wanted, filters, null);
+        this.segment = RewrittenScanBuilder.segmentOf(table);
     }
 
     @Override
@@ -51,7 +53,7 @@ final class RewrittenScan extends VersionedScan {
 
     @Override
     public synchronized NamedReference[] filterAttributes() {
-        return fixed ? new NamedReference[0] : new NamedReference[] {SEGMENT};
+        return fixed ? new NamedReference[0] : segment;
     }
 
     @Override

@@ -1,6 +1,8 @@
 package versioned.spark.scan;
 
 import java.util.List;
+import java.util.stream.Stream;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -21,6 +23,13 @@ public final class RewrittenScanBuilder implements SupportsPushDownRequiredColum
         this.table = table;
         this.options = options;
         this.wanted = table.schema();
+    }
+
+    /** The column that tells the segment of a row; none where the table has given its name to a column of its own. */
+    public static NamedReference[] segmentOf(VersionedTable table) {
+        String name = RewrittenScan.SEGMENT.fieldNames()[0];
+        boolean taken = Stream.of(table.columns()).anyMatch(column -> column.name().equalsIgnoreCase(name));
+        return taken ? new NamedReference[0] : new NamedReference[] {RewrittenScan.SEGMENT};
     }
 
     @Override

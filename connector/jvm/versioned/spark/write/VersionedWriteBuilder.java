@@ -82,7 +82,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
 
     @Override
     public Write build() {
-        WritePlan plan = WritePlan.ask(table, creation, info.schema());
+        WritePlan plan = WritePlan.ask(table, creation, info.schema(), commit.get("filters"));
         if (plan.isNative() && !Io.isPython(info.options()) && SparkFiles.canRead(table.location())) {
             return new VersionedWrite(table.name(), plan, commit, committer, replaced);
         }

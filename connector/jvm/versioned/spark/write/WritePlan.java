@@ -40,8 +40,12 @@ record WritePlan(boolean isNative, String location, String prefix, StructType sc
     /** One part of a sort order. */
     record Sort(String[] column, boolean descending) {}
 
-    static WritePlan ask(TableRef table, ObjectNode creation, StructType query) {
+    /** @param filters what the rows to replace fulfil, as JSON, so that it is refused before any row is written; or null */
+    static WritePlan ask(TableRef table, ObjectNode creation, StructType query, JsonNode filters) {
         ObjectNode request = table.request();
+        if (filters != null) {
+            request.set("filters", filters);
+        }
         request.set("schema", Values.type(query));
         if (creation != null) {
             request.set("creation", creation);

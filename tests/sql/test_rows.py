@@ -1,0 +1,134 @@
+"""Changing rows in SQL, where Spark's optimizer, its caches and its names come in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from versioned_catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def t(ns: str) -> str:
+    return f"versioned.{ns}.t"
+
+
+@pytest.fixture(params=["native", "python"])
+def io(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[str]:
+    sql_spark.conf.set("spark.versioned.io", request.param)
+    yield request.param
+    sql_spark.conf.set("spark.versioned.io", "native")
+
+
+def rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in spark.sql(query).collect()), key=repr)
+
+
+@pytest.mark.usefixtures("io")
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "EXISTS (SELECT 1)",  # Spark knows it before it asks for a scan
+        "NOT EXISTS (SELECT 1 FROM nothing WHERE nothing.id = {t}.id)",  # when it has planned
+        "NOT EXISTS (SELECT 1 FROM less WHERE less.id = {t}.id)",  # while it runs
+        "EXISTS (SELECT 1 FROM {t})",
+    ],
+)
+def test_a_condition_that_all_rows_meet(sql_spark: SparkSession, t: str, condition: str) -> None:
+    sql_spark.sql("CREATE OR REPLACE TEMP VIEW nothing AS SELECT 1 AS id WHERE false")
+    sql_spark.sql(
+        "CREATE OR REPLACE TEMP VIEW less AS SELECT id % 7 AS id FROM range(100) GROUP BY 1 "
+        "HAVING count(*) > 1000"
+    )
+    sql_spark.sql(f"CREATE TABLE {t} (id INT, p INT) PARTITIONED BY (p)")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 1), (2, 2), (3, 1)")
+    sql_spark.sql(f"UPDATE {t} SET id = 9 WHERE {condition.format(t=t)}")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(9, 1), (9, 1), (9, 2)]
+    sql_spark.sql(f"DELETE FROM {t} WHERE {condition.format(t=t)}")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == []
+
+
+def test_a_cached_table_that_is_rolled_back(sql_spark: SparkSession, t: str, ns: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT)")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1)")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (2)")
+    sql_spark.sql(f"CACHE TABLE {t}")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(1,), (2,)]
+    sql_spark.sql(f"DELETE FROM {t} WHERE a = 1")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(2,)]
+    sql_spark.sql(f"CALL versioned.system.rollback_to_version('{ns}.t', 1)")
+    try:
+        assert rows(sql_spark, f"SELECT * FROM {t}") == [(1,)]
+    finally:
+        sql_spark.sql(f"UNCACHE TABLE {t}")
+
+
+def test_a_view_of_the_name_of_a_table(
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+) -> None:
+    """As without WITH SCHEMA EVOLUTION, a name is that of the view, which can't be written to."""
+    sql_spark.sql(f"CREATE TABLE {t} (a INT)")
+    sql_spark.sql("CREATE TEMP VIEW t AS SELECT 1 AS a")
+    sql_spark.sql(f"USE versioned.{ns}")
+    try:
+        with pytest.raises(Exception, match=r"EXPECT_TABLE_NOT_VIEW|UNSUPPORTED_INSERT"):
+            sql_spark.sql("INSERT WITH SCHEMA EVOLUTION INTO t BY NAME SELECT 2 AS a, 3 AS b")
+        with pytest.raises(Exception, match="MERGE"):
+            sql_spark.sql(
+                "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 2 AS a, 3 AS b) s ON false "
+                "WHEN NOT MATCHED THEN INSERT *"
+            )
+    finally:
+        sql_spark.sql("DROP VIEW t")
+        sql_spark.sql("USE spark_catalog.default")
+    assert catalog.load_table(f"{ns}.t").version == 0
+
+
+def test_what_a_table_tells_of_itself_stays(sql_spark: SparkSession, t: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT)")
+    with pytest.raises(Exception, match=r"\.t\.history is what .*\.t tells of itself"):
+        sql_spark.sql(f"DROP TABLE {t}.history")
+    assert rows(sql_spark, f"SELECT version FROM {t}.history") == [(0,)]
+
+
+def test_an_overwrite_that_nobody_can_decide_writes_nothing(
+    sql_spark: SparkSession, t: str, io: str, warehouse: Path, ns: str
+) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT)")
+    with pytest.raises(Exception, match="can't be decided from metadata") as told:
+        sql_spark.sql(f"INSERT INTO {t} REPLACE WHERE a % 2 = 1 SELECT 1")
+    assert "Traceback" not in str(told.value)
+    assert not list((warehouse / ns / "t").glob("data/*"))
+
+
+@pytest.mark.usefixtures("io")
+def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT)")
+    sql_spark.sql(f"INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1), (2), (3)")
+    with pytest.raises(Exception, match="choose them in a subquery"):
+        sql_spark.sql(f"UPDATE {t} SET a = 0 WHERE _row_position = 1")
+    sql_spark.sql(f"UPDATE {t} SET a = 0 WHERE a IN (SELECT a FROM {t} WHERE _row_position = 1)")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(0,), (1,), (3,)]
+
+
+@pytest.mark.usefixtures("io")
+def test_a_column_called_as_a_metadata_column(
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+) -> None:
+    """The segment of a row is asked for by a name that the table has given to something else."""
+    catalog.create_table(f"{ns}.t", "a INT, _segment STRING")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 'x'), (2, 'y')")
+    sql_spark.sql(f"UPDATE {t} SET a = a + 10 WHERE a % 2 = 0")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, "x"), (12, "y")]
+    sql_spark.sql(f"DELETE FROM {t} WHERE a % 2 = 1")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(12, "y")]
+    sql_spark.sql(
+        f"MERGE INTO {t} t USING (SELECT 12 AS a) s ON t.a = s.a WHEN MATCHED THEN UPDATE SET a = 3"
+    )
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [(3, "y")]
