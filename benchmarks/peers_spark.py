@@ -202,13 +202,17 @@ def main() -> None:
     if given.engine:
         print(json.dumps(measure(given.engine, given.rows, given.runs)))
         return
-    results = [run_apart(name, given.rows, given.runs) for name in ENGINES]
+    results = [
+        run_apart(name, given.rows, given.runs, "benchmarks.peers_spark") for name in ENGINES
+    ]
+    for result in results:
+        tell(result)
     assert len({result["sum"] for result in results}) == 1, "the answers differ"
     (HERE / "results" / "peers_spark.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
-def run_apart(name: str, rows: int, runs: int) -> dict[str, Any]:
-    """One engine in a process, and a Python, of its own."""
+def run_apart(name: str, rows: int, runs: int, module: str) -> dict[str, Any]:
+    """One engine in a process, and a Python, of its own; what the module prints of it."""
     engine = ENGINES[name]
     for jar in engine.jars:
         place = DATA / Path(jar).name
@@ -217,7 +221,7 @@ def run_apart(name: str, rows: int, runs: int) -> dict[str, Any]:
     python = python_of(engine.spark)
     done = subprocess.run(
         [
-            *(python, "-m", "benchmarks.peers_spark", "--engine", name),
+            *(python, "-m", module, "--engine", name),
             *("--rows", str(rows), "--runs", str(runs)),
         ],
         stdout=subprocess.PIPE,
@@ -226,16 +230,20 @@ def run_apart(name: str, rows: int, runs: int) -> dict[str, Any]:
         env={**os.environ, "PYSPARK_PYTHON": python},
     )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def tell(found: dict[str, Any]) -> None:
+    """Print the times of one engine."""
     for what, times in found["times"].items():
         ratios = [a / b for a, b in zip(times["ours"], times["plain"], strict=True)]
         print(
-            f"{name:<10} Spark {found['spark']:<6} {what:<18} "
+            f"{found['engine']:<10} Spark {found['spark']:<6} {what:<18} "
             f"{statistics.median(times['ours']) * 1000:>8.0f} ms  "
             f"{statistics.median(ratios):>5.2f}x of plain Parquet "
             f"({min(ratios):.2f}-{max(ratios):.2f})",
             flush=True,
         )
-    return found
 
 
 if __name__ == "__main__":

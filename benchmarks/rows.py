@@ -1,0 +1,88 @@
+"""DELETE, UPDATE and MERGE on the same rows in our tables, Iceberg's and Delta's, with the next full read.
+
+Ten million rows under the 16 schema versions of ``peers_spark``, each format on the newest Spark that it
+supports and as it comes: copy on write, for all three. One percent of the rows is spread over all
+segments, so that each statement writes all of them anew; ``by range`` it is in one place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from typing import Any
+
+from benchmarks.peers_spark import DATA, ENGINES, HERE, prepare, run_apart, session
+
+
+def statements(table: str, rows: int, run: int) -> dict[str, str]:
+    """What is timed; each run changes other rows."""
+    begin = (run + 1) * rows // 20
+    source = (
+        f"SELECT id * 100 + {20 + run} + IF(id % 10 = 0, {rows}, 0) AS id, 'merged' AS host "
+        f"FROM range({rows // 100})"
+    )
+    return {
+        "DELETE of 1%": f"DELETE FROM {table} WHERE id % 100 = {run}",
+        "UPDATE of 1%": f"UPDATE {table} SET n = n + 1 WHERE id % 100 = {50 + run}",
+        "UPDATE of 1% by range": (
+            f"UPDATE {table} SET n = n + 1 WHERE id >= {begin} AND id < {begin + rows // 100}"
+        ),
+        "MERGE of 1%": (
+            f"MERGE INTO {table} t USING ({source}) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET t.host = s.host "
+            "WHEN NOT MATCHED THEN INSERT (id, host) VALUES (s.id, s.host)"
+        ),
+    }
+
+
+def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
+    """Seconds of each statement with the full read after it, and of the statement alone."""
+    spark, table = session(name)
+    prepare(spark, table, ENGINES[name].properties, rows)
+    found: dict[str, Any] = {"engine": name, "spark": spark.version, "rows": rows, "times": {}}
+    for run in range(runs + 1):
+        for what, statement in statements(table, rows, run).items():
+            begun = time.perf_counter()
+            spark.sql(statement)
+            stated = time.perf_counter()
+            spark.table(table).write.format("noop").mode("overwrite").save()
+            if run:  # the first does not count
+                times = found["times"].setdefault(what, {"both": [], "statement": []})
+                times["both"].append(time.perf_counter() - begun)
+                times["statement"].append(stated - begun)
+    summed = "count(*), sum(CAST(hash(id, host, n) AS BIGINT))"
+    found["sum"] = str(spark.table(table).selectExpr(*summed.split(", ", 1)).collect()[0])
+    spark.stop()
+    return found
+
+
+def main() -> None:
+    """Print times, and ratios to the faster of the other two."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
+    given = parser.parse_args()
+    DATA.mkdir(parents=True, exist_ok=True)
+    if given.engine:
+        print(json.dumps(measure(given.engine, given.rows, given.runs)))
+        return
+    results = {name: run_apart(name, given.rows, given.runs, "benchmarks.rows") for name in ENGINES}
+    assert len({result["sum"] for result in results.values()}) == 1, "the answers differ"
+    (HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
+    for what in results["versioned"]["times"]:
+        both = {n: statistics.median(r["times"][what]["both"]) for n, r in results.items()}
+        alone = {n: statistics.median(r["times"][what]["statement"]) for n, r in results.items()}
+        ours, peer = both["versioned"], min(both["iceberg"], both["delta"])
+        spread = [time / peer for time in results["versioned"]["times"][what]["both"]]
+        print(
+            f"{what:<22} "
+            + "  ".join(f"{n} {both[n]:.2f} s ({alone[n]:.2f} alone)" for n in both)
+            + f"  {ours / peer:.2f}x of the faster ({min(spread):.2f}-{max(spread):.2f})"
+        )
+
+
+if __name__ == "__main__":
+    main()
