@@ -121,8 +121,8 @@ def session(name: str) -> tuple[Any, str]:
     return builder.getOrCreate(), "c.b.t" if name == "iceberg" else "b.t"
 
 
-def prepare(spark: Any, table: str, properties: str, rows: int) -> str:
-    """The table in 16 appends with a change between any two; the same rows as plain Parquet."""
+def fill(spark: Any, table: str, properties: str, rows: int) -> None:
+    """The table in 16 appends with a change between any two."""
     spark.sql(f"CREATE NAMESPACE {table.rpartition('.')[0]}")
     spark.sql(f"CREATE TABLE {table} ({DDL}) {properties}")
     each = rows // (len(CHANGES) + 1)
@@ -138,6 +138,11 @@ def prepare(spark: Any, table: str, properties: str, rows: int) -> str:
         columns = [f"{known[c]} AS {c}" for c in spark.table(table).columns]
         part = spark.range(number * each, (number + 1) * each, 1, FILES).selectExpr(*columns)
         part.writeTo(table).append()
+
+
+def prepare(spark: Any, table: str, properties: str, rows: int) -> str:
+    """The table, and the same rows as plain Parquet."""
+    fill(spark, table, properties, rows)
     plain = str(DATA / "plain")
     shutil.rmtree(plain, ignore_errors=True)
     spark.table(table).repartitionByRange(FILES * 16, "id").write.option(

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE on the same rows in our tables, Iceberg's and Delta's, with the next full read.
+"""DELETE, UPDATE and MERGE in our tables, in Iceberg's and in Delta's, each with the next full read.
 
 Ten million rows under the 16 schema versions of ``peers_spark``, each format on the newest Spark that it
 supports and as it comes: copy on write, for all three. One percent of the rows is spread over all
@@ -13,7 +13,7 @@ import statistics
 import time
 from typing import Any
 
-from benchmarks.peers_spark import DATA, ENGINES, HERE, prepare, run_apart, session
+from benchmarks.peers_spark import DATA, ENGINES, HERE, fill, run_apart, session
 
 
 def statements(table: str, rows: int, run: int) -> dict[str, str]:
@@ -40,7 +40,7 @@ def statements(table: str, rows: int, run: int) -> dict[str, str]:
 def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
     """Seconds of each statement with the full read after it, and of the statement alone."""
     spark, table = session(name)
-    prepare(spark, table, ENGINES[name].properties, rows)
+    fill(spark, table, ENGINES[name].properties, rows)
     found: dict[str, Any] = {"engine": name, "spark": spark.version, "rows": rows, "times": {}}
     for run in range(runs + 1):
         for what, statement in statements(table, rows, run).items():
