@@ -132,3 +132,28 @@ def test_a_column_called_as_a_metadata_column(
         f"MERGE INTO {t} t USING (SELECT 12 AS a) s ON t.a = s.a WHEN MATCHED THEN UPDATE SET a = 3"
     )
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(3, "y")]
+
+
+@pytest.mark.usefixtures("io")
+def test_by_frames(sql_spark: SparkSession, t: str) -> None:
+    from pyspark.sql import functions as f
+
+    sql_spark.sql(f"CREATE TABLE {t} (a INT, b STRING) PARTITIONED BY (b)")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 'x'), (2, 'x'), (3, 'y')")
+    sql_spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT DEFAULT 7")
+    source = sql_spark.createDataFrame([(2, "x", 20), (4, "z", 40)], "a INT, b STRING, c INT")
+    matched = f.expr(f"{t}.a = source.a")
+    source.alias("source").mergeInto(
+        t, matched
+    ).whenMatched().updateAll().whenNotMatched().insertAll().merge()
+    assert rows(sql_spark, f"SELECT * FROM {t}") == [
+        (1, "x", 7),
+        (2, "x", 20),
+        (3, "y", 7),
+        (4, "z", 40),
+    ]
+    new = sql_spark.createDataFrame([(5, "x", 50)], "a INT, b STRING, c INT")
+    new.writeTo(t).overwrite(f.col("a") >= 3)
+    assert rows(sql_spark, f"SELECT a FROM {t}") == [(1,), (2,), (5,)]
+    new.writeTo(t).overwritePartitions()
+    assert rows(sql_spark, f"SELECT a FROM {t}") == [(5,)]

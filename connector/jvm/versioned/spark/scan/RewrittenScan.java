@@ -51,16 +51,14 @@ final class RewrittenScan extends VersionedScan {
         return replaced();
     }
 
+    /** Once it is told what will be replaced, all of it has to be read. */
     @Override
     public synchronized NamedReference[] filterAttributes() {
         return fixed ? new NamedReference[0] : segment;
     }
 
     @Override
-    public synchronized void filter(Predicate[] predicates) {
-        if (fixed) {
-            return; // what will be replaced is told already, so all of it has to be read
-        }
+    public void filter(Predicate[] predicates) {
         for (Predicate predicate : predicates) {
             if (predicate.name().equals("IN") && SEGMENT.equals(predicate.children()[0])) {
                 keep(paths(predicate));
