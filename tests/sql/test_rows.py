@@ -157,3 +157,11 @@ def test_by_frames(sql_spark: SparkSession, t: str) -> None:
     assert rows(sql_spark, f"SELECT a FROM {t}") == [(1,), (2,), (5,)]
     new.writeTo(t).overwritePartitions()
     assert rows(sql_spark, f"SELECT a FROM {t}") == [(5,)]
+
+
+@pytest.mark.parametrize("where", ["", "WHERE true", "WHERE 1 = 1"])
+def test_all_rows_of_a_table_with_a_char(sql_spark: SparkSession, t: str, where: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT, s STRUCT<c: CHAR(3)>, c CHAR(3))")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, named_struct('c', 'x'), 'y')")
+    sql_spark.sql(f"DELETE FROM {t} {where}")
+    assert rows(sql_spark, f"SELECT * FROM {t}") == []

@@ -4,6 +4,7 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import scala.Function1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
+import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.EvolveWithRows;
 import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadNatively;
@@ -15,6 +16,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session)); // before names are resolved
         extensions.injectResolutionRule(session -> new ReadNatively());
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
+        extensions.injectOptimizerRule(session -> new DeleteAllRows());
         extensions.injectCheckRule(session -> new NoticeOwnReads());
         return BoxedUnit.UNIT;
     }

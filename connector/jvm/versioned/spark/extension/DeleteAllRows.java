@@ -1,0 +1,27 @@
+package versioned.spark.extension;
+
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import versioned.spark.catalog.VersionedTable;
+
+/**
+ * Lets a DELETE of all rows through where a column is a CHAR. Spark pads these when it reads a table, and then takes
+ * the padding for something that nothing can be deleted from.
+ */
+public final class DeleteAllRows extends Rule<LogicalPlan> {
+    @Override
+    public LogicalPlan apply(LogicalPlan plan) {
+        boolean stands = plan instanceof DeleteFromTable delete && delete.condition().equals(Literal.TrueLiteral())
+            && delete.table() instanceof Project padded && padded.child() instanceof DataSourceV2Relation relation
+            && relation.table() instanceof VersionedTable;
+        if (!stands) {
+            return plan;
+        }
+        LogicalPlan relation = ((Project) ((DeleteFromTable) plan).table()).child();
+        return (LogicalPlan) plan.makeCopy(PlanRule.with(plan, 0, relation));
+    }
+}
