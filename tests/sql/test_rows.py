@@ -165,3 +165,17 @@ def test_all_rows_of_a_table_with_a_char(sql_spark: SparkSession, t: str, where:
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, named_struct('c', 'x'), 'y')")
     sql_spark.sql(f"DELETE FROM {t} {where}")
     assert rows(sql_spark, f"SELECT * FROM {t}") == []
+
+
+def test_rows_chosen_by_a_char(sql_spark: SparkSession, t: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT, s STRUCT<c: CHAR(3)>, c CHAR(3))")
+    for value in (1, 2, 3):
+        sql_spark.sql(
+            f"INSERT INTO {t} VALUES ({value}, named_struct('c', 'x{value}'), 'y{value}')"
+        )
+    sql_spark.sql(f"DELETE FROM {t} WHERE c = 'y1' OR a > 7")
+    sql_spark.sql(f"UPDATE {t} SET a = 20 WHERE s.c IN ('x2 ') AND length(c) = 3")
+    sql_spark.sql(
+        f"MERGE INTO {t} t USING (SELECT 'y3 ' AS c) s ON t.c = s.c WHEN MATCHED THEN UPDATE SET a = 30"
+    )
+    assert rows(sql_spark, f"SELECT a, c FROM {t}") == [(20, "y2 "), (30, "y3 ")]

@@ -2,6 +2,7 @@ package versioned.spark.scan;
 
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
@@ -25,10 +26,15 @@ public final class RewrittenScanBuilder implements SupportsPushDownRequiredColum
         this.wanted = table.schema();
     }
 
-    /** The column that tells the segment of a row; none where the table has given its name to a column of its own. */
+    /**
+     * The column that tells the segment of a row, by which segments are left out while a statement runs. None where the
+     * table has given its name to a column of its own; and none where a column is a CHAR: Spark pads those in the
+     * statement, and then does not find them in the query that tells which segments to leave out.
+     */
     public static NamedReference[] segmentOf(VersionedTable table) {
         String name = RewrittenScan.SEGMENT.fieldNames()[0];
-        boolean taken = Stream.of(table.columns()).anyMatch(column -> column.name().equalsIgnoreCase(name));
+        boolean taken = Stream.of(table.columns()).anyMatch(column -> column.name().equalsIgnoreCase(name)
+            || CharVarcharUtils.hasCharVarchar(column.dataType()));
         return taken ? new NamedReference[0] : new NamedReference[] {RewrittenScan.SEGMENT};
     }
 
