@@ -173,7 +173,7 @@ def test_rows_chosen_by_a_char(sql_spark: SparkSession, t: str) -> None:
         sql_spark.sql(
             f"INSERT INTO {t} VALUES ({value}, named_struct('c', 'x{value}'), 'y{value}')"
         )
-    sql_spark.sql(f"DELETE FROM {t} WHERE c = 'y1' OR a > 7")
+    sql_spark.sql(f"DELETE FROM {t} WHERE length(c) = 3 AND a % 2 = 1 AND c < 'y2'")
     sql_spark.sql(f"UPDATE {t} SET a = 20 WHERE s.c IN ('x2 ') AND length(c) = 3")
     sql_spark.sql(
         f"MERGE INTO {t} t USING (SELECT 'y3 ' AS c) s ON t.c = s.c WHEN MATCHED THEN UPDATE SET a = 30"
