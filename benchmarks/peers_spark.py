@@ -198,22 +198,41 @@ def python_of(version: str) -> str:
 
 def main() -> None:
     """Print times, and ratios to plain Parquet on the same Spark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=20_000_000)
+    results = run_all("benchmarks.peers_spark", __doc__, 20_000_000, measure)
+    if results is None:
+        return
+    for result in results.values():
+        tell(result)
+    found = json.dumps(list(results.values()), indent=1)
+    (HERE / "results" / "peers_spark.json").write_text(found + "\n")
+
+
+def run_all(
+    module: str, about: str | None, rows: int, measure: Callable[[str, int, int], dict[str, Any]]
+) -> dict[str, Any] | None:
+    """What a module finds of every engine, each in a process of its own, with the same answers.
+
+    Args:
+        module: the one that is run.
+        about: what it does.
+        rows: how many there are, if the command line does not say.
+        measure: what the module does with an engine: its name, rows and runs.
+
+    Returns:
+        By engine; None in such a process, which has printed what it found.
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--rows", type=int, default=rows)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
     given = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
     if given.engine:
         print(json.dumps(measure(given.engine, given.rows, given.runs)))
-        return
-    results = [
-        run_apart(name, given.rows, given.runs, "benchmarks.peers_spark") for name in ENGINES
-    ]
-    for result in results:
-        tell(result)
-    assert len({result["sum"] for result in results}) == 1, "the answers differ"
-    (HERE / "results" / "peers_spark.json").write_text(json.dumps(results, indent=1) + "\n")
+        return None
+    results = {name: run_apart(name, given.rows, given.runs, module) for name in ENGINES}
+    assert len({result["sum"] for result in results.values()}) == 1, "the answers differ"
+    return results
 
 
 def run_apart(name: str, rows: int, runs: int, module: str) -> dict[str, Any]:

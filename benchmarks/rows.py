@@ -7,13 +7,12 @@ segments, so that each statement writes all of them anew; ``by range`` it is in 
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import time
 from typing import Any
 
-from benchmarks.peers_spark import DATA, ENGINES, HERE, fill, run_apart, session
+from benchmarks.peers_spark import ENGINES, HERE, fill, run_all, session
 
 
 def statements(table: str, rows: int, run: int) -> dict[str, str]:
@@ -60,17 +59,9 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print times, and ratios to the faster of the other two."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
-    given = parser.parse_args()
-    DATA.mkdir(parents=True, exist_ok=True)
-    if given.engine:
-        print(json.dumps(measure(given.engine, given.rows, given.runs)))
+    results = run_all("benchmarks.rows", __doc__, 10_000_000, measure)
+    if results is None:
         return
-    results = {name: run_apart(name, given.rows, given.runs, "benchmarks.rows") for name in ENGINES}
-    assert len({result["sum"] for result in results.values()}) == 1, "the answers differ"
     (HERE / "results" / "rows.json").write_text(json.dumps(results, indent=1) + "\n")
     for what in results["versioned"]["times"]:
         both = {n: statistics.median(r["times"][what]["both"]) for n, r in results.items()}

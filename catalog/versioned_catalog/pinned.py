@@ -132,7 +132,7 @@ class PinnedTable:
         return state
 
     def as_of(self, version: int | str) -> Self:
-        """The same table as it was at a version, to look into.
+        """The same table as it was at a version: to look into, or to plan a commit on.
 
         Args:
             version: a version, or a tag's name.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.paths import parse_path
 
 _KNOWN = (
@@ -83,7 +84,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
     return Options(
         path=known["path"],
         warehouse=known["warehouse"],
-        version=None if known["versionasof"] is None else parse_version(known["versionasof"]),
+        version=None if known["versionasof"] is None else version_or_tag(known["versionasof"]),
         timestamp=known["timestampasof"],
         columns=None if known["columns"] is None else _names(known["columns"]),
         merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
@@ -101,12 +102,6 @@ def _unknown_text(option: str) -> str:
     return (
         f"the option {option} is unknown{hint} The options are {', '.join(_KNOWN)}, storage.<key>"
     )
-
-
-def parse_version(text: str) -> int | str:
-    """A version's number, or the name of a tag, from text."""
-    is_number = text.isascii() and text.isdigit() and len(text) < 19
-    return int(text) if is_number else text
 
 
 def _flag(name: str, text: str | None) -> bool | None:

@@ -83,7 +83,9 @@ class VersionedReader(DataSourceReader):
 
     def _check_only(self, state: TableState) -> None:
         """The segments asked for must be there: a table made anew at the same path has others."""
-        lost = (self._only or frozenset()) - set(state.segments.core["path"].to_pylist())
+        if self._only is None:
+            return
+        lost = self._only - set(state.segments.core["path"].to_pylist())
         if lost:
             raise NotFoundError(
                 f"version {state.version} has no segment {min(lost)}; the table was dropped or "

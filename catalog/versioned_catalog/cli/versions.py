@@ -15,7 +15,9 @@ _name = click.argument("name")
 
 def version_of(text: str | None) -> int | str | None:
     """A version from digits; other text is the name of a tag, which can't be digits alone."""
-    return int(text) if text is not None and text.isdecimal() else text
+    from versioned_catalog.log.tagging import version_or_tag
+
+    return None if text is None else version_or_tag(text)
 
 
 @click.command(cls=Command)

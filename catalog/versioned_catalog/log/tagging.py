@@ -27,6 +27,12 @@ def check_tag(name: object, table: str) -> str:
     return name
 
 
+def version_or_tag(text: str) -> int | str:
+    """What a user calls a version: its number, or else the name of a tag."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 19
+    return int(text) if is_number else text
+
+
 def tagged_version(state: TableState, name: str, table: str) -> int:
     """The version that a tag names.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from pyspark_versioned.options import parse_options, parse_version
+from pyspark_versioned.options import parse_options
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.creating import parse_declaration
@@ -17,6 +17,7 @@ from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, inspection
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.changes import ChangeType
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import PartitionField, Schema
@@ -56,7 +57,7 @@ def _shown(request: Json) -> str:
 def _asked(table: Table, request: Json) -> TableState:
     version, micros = request.get("version"), request.get("timestamp")
     if version is not None:
-        return table.at(parse_version(version))
+        return table.at(version_or_tag(version))
     if micros is not None:
         return table.at(timestamp=UNIX_EPOCH + timedelta(microseconds=micros))
     return table.state
@@ -225,12 +226,6 @@ def _partition_field(field: PartitionField, schema: Schema) -> Json:
     }
 
 
-def find_commit(request: Json) -> Json:
-    """Whether the commit ``commit_id`` landed since the version of ``table``."""
-    table, state = open_table(request["table"])
-    return {"version": table.find_commit(request["commit_id"], state.version)}
-
-
 def _name(request: Json) -> tuple[str, ...]:
     return tuple(request["name"])
 
@@ -259,5 +254,4 @@ QUESTIONS = {
     "alter_namespace": alter_namespace,
     "drop_namespace": drop_namespace,
     "partitions": partitions,
-    "find_commit": find_commit,
 }

@@ -19,7 +19,9 @@ from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.adapting.implicit import IMPLICIT
+from versioned_catalog.arrow_values import array_of
 from versioned_catalog.filtering.filters import AllOf
+from versioned_catalog.log.isolation import Isolation, isolation_of
 from versioned_catalog.log.operations import Base
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -117,8 +119,9 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
     """Commit records.
 
     Args:
-        request: ``mode``, ``commit_id``, ``filters`` of an overwrite; ``retry``, where an earlier
-            answer was lost: then the commit may be there already.
+        request: ``mode``, ``commit_id``, ``filters`` of an overwrite; ``reads_all`` of an append whose
+            rows were made of the table's own; ``retry``, where an earlier answer was lost: then the
+            commit may be there already.
         table, plan: what was planned, on the version of then.
         records: what was written.
     """
@@ -127,6 +130,9 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
     if done is not None:
         return {"version": done}
     match request["mode"]:
+        case "append" if request.get("reads_all") and _is_serializable(request):
+            done = table.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
+            return {"version": done}
         case "append":
             return {"version": table.commit_append(plan, records, commit_id=commit_id)}
         case "overwrite":
@@ -143,6 +149,12 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
             }
         case mode:
             raise InvalidRequestError(f"{table.name}: there is no way to write as {mode}")
+
+
+def _is_serializable(request: Json) -> bool:
+    """Whether rows that were made of the table's own conflict with what others committed to it."""
+    properties = open_snapshot(request["table"]).base.properties
+    return isolation_of(properties) is Isolation.SERIALIZABLE
 
 
 def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
@@ -165,7 +177,7 @@ def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[Seg
 
 def _check_rows(request: Json, table: Table, records: Sequence[SegmentRecord]) -> None:
     core = open_snapshot(request["table"]).base.segments.core
-    removed = pc.is_in(core["path"], pa.array(request["removed"], pa.string()))
+    removed = pc.is_in(core["path"], array_of(request["removed"], pa.string()))
     read = pc.sum(core["rows"].filter(removed)).as_py() or 0
     written = sum(record.rows for record in records)
     if read != written:

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
 import java.util.Set;
-import java.util.UUID;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -91,9 +90,7 @@ public final class CatalogQuestions {
 
     /** Asks Python; what commits is settled if an answer is lost. */
     public JsonNode ask(String question, ObjectNode request) {
-        return COMMITTING.contains(question)
-            ? Commits.ask(question, request.put("commit_id", UUID.randomUUID().toString()))
-            : Python.ask(question, request);
+        return COMMITTING.contains(question) ? Commits.ask(question, request) : Python.ask(question, request);
     }
 
     /** See {@link #askOfNamespace(String, String[], ObjectNode)}. */

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.UUID;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -72,8 +71,7 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite {
 
     @Override
     public void commitStagedChanges() {
-        ObjectNode request = written != null ? written : Python.JSON.createObjectNode()
-            .put("commit_id", UUID.randomUUID().toString());
+        ObjectNode request = written != null ? written : Python.JSON.createObjectNode();
         request.set("creation", creation);
         Commits.ask("commit_stage", request);
     }

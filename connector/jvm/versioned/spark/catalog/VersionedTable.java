@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.UUID;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -101,11 +100,6 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         readsAll = true;
     }
 
-    /** Whether a change that others make to what a statement has read is a conflict. */
-    private boolean isSerializable() {
-        return "serializable".equals(properties.get("isolation"));
-    }
-
     /** The UUID of this life of the table. */
     public String id() {
         return ref.uuid();
@@ -170,7 +164,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         refusePast();
         VersionedWriteBuilder builder =
             new VersionedWriteBuilder(ref, null, info, request -> Commits.ask("commit_write", request));
-        return readsAll && isSerializable() ? builder.readingAll() : builder;
+        return readsAll ? builder.readingAll() : builder;
     }
 
     @Override
@@ -188,7 +182,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public void deleteWhere(Predicate[] predicates) {
         refusePast();
-        Commits.ask("delete", filtered(predicates).put("commit_id", UUID.randomUUID().toString()));
+        Commits.ask("delete", filtered(predicates));
     }
 
     private ObjectNode filtered(Predicate[] predicates) {
@@ -198,7 +192,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public boolean truncateTable() {
         refusePast();
-        Commits.ask("truncate", ref.request().put("commit_id", UUID.randomUUID().toString()));
+        Commits.ask("truncate", ref.request());
         return true;
     }
 

@@ -17,6 +17,14 @@ public final class SparkCatalogs {
     /** A table's name, and the catalog that it is in. */
     public record Named(CatalogPlugin catalog, Identifier ident) {}
 
+    /** Which kinds of nodes can say so: asked once a kind, since every node of every plan is looked at. */
+    private static final ClassValue<Boolean> EVOLVING = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> kind) {
+            return Arrays.stream(kind.getMethods()).anyMatch(method -> method.getName().equals("withSchemaEvolution"));
+        }
+    };
+
     private SparkCatalogs() {}
 
     /** The catalog and the rest of a name, if it can be the name of a table of a catalog; a temporary view goes first. */
@@ -53,13 +61,7 @@ public final class SparkCatalogs {
 
     /** Whether a statement says WITH SCHEMA EVOLUTION; which ones can, differs between releases. */
     public static boolean evolvesSchema(LogicalPlan node) {
-        try {
-            return (boolean) node.getClass().getMethod("withSchemaEvolution").invoke(node);
-        } catch (NoSuchMethodException e) {
-            return false;
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-        }
+        return EVOLVING.get(node.getClass()) && (boolean) call(node, "withSchemaEvolution");
     }
 
     private static Object call(Object on, String method, String... arguments) {

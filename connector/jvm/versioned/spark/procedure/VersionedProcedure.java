@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
@@ -81,7 +80,7 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
 
     @Override
     public Iterator<Scan> call(InternalRow given) {
-        ObjectNode asked = request.deepCopy().put("commit_id", UUID.randomUUID().toString());
+        ObjectNode asked = request.deepCopy();
         ObjectNode arguments = asked.putObject("arguments");
         for (int i = 0; i < parameters.length; i++) {
             Object value = given.isNullAt(i) ? null : given.get(i, parameters[i].dataType());

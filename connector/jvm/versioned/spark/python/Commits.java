@@ -2,6 +2,7 @@ package versioned.spark.python;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.UUID;
 
 /**
  * Commits whose outcome is settled, not guessed: a worker may die with its answer on the way. The commit's ID was made
@@ -12,13 +13,21 @@ public final class Commits {
 
     private Commits() {}
 
+    /** Who a commit will be. */
+    public static String newId() {
+        return UUID.randomUUID().toString();
+    }
+
     /**
-     * Asks a question that commits under the member {@code commit_id}.
+     * Asks a question that commits, under the member {@code commit_id}; it is made here where there is none yet.
      *
      * @return the answer
      * @throws VersionedException (unchecked) if the commit was refused, or if nobody can tell whether it landed
      */
     public static JsonNode ask(String question, ObjectNode request) {
+        if (!request.has("commit_id")) {
+            request.put("commit_id", newId());
+        }
         Exception last = null;
         for (int attempt = 0; attempt < TRIES; attempt++) {
             try {

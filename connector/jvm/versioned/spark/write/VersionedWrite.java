@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.UUID;
 import org.apache.spark.sql.connector.distributions.Distribution;
 import org.apache.spark.sql.connector.distributions.Distributions;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -32,7 +31,7 @@ final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrit
     VersionedWrite(String table, WritePlan plan, ObjectNode commit, Committer committer, Replaced replaced) {
         this.table = table;
         this.plan = plan;
-        this.commit = commit.put("commit_id", UUID.randomUUID().toString());
+        this.commit = commit;
         this.committer = committer;
         this.replaced = replaced;
     }

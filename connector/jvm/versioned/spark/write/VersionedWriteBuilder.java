@@ -2,7 +2,6 @@ package versioned.spark.write;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
-import java.util.UUID;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
@@ -13,6 +12,7 @@ import versioned.spark.catalog.Committer;
 import versioned.spark.catalog.TableRef;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkPython;
+import versioned.spark.python.Commits;
 import versioned.spark.python.Io;
 import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
@@ -52,10 +52,9 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         this.replaced = Replaced.NOTHING;
     }
 
-    /** Rows that are added, and that depend on every row of the table. */
+    /** Rows that depend on every row of the table. */
     public VersionedWriteBuilder readingAll() {
-        commit.put("mode", "rewrite").put("kind", "merge").putArray("removed");
-        commit.putArray("filters");
+        commit.put("reads_all", true);
         return this;
     }
 
@@ -86,7 +85,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         if (plan.isNative() && !Io.isPython(info.options()) && SparkFiles.canRead(table.location())) {
             return new VersionedWrite(table.name(), plan, commit, committer, replaced);
         }
-        replaced.ahead(commit).put("commit_id", UUID.randomUUID().toString());
+        replaced.ahead(commit).put("commit_id", Commits.newId());
         if (creation != null) {
             commit.set("creation", creation);
             committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID
