@@ -6,13 +6,14 @@ import enum
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from versioned_catalog.errors import StorageError
-from versioned_catalog.storage.store import Put, Sink, Store
+from versioned_catalog.storage.store import Put, Sink, Store, StoredFile
 
 
 class Fault(enum.Enum):
@@ -105,9 +106,21 @@ class FaultyStore(Store):
         with self._around("list", folder):
             return self._inner.list(folder)
 
+    def files(self, folder: str) -> Sequence[StoredFile]:
+        with self._around("files", folder):
+            return self._inner.files(folder)
+
+    def now(self) -> datetime:
+        with self._around("now", ""):
+            return self._inner.now()
+
     def delete(self, path: str) -> None:
         with self._around("delete", path):
             self._inner.delete(path)
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.delete(path)
 
     @contextmanager
     def create(self, path: str) -> Iterator[Sink]:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, StorageError
-from versioned_catalog.storage.store import Location, Put, Sink, Store, safe_path
+from versioned_catalog.storage.store import (
+    Location,
+    Put,
+    Sink,
+    Store,
+    StoredFile,
+    as_time,
+    safe_path,
+)
 
 
 @contextmanager
@@ -128,6 +137,25 @@ class LocalStore(Store):
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    def files(self, folder: str) -> Sequence[StoredFile]:
+        full = self._inside(self._full(folder))
+        with _told("list", full):
+            try:
+                return sorted(_listed(full), key=lambda file: file.name)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def now(self) -> datetime:
+        """The clock of the disk's machine: a network file system has another one than this process."""
+        with _told("write in", self._root):
+            probe = os.path.join(self._root, f".clock.{uuid.uuid4().hex}.tmp")
+            try:
+                with open(probe, "xb") as file:
+                    return as_time(os.fstat(file.fileno()).st_mtime)
+            finally:
+                with suppress(OSError):
+                    os.unlink(probe)
+
     def delete(self, path: str) -> None:
         full = self._ours(path)
         with _told("delete", full), suppress(FileNotFoundError):
@@ -156,6 +184,15 @@ class LocalStore(Store):
         full = self._full(path)
         self._inside(full)
         return LocalStore(full)
+
+
+def _listed(folder: str) -> Iterator[StoredFile]:
+    with os.scandir(folder) as found:
+        for file in found:
+            with suppress(FileNotFoundError):  # a temporary file that was there a moment ago
+                if file.is_file(follow_symlinks=False):
+                    about = file.stat(follow_symlinks=False)
+                    yield StoredFile(file.name, about.st_size, as_time(about.st_mtime))
 
 
 class _Told:

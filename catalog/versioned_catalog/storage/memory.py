@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.storage.store import Location, Put, Sink, Store, safe_path
+from versioned_catalog.storage.store import (
+    Location,
+    Put,
+    Sink,
+    Store,
+    StoredFile,
+    as_time,
+    safe_path,
+)
 
 # fsspec's look and write are two steps, and its files are shared by the whole process.
 _LOCK = threading.Lock()
@@ -53,6 +62,22 @@ class MemoryStore(Store):
             return []
         names = (str(name).rstrip("/").rpartition("/")[2] for name in found)
         return sorted(name for name in names if not name.startswith("."))
+
+    def files(self, folder: str) -> Sequence[StoredFile]:
+        try:
+            found = self._fs.ls(self._full(folder), detail=True)
+        except FileNotFoundError:
+            return []
+        return [
+            StoredFile(
+                one["name"].rpartition("/")[2], one["size"], as_time(self._fs.modified(one["name"]))
+            )
+            for one in sorted(found, key=lambda one: str(one["name"]))
+            if one["type"] == "file"
+        ]
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
 
     def delete(self, path: str) -> None:
         if self._fs.exists(self._full(path)):

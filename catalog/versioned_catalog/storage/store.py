@@ -8,8 +8,10 @@ from __future__ import annotations
 import abc
 import enum
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from versioned_catalog.errors import CorruptTableError
@@ -42,6 +44,21 @@ class Location:
     def __repr__(self) -> str:
         # Options may be credentials.
         return f"Location({self.url!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as its store lists it.
+
+    Args:
+        name: without the folder.
+        bytes: its size.
+        modified: when it was written, by the store's clock.
+    """
+
+    name: str
+    bytes: int
+    modified: datetime
 
 
 class Store(abc.ABC):
@@ -78,8 +95,21 @@ class Store(abc.ABC):
         """The names of the files in a folder, sorted, without those that begin with a dot."""
 
     @abc.abstractmethod
+    def files(self, folder: str) -> Sequence[StoredFile]:
+        """The files in a folder, sorted by name, temporary ones too, but none of folders below."""
+
+    @abc.abstractmethod
+    def now(self) -> datetime:
+        """What time the store's clock shows, which is the one that files are dated by."""
+
+    @abc.abstractmethod
     def delete(self, path: str) -> None:
         """Remove a file; it is no error if there is none."""
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        """Remove many files, in as few requests as the store can."""
+        for path in paths:
+            self.delete(path)
 
     @abc.abstractmethod
     def create(self, path: str) -> AbstractContextManager[Sink]:
@@ -111,3 +141,10 @@ def safe_path(path: str) -> str:
     if _UNSAFE.search(path):
         raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
     return path
+
+
+def as_time(value: datetime | float) -> datetime:
+    """A time as file systems tell it: seconds since the epoch, or a datetime (without offset: UTC)."""
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return datetime.fromtimestamp(value, UTC)

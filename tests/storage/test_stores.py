@@ -1,0 +1,45 @@
+"""What every store does alike: files and their dates."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from versioned_catalog.storage.opening import open_store
+from versioned_catalog.storage.store import Put, Store
+
+
+@pytest.fixture(params=["local", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    place = {"local": str(tmp_path), "memory": f"memory://{uuid4()}"}[request.param]
+    store = open_store(place)
+    assert store.put_if_absent("here", b"") is Put.WON
+    return store
+
+
+def test_files_are_listed_with_size_and_date(store: Store) -> None:
+    before = store.now()
+    store.overwrite("data/b", b"123")
+    store.overwrite("data/a", b"1")
+    store.overwrite("data/below/c", b"")
+    found = store.files("data")
+    assert [(file.name, file.bytes) for file in found] == [("a", 1), ("b", 3)]
+    early, late = before - timedelta(seconds=2), store.now() + timedelta(seconds=2)
+    assert all(early <= file.modified <= late for file in found)
+    assert store.files("other") == []
+
+
+def test_many_files_are_removed_at_once(store: Store) -> None:
+    for name in ("a", "b", "c"):
+        store.overwrite(f"data/{name}", b"")
+    store.delete_all(["data/a", "data/missing", "data/c"])
+    assert store.list("data") == ["b"]
+
+
+def test_the_first_put_wins(store: Store) -> None:
+    assert store.put_if_absent("log/0", b"first") is Put.WON
+    assert store.put_if_absent("log/0", b"second") is Put.TAKEN
+    assert store.read("log/0") == b"first"
