@@ -12,10 +12,16 @@ from versioned_catalog.storage.opening import open_store
 from versioned_catalog.storage.store import Put, Store
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    place = {"local": str(tmp_path), "memory": f"memory://{uuid4()}"}[request.param]
-    store = open_store(place)
+    match request.param:
+        case "local":
+            store = open_store(tmp_path)
+        case "memory":
+            store = open_store(f"memory://{uuid4()}")
+        case _:
+            options = request.getfixturevalue("s3").options
+            store = open_store(request.getfixturevalue("s3_place"), options)
     assert store.put_if_absent("here", b"") is Put.WON
     return store
 

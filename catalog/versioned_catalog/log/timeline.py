@@ -5,7 +5,6 @@ Tables and the warehouse keep logs of the same kind; what differs between them i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,13 +18,12 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
+from versioned_catalog.storage.retrying import again_while
 from versioned_catalog.storage.store import Put, Store
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
 KEPT_CHECKPOINTS = 2
-UNKNOWN_TRIES = 8
-"""How often a put without an answer is put again before the outcome is called unknown."""
 
 
 class Entry(Protocol):
@@ -299,23 +297,28 @@ class Timeline(Generic[E, S]):
     def _put(self, version: int, data: bytes, commit_id: str) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""
         path = self.entry_path(version)
-        for attempt in range(UNKNOWN_TRIES):
+        asked = 0
+
+        def put() -> Put:
+            nonlocal asked
+            asked += 1
             try:
                 outcome = self.store.put_if_absent(path, data)
-                if attempt and outcome is Put.UNKNOWN and self.store.read(path) is not None:
-                    outcome = Put.TAKEN
+                if asked > 1 and outcome is Put.UNKNOWN and self.store.read(path) is not None:
+                    return Put.TAKEN
             except StorageError as error:
-                if attempt == 0:
+                if asked == 1:
                     raise
                 raise self._unknown(commit_id) from error
-            match outcome:
-                case Put.WON:
-                    return True
-                case Put.TAKEN:
-                    return False
-                case Put.UNKNOWN:
-                    time.sleep(min(0.01 * 2**attempt, 1.0))
-        raise self._unknown(commit_id)
+            return outcome
+
+        match again_while(lambda outcome: outcome is Put.UNKNOWN, put):
+            case Put.WON:
+                return True
+            case Put.TAKEN:
+                return False
+            case Put.UNKNOWN:
+                raise self._unknown(commit_id)
 
     def _unknown(self, commit_id: str) -> CommitOutcomeUnknown:
         return CommitOutcomeUnknown(
