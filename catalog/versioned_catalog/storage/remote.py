@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Self
@@ -26,6 +27,9 @@ CONDITIONAL = ("gs", "gcs", "abfs", "abfss", "az")
 """Protocols whose file systems put with a condition that the server checks: fsspec's own default
 looks, and then writes."""
 
+AT_ONCE = 16
+"""How many requests a process has under way for one purpose."""
+
 _BLOCK = 16 * 1024 * 1024
 """The size of one part of an upload, in bytes."""
 
@@ -39,6 +43,8 @@ class RemoteStore(Store):
         root: the folder, as that file system calls it.
         options: what it was opened with.
     """
+
+    is_remote = True
 
     def __init__(self, fs: Any, protocol: str, root: str, options: dict[str, Any]) -> None:
         self._fs = fs
@@ -74,6 +80,10 @@ class RemoteStore(Store):
             except (FileNotFoundError, IsADirectoryError) as error:
                 self._check_absent(error)
                 return None
+
+    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        with ThreadPoolExecutor(max(1, min(len(paths), AT_ONCE))) as pool:
+            yield from pool.map(self.read, paths)
 
     def _whole(self, full: str) -> bytes:
         data: bytes = self._fs.cat_file(full)

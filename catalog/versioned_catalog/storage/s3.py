@@ -26,7 +26,7 @@ _FLAGS = ("anon", "use_ssl", "requester_pays", "fixed_upload_size")
 _NUMBERS = ("max_concurrency", "default_block_size")
 
 _REFUSED = frozenset((400, 401, 403, 404, 405, 411, 413, 501))
-"""Answers after which an object was surely not made by this request."""
+"""Statuses that say that nothing was done."""
 
 
 class S3Store(RemoteStore):
@@ -74,14 +74,13 @@ class S3Store(RemoteStore):
         return self._put(path, data)
 
     def _put(self, path: str, data: bytes) -> Put:
-        once = _file_system(_key_of(self.location.options), os.getpid(), retrying=False)
         try:
-            once.call_s3("put_object", **self._object(path), Body=data, IfNoneMatch="*")
+            self._fs.call_s3("put_object", **self._object(path), Body=data, IfNoneMatch="*")
         except Exception as error:
             code, status, _ = _answer(error)
             if status == 412 or isinstance(error, FileExistsError):
                 return Put.TAKEN
-            if code in _LASTING or (status in _REFUSED and code != "RequestTimeout"):
+            if code in _LASTING or (_is_refusal(code, status) and not _retries(error)):
                 raise StorageError(
                     f"can't write {self.url}/{path}: {self._reason(error)}"
                 ) from error
@@ -201,7 +200,7 @@ def open_s3(path: str, options: Mapping[str, Any]) -> S3Store:
     if not path.strip("/") or "?" in path:
         raise InvalidRequestError("give S3 as s3://<bucket>/<folder>, without a query")
     key = _key_of(tuple(options.items()))
-    fs = _file_system(key, os.getpid(), retrying=True)
+    fs = _file_system(key, os.getpid())
     return S3Store(fs, "s3", path.strip("/"), dict(options))
 
 
@@ -217,11 +216,8 @@ def _key_of(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]
 
 
 @lru_cache(maxsize=16)
-def _file_system(key: tuple[tuple[str, Any], ...], process: int, *, retrying: bool) -> Any:
-    """One file system an account, and process, since connections do not survive a fork.
-
-    Without retrying each call is one request: what was answered is about that one alone.
-    """
+def _file_system(key: tuple[tuple[str, Any], ...], process: int) -> Any:
+    """One file system an account, and process, since connections do not survive a fork."""
     try:
         import s3fs
     except ImportError:
@@ -232,7 +228,7 @@ def _file_system(key: tuple[tuple[str, Any], ...], process: int, *, retrying: bo
         "read_timeout": 30,
         "max_pool_connections": 32,
         **given.pop("config_kwargs", {}),
-        "retries": {"mode": "standard", "total_max_attempts": 5 if retrying else 1},
+        "retries": {"mode": "standard", "total_max_attempts": 5},
     }
     try:
         fs = s3fs.S3FileSystem(
@@ -240,7 +236,7 @@ def _file_system(key: tuple[tuple[str, Any], ...], process: int, *, retrying: bo
         )
         fs.retries = 1  # botocore does it, with jitter
         fs.connect()
-    except (TypeError, ValueError, KeyError) as error:
+    except Exception as error:  # botocore has many of its own
         names = ", ".join(sorted(given))
         raise InvalidRequestError(
             f"S3 can't be opened with the options {names}: {_kind(error)}"
@@ -293,6 +289,22 @@ def _answer(error: BaseException | None) -> tuple[str, int | None, str]:
     if isinstance(error, asyncio.TimeoutError):
         return "timed out", None, ""
     return type(error).__name__, None, str(error)
+
+
+def _is_refusal(code: str, status: int | None) -> bool:
+    """Whether an object was surely not made by the request that was answered so."""
+    return status in _REFUSED and code != "RequestTimeout"
+
+
+def _retries(error: BaseException) -> int:
+    """How often botocore had asked before: an earlier request may have been carried out."""
+    at: BaseException | None = error
+    while at is not None:
+        response = getattr(at, "response", None)
+        if isinstance(response, Mapping):
+            return int(response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
+        at = at.__cause__
+    return 0
 
 
 def _stored(one: Mapping[str, Any]) -> StoredFile:
