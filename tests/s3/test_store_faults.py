@@ -16,7 +16,13 @@ import pytest
 from s3.proxied import Proxied
 from s3.rules import Fault, Rule
 from s3.server import BUCKET, Server
-from versioned_catalog import Catalog, CommitOutcomeUnknown, StorageError, VersionedError
+from versioned_catalog import (
+    Catalog,
+    CommitOutcomeUnknown,
+    CorruptTableError,
+    StorageError,
+    VersionedError,
+)
 from versioned_catalog.storage import remote
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.storage.store import Put, Store
@@ -76,7 +82,7 @@ def each(proxy: Proxied, bucket: Through, faults: tuple[Fault, ...], **rule: Any
     folders = {fault: uuid4().hex for fault in faults}
     fits = rule.pop("path", "")
     rules = [
-        Rule(fault, path=f"{folder}.*{fits}", seconds=LATE, **rule)
+        Rule(fault, path=f"^(?=.*{folder})(?=.*{fits})", seconds=LATE, **rule)
         for fault, folder in folders.items()
     ]
     proxy.tell(*rules)
@@ -176,6 +182,32 @@ def test_open(proxy: Proxied, bucket: Through) -> None:
         assert was_struck(proxy, ALL)
 
 
+def test_what_is_gone_is_called_missing(bucket: Through) -> None:
+    """Before it is opened, and after: a vacuum may have taken it."""
+    place = bucket.child(uuid4().hex)
+    with pytest.raises(CorruptTableError, match="x is missing"):
+        place.store.open("x")
+    place.store.overwrite("x", bytes(100_000))
+    file = place.store.open("x")
+    place.store.delete("x")
+    with pytest.raises(CorruptTableError, match="x is missing"):
+        file.read(10)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda store: store.read("x"),
+        lambda store: store.files("x"),
+    ],
+    ids=["read", "files"],
+)
+def test_a_bucket_that_is_not_there(ask: Callable[[Store], object], proxy: Proxied) -> None:
+    store = open_store(f"s3://nothing-{uuid4().hex}/folder", proxy.options)
+    with pytest.raises(StorageError, match="there is no bucket nothing-"):
+        ask(store)
+
+
 def test_overwrite(proxy: Proxied, bucket: Through) -> None:
     def check(fault: Fault, place: Through) -> None:
         place.straight.overwrite("x", THEIRS)
@@ -203,7 +235,8 @@ def test_create(
     def check(fault: Fault, place: Through) -> None:
         def write() -> None:
             with place.store.create("x") as sink:
-                sink.write(content)
+                for start in range(0, len(content), 1 << 20):
+                    sink.write(content[start : start + (1 << 20)])
 
         failed = isinstance(told(write), StorageError)
         assert failed == (fault is Fault.ERROR_403), fault
@@ -279,8 +312,10 @@ def test_a_commit_succeeds_once(proxy: Proxied, bucket: Through, s3: Server) -> 
     """Whatever happens to its put; when all is refused, it is not called a failure that it may not be."""
 
     def check(fault: Fault, place: Through) -> None:
-        url = place.store.location.url
-        table = Catalog.create_path(url, "id LONG", storage_options=place.store.location.options)
+        url = place.store.url
+        table = Catalog.create_path(
+            url, "id LONG", storage_options=dict(place.store.location.options)
+        )
         found = told(lambda: table.append(ids(7)))
         assert found == 1, fault
         time.sleep(LATE * 2)

@@ -46,7 +46,7 @@ class S3Store(RemoteStore):
 
     def _check_absent(self, error: OSError) -> None:
         if _answer(error)[0] == "NoSuchBucket":
-            raise StorageError(self._reason(error)) from error
+            raise StorageError(f"can't read {self.url}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
         code, status, message = _answer(error)
