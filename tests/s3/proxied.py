@@ -41,7 +41,7 @@ class Proxied:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a catalog is opened with that goes through it; each is a client that proved nothing yet."""
+        """What a catalog is opened with that goes through it; each client is a new one."""
         fresh = {"config_kwargs.user_agent_extra": uuid4().hex}
         return {"endpoint_url": self.endpoint, "key": KEY, "secret": SECRET, **PATIENCE, **fresh}
 

@@ -1,7 +1,7 @@
 """A proxy between a client and an S3 server, that does to requests what its rules say.
 
-``python -m s3.proxy URL`` prints the port it listens on. It is told by requests to ``/_proxy/rules`` and
-``/_proxy/seen``, which no bucket can be called. Signatures cover the header ``Host``, which goes on unchanged.
+``python -m s3.proxy URL`` prints its port. It is told by requests to ``/_proxy/rules`` and ``/_proxy/seen``,
+which no bucket can be called. Signatures cover the header ``Host``, which goes on unchanged.
 """
 
 from __future__ import annotations

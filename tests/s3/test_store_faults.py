@@ -1,4 +1,4 @@
-"""The store itself, through a proxy that does one thing wrong: a right answer, or one that says it has none."""
+"""The store through a proxy that does one thing wrong: a right answer, or one that says it has none."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def was_struck(proxy: Proxied, faults: tuple[Fault, ...]) -> bool:
     return {one.fault for one in proxy.seen()} >= set(faults)
 
 
-# By hand: what may be answered to a put of a name that is free. `TAKEN` by ourselves is sorted out above.
+# By hand: what may be answered to a put of a name that is free. The log finds out who has `TAKEN` it.
 FREE: dict[Fault, set[Put]] = {
     Fault.DELAY: {Put.WON},
     Fault.DROP_REQUEST: {Put.WON},
@@ -309,7 +309,7 @@ def options(bucket: Through) -> dict[str, Any]:
 
 
 def test_a_commit_succeeds_once(proxy: Proxied, bucket: Through, s3: Server) -> None:
-    """Whatever happens to its put; when all is refused, it is not called a failure that it may not be."""
+    """Whatever happens to its put."""
 
     def check(fault: Fault, place: Through) -> None:
         url = place.store.url
