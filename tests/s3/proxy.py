@@ -1,7 +1,7 @@
 """A proxy between a client and an S3 server, that does to requests what its rules say.
 
-``python -m s3.proxy URL`` prints its port. It is told by requests to ``/_proxy/rules`` and ``/_proxy/seen``,
-which no bucket can be called. Signatures cover the header ``Host``, which goes on unchanged.
+``python -m s3.proxy URL`` prints its port. It is told by requests to ``/_proxy/rules`` and
+``/_proxy/seen``, which no bucket can be called. Signatures cover ``Host``, which goes on unchanged.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Coroutine
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,10 +51,19 @@ class Proxy:
         self._host, self._port = where.hostname or "", where.port or 80
         self._rules = Rules()
         self._seen: list[tuple[str, str | None, int | None]] = []
-        self._later: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of a client."""
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection of a client."""
+        self._run(self._serve(reader, writer))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        # Python 3.11 forgets tasks that nobody holds.
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream = _Upstream(self._host, self._port)
         try:
             while (request := await request_from(reader, writer)) is not None:
@@ -106,9 +116,7 @@ class Proxy:
                 os.kill(client, signal.SIGKILL)
                 raise _Closed
             case Fault.LATE:
-                task = asyncio.create_task(self._arrive(request, seconds))
-                self._later.add(task)
-                task.add_done_callback(self._later.discard)
+                self._run(self._arrive(request, seconds))
                 raise _Closed
             case Fault.CUT_REQUEST:
                 await _Upstream(self._host, self._port).cut(request)
@@ -209,7 +217,7 @@ def _signed(request: Message) -> Message:
 
 async def main(server: str) -> None:
     proxy = Proxy(server)
-    listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, limit=1 << 20)
+    listening = await asyncio.start_server(proxy.accept, "127.0.0.1", 0, limit=1 << 20)
     print(listening.sockets[0].getsockname()[1], flush=True)
     async with listening:
         await listening.serve_forever()
