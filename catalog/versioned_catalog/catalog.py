@@ -7,6 +7,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,11 @@ from versioned_catalog.log.operations import Create
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
+from versioned_catalog.maintained import SHORT_VACUUM
+from versioned_catalog.maintenance.progress import Progress, silent
+from versioned_catalog.maintenance.retention import DEFAULT as DEFAULT_RETENTION
+from versioned_catalog.maintenance.retention import check_retention
+from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum_dropped
 from versioned_catalog.making import Making
 from versioned_catalog.namespaces import Namespaces
 from versioned_catalog.naming import Names, check_free, check_namespace, head_of, parse_namespace
@@ -154,6 +160,35 @@ class Catalog(Making, Namespaces):
         """
         store = open_store(path, storage_options)
         return load_at(store, store.url)
+
+    @staticmethod
+    def vacuum_path(
+        path: str | os.PathLike[str],
+        retention: timedelta = DEFAULT_RETENTION,
+        *,
+        dry_run: bool = True,
+        force: bool = False,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Vacuumed:
+        """Vacuum a table by its folder; of one that was dropped, longer ago than the retention, all
+        data goes, and its history with it. See ``Table.vacuum``.
+
+        Raises:
+            NotFoundError: there never was a table.
+        """
+        store = open_store(path, storage_options)
+        timeline = timeline_at(store)
+        loaded = timeline.load()
+        if loaded.state is None:
+            raise NotFoundError(f"there is no table at {store.url}")
+        if not loaded.state.dropped:
+            table = Table(timeline, loaded, store.url)
+            return table.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
+        span = check_retention(retention, store.url, SHORT_VACUUM, force=force)
+        return vacuum_dropped(
+            timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
+        )
 
     @staticmethod
     def create_path(

@@ -23,6 +23,8 @@ from versioned_catalog.storage.store import Put, Store
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
+LOG = f"{FOLDER}/log"
+KEPT = f"{FOLDER}/kept"
 KEPT_CHECKPOINTS = 2
 MOST_AT_ONCE = 16
 """How many entries of a log are asked for at once."""
@@ -121,11 +123,15 @@ class Timeline(Generic[E, S]):
 
     def entry_path(self, version: int) -> str:
         """Where an entry stands."""
-        return f"{FOLDER}/log/{version:020d}.json"
+        return f"{LOG}/{version:020d}.json"
 
     def checkpoint_path(self, version: int) -> str:
         """Where a checkpoint stands."""
         return f"{FOLDER}/checkpoint/{version:020d}{self._codec.suffix}"
+
+    def kept_path(self, version: int) -> str:
+        """Where the state at a version stands that outlives the entries before it."""
+        return f"{KEPT}/{version:020d}{self._codec.suffix}"
 
     def load(self, version: int | None = None) -> Loaded[S]:
         """The newest state, or that at a version.
@@ -168,19 +174,28 @@ class Timeline(Generic[E, S]):
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
         if until is not None and until < stub.floor:
-            raise NotFoundError(
-                f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
-            )
-        return self.advance(self._at_floor(stub.floor), until)
+            tagged = self._restore(until, self.kept_path(until))
+            if tagged is None:
+                raise NotFoundError(
+                    f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
+                )
+            return tagged
+        start = self._at_floor(stub.floor)
+        if until is not None and until < start.version:
+            return self._from_floor(replace(stub, floor=start.version), until)
+        return self.advance(start, until)
 
     def _at_floor(self, floor: int) -> Loaded[S]:
-        """The checkpoint that stands in for the entries before it, which were expired."""
-        found = self._restore(floor)
-        if found is None:
-            raise CorruptTableError(
-                f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
-                "is missing or damaged"
-            )
+        """The state that stands in for the entries before it, which were expired."""
+        while (found := self._restore(floor, self.kept_path(floor))) is None:
+            # Where the floor has moved on since the stub was written, it says so itself.
+            entry = self.read(floor)
+            if entry is None or not isinstance(entry[0], Stub) or entry[0].floor <= floor:
+                raise CorruptTableError(
+                    f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
+                    "is missing or damaged"
+                )
+            floor = entry[0].floor
         return found
 
     def _apply(self, loaded: Loaded[S], entry: E, size: int) -> Loaded[S]:
@@ -219,14 +234,14 @@ class Timeline(Generic[E, S]):
         if version <= end:
             raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
 
-    def walk(self, until: int) -> Iterator[tuple[E, S]]:
-        """The commits up to and with a version that can still be read, oldest first, and the state
-        after each.
+    def walk(self, until: int, floor: int = 0) -> Iterator[tuple[E, S]]:
+        """The commits from a floor up to and with a version, oldest first, and the state after each;
+        those that are expired are left out.
 
         Raises:
             CorruptTableError: the log can't be read.
         """
-        first = self._first_kept()
+        first = self.first_kept(floor)
         loaded = self._at_floor(first) if first else Loaded[S]()
         for entry in self.entries(first, until):
             if isinstance(entry, Stub):
@@ -236,8 +251,9 @@ class Timeline(Generic[E, S]):
             if loaded.state is not None:
                 yield entry, loaded.state
 
-    def _first_kept(self) -> int:
-        version = 0
+    def first_kept(self, floor: int = 0) -> int:
+        """The first version from a floor on whose entry is there still."""
+        version = floor
         while (found := self.read(version)) is not None and isinstance(found[0], Stub):
             version = max(found[0].floor, version + 1)
         return version
@@ -267,9 +283,9 @@ class Timeline(Generic[E, S]):
         ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
         return sorted(int(name) for name in ours if len(name) == 20 and name.isdecimal())
 
-    def _restore(self, version: int) -> Loaded[S] | None:
+    def _restore(self, version: int, path: str | None = None) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
-        path = self.checkpoint_path(version)
+        path = path or self.checkpoint_path(version)
         data = self.store.read(path)
         if data is None:
             return None
@@ -356,7 +372,9 @@ class Timeline(Generic[E, S]):
             while (found := self.read(loaded.version + 1)) is not None:
                 entry, size = found
                 if isinstance(entry, Stub):
-                    return self._from_floor(entry, None), entry.commit_id == commit_id
+                    newest = self._from_floor(entry, None)
+                    landed = self.find_commit(commit_id, loaded.version, newest.version)
+                    return newest, landed is not None
                 loaded = self._apply(loaded, entry, size)
                 if entry.head.commit_id == commit_id:
                     return loaded, True
@@ -389,11 +407,19 @@ class Timeline(Generic[E, S]):
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
         for old in self._checkpoints()[:-KEPT_CHECKPOINTS]:
-            if not self._is_floor(old):
-                self.store.delete(self.checkpoint_path(old))
+            self.store.delete(self.checkpoint_path(old))
         return Loaded(state, len(data))
 
-    def _is_floor(self, version: int) -> bool:
-        """Whether all before a checkpoint is expired, so that reading begins there."""
-        found = self.read(version - 1) if version > 0 else None
-        return found is not None and isinstance(found[0], Stub) and found[0].floor == version
+    def write_kept(self, state: S) -> None:
+        """Write the state at a version that is to be read when the entries before it are expired."""
+        self.store.overwrite(self.kept_path(state.version), self._codec.checkpoint(state))
+
+    def version_at(self, time: datetime, newest: int) -> int:
+        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none."""
+        low, high = -1, newest
+        while low < high:
+            middle = (low + high + 1) // 2
+            (entry,) = self.entries(middle, middle)
+            then = entry.time if isinstance(entry, Stub) else entry.head.time
+            low, high = (middle, high) if then <= time else (low, middle - 1)
+        return low

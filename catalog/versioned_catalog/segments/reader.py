@@ -24,6 +24,7 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.segments.missing import why_missing
 from versioned_catalog.storage.store import Store
 
 BATCH_ROWS = 262_144
@@ -42,6 +43,7 @@ class SegmentTask:
         part: (first, end) in millionths of the file: row groups whose middle is there are read.
         nan_free: the columns of which the log knows that they hold no NaN.
         prune: whether row groups are skipped by their statistics.
+        version: of the snapshot that holds the segment; -1 where that is not known.
     """
 
     path: str
@@ -56,6 +58,7 @@ class SegmentTask:
     part: tuple[int, int] = (0, 1_000_000)
     nan_free: frozenset[int] = field(default_factory=frozenset)
     prune: bool = True
+    version: int = -1
 
 
 def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
@@ -63,6 +66,7 @@ def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
     Raises:
         CorruptTableError: the file is missing, damaged, or not what the log says it is.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
     """
     try:
         yield from _read(store, task)
@@ -114,7 +118,10 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 
 def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
-    source = store.open(task.path)
+    try:
+        source = store.open(task.path)
+    except CorruptTableError as error:
+        raise why_missing(store, task.path, task.version, error) from error
     local = isinstance(source, str)
     try:
         return pq.ParquetFile(source, memory_map=local, pre_buffer=not local)
