@@ -71,16 +71,16 @@ class Notes:
 
     def commit(self, what: str, rows: tuple[int, ...], ask: Callable[[], int]) -> str:
         """Ask for a commit and write down what was told; how it ended."""
-        began, version, said = time.monotonic(), None, ""
+        began, version, said, commit_id = time.monotonic(), None, "", ""
         try:
             version, outcome = ask(), LANDED
         except CommitOutcomeUnknown as error:
-            outcome, said = OPEN, str(error)
+            outcome, said, commit_id = OPEN, type(error).__name__, error.commit_id
         except VersionedError as error:
             outcome, said = REFUSED, f"{type(error).__name__}: {error}"
         ended = time.monotonic()
         told = Commit(self._who, what, began, ended, outcome, version, rows)
-        self.write("commit", told=asdict(told), said=said)
+        self.write("commit", told=asdict(told), said=said, commit_id=commit_id)
         return outcome
 
     @contextmanager

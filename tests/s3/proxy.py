@@ -30,12 +30,13 @@ _WORDS = {
     Fault.ERROR_500: 500,
     Fault.ERROR_503: 503,
     Fault.ERROR_409: 409,
+    Fault.LATE_409: 409,
     Fault.ERROR_403: 403,
     Fault.ERROR_500_AFTER: 500,
     Fault.ERROR_503_AFTER: 503,
     Fault.ERROR_409_AFTER: 409,
 }
-_BEFORE = (Fault.ERROR_500, Fault.ERROR_503, Fault.ERROR_409, Fault.ERROR_403)
+_BEFORE = (Fault.ERROR_500, Fault.ERROR_503, Fault.ERROR_409, Fault.ERROR_403, Fault.LATE_409)
 _FOREVER = 3600.0
 
 
@@ -94,6 +95,8 @@ class Proxy:
         fault, seconds, client = self._rules.fault_of(asked) or (None, 0.0, 0)
         seen = len(self._seen)
         self._seen.append((asked.name, fault, None))
+        if fault is Fault.LATE_409:
+            self._run(self._arrive(request, seconds))
         if fault in _BEFORE:
             return _error(_WORDS[fault])
         if fault is not None:

@@ -72,6 +72,11 @@ class Scribe:
         files = (self.fs.cat_file(f"{self.folder}/{one['path']}") for one in entry.get("added", ()))
         return [row for file in files for row in pq.read_table(io.BytesIO(file))["id"].to_pylist()]
 
+    def version_of(self, commit_id: str) -> int | None:
+        """Where a commit landed, if it did."""
+        ids = [json.loads(data)["commit_id"] for data in self.entries]
+        return ids.index(commit_id) if commit_id in ids else None
+
     def changed(self) -> list[str]:
         """Entries that are not what they were: only a stub may stand in the place of one, for ever."""
         with ThreadPoolExecutor(8) as pool:
@@ -94,6 +99,7 @@ class Race:
 
     Args:
         commits, looks: of all processes.
+        open: the IDs of commits of which nobody knew whether they landed.
         others: how often anything else was written down, by its kind and first words.
         done: what clean-up says that it did.
         seconds: how long it took.
@@ -101,6 +107,7 @@ class Race:
 
     commits: tuple[Commit, ...]
     looks: tuple[Look, ...]
+    open: tuple[str, ...]
     others: Counter[str]
     done: Counter[str]
     seconds: float
@@ -154,7 +161,8 @@ def read_notes(scene: Scene, seconds: float) -> Race:
         done["orphans"] += note["segments"]
     for note in _of(notes, "expire"):
         done["expired"] += note["versions"]
-    return Race(tuple(commits), tuple(looks), said, done, seconds)
+    unknown = tuple(note["commit_id"] for note in _of(notes, "commit") if note["commit_id"])
+    return Race(tuple(commits), tuple(looks), unknown, said, done, seconds)
 
 
 def _of(notes: Sequence[dict[str, Any]], kind: str) -> Iterable[dict[str, Any]]:

@@ -18,6 +18,7 @@ class Fault(enum.StrEnum):
     DROP_REQUEST = "dropped"
     DROP_REPLY = "its reply dropped"
     LATE = "dropped, and arrives later"
+    LATE_409 = "409, and arrives later"
     CUT_REQUEST = "cut in its body"
     CUT_REPLY = "its reply cut"
     HANG = "never answered"
@@ -34,8 +35,11 @@ class Fault(enum.StrEnum):
     KILL_AFTER = "its client killed after"
 
 
-CONDITIONAL = (Fault.ERROR_409, Fault.ERROR_409_AFTER)
+CONDITIONAL = (Fault.ERROR_409, Fault.ERROR_409_AFTER, Fault.LATE_409)
 """What only happens to a put with a condition."""
+
+
+STUCK, STUCK_SECONDS = 100, 6.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class Rule:
     Args:
         fault: what happens.
         method, path: the method, and a pattern that is searched for in the path.
+        name: method and path without what is random; empty for any.
         skip: how many of these go unharmed first.
         times: how many are struck then.
         client: the process to kill.
@@ -84,12 +89,15 @@ class Rule:
     fault: Fault
     method: str = "[A-Z]+"
     path: str = ""
+    name: str = ""
     skip: int = 0
     times: int = 1
     client: int = 0
     seconds: float = 0.1
 
     def fits(self, asked: Asked) -> bool:
+        if self.name not in ("", asked.name):
+            return False
         return bool(re.fullmatch(self.method, asked.method) and re.search(self.path, asked.path))
 
 
@@ -104,13 +112,22 @@ class Random:
         seed: of the draws.
         rates: how often each fault happens, by name; adding up to 1 at most.
         seconds: the longest delay.
+        stuck: how many of the names that are put with a condition get no answer for ``STUCK`` requests;
+            every second of them arrives later.
     """
 
     seed: int
     rates: Mapping[str, float]
     seconds: float = 0.2
+    stuck: float = 0.0
 
     def draw(self, asked: Asked, number: int) -> tuple[Fault, float] | None:
+        if asked.conditional and number <= STUCK:
+            drawn = _fraction(f"{self.seed} {asked.name}")
+            if drawn < self.stuck:
+                return (
+                    Fault.ERROR_409 if drawn < self.stuck / 2 else Fault.LATE_409
+                ), STUCK_SECONDS
         drawn = _fraction(f"{self.seed} {number} {asked.name}")
         for name, rate in self.rates.items():
             if drawn < rate:

@@ -22,7 +22,7 @@ from s3.proxied import Proxied
 from s3.racing import Race, Scribe, race
 from s3.rules import Fault, Random, Rule
 from s3.server import BUCKET, Server
-from versioned_catalog import Catalog, VersionedError
+from versioned_catalog import Catalog, Table, VersionedError
 
 RATES = {
     "DELAY": 0.05,
@@ -40,6 +40,7 @@ RATES = {
 }
 """Of all requests; 409 is for puts with a condition alone."""
 
+STUCK = 0.004
 ROUNDS = 7
 
 
@@ -68,21 +69,24 @@ def held(
     notes.mkdir()
     scene = Scene(f"s3://{folder}", proxy.options, notes, writers, appends, seed, retention)
     straight = S3FileSystem(**s3.options, skip_instance_cache=True, use_listings_cache=False)
-    proxy.tell(*rules, random=Random(seed, RATES))
+    proxy.tell(*rules, random=Random(seed, RATES, stuck=STUCK))
     with Scribe(straight, folder) as scribe:
         told = race(scene, readers)
     proxy.tell()
     wrong = scribe.changed()
     try:
-        looks = [*told.looks, _last_look(scene, s3)]
+        table = Catalog.load_path(scene.place, storage_options=s3.options)
+        looks = [*told.looks, _last_look(scene, table)]
     except VersionedError as error:
         return told, [*wrong, str(error)]
+    for commit_id in told.open[:3]:
+        if table.find_commit(commit_id, 0) != scribe.version_of(commit_id):
+            wrong.append(f"find_commit does not find {commit_id}")
     return told, [*wrong, *complaints(told.commits, looks, scribe.log())]
 
 
-def _last_look(scene: Scene, s3: Server) -> Look:
+def _last_look(scene: Scene, table: Table) -> Look:
     """All there is, at the end, straight from the server."""
-    table = Catalog.load_path(scene.place, storage_options=s3.options)
     rows = tuple(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
     span = (0, scene.writers * SPAN)
     return Look("the last", 1e12, 1e12, table.version, True, span, (rows,), table.count())
@@ -90,11 +94,11 @@ def _last_look(scene: Scene, s3: Server) -> Look:
 
 def test_a_small_race(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> None:
     told, wrong = held(
-        s3, proxy, tmp_path / "n", seed, writers=3, appends=10, readers=1, retention=None
+        s3, proxy, tmp_path / "n", seed, writers=3, appends=10, readers=1, retention=2.0
     )
     print(told)
     assert wrong == []
-    assert sum(commit.outcome == LANDED for commit in told.commits) > 25
+    assert sum(commit.outcome == LANDED for commit in told.commits) > 20
     assert told.looks
 
 
@@ -103,7 +107,7 @@ def test_a_small_race(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> 
 def test_ten_thousand_commits(
     round: int, s3: Server, proxy: Proxied, tmp_path: Path, seed: int, capsys: Any
 ) -> None:
-    """16 writers of 100 appends, in 7 rounds; every other one is cleaned while it runs."""
+    """16 writers of 100 appends, in 7 rounds; cleaned while it runs."""
     told, wrong = held(
         s3,
         proxy,
@@ -112,7 +116,7 @@ def test_ten_thousand_commits(
         writers=16,
         appends=100,
         readers=2,
-        retention=None,
+        retention=5.0,
     )
     with capsys.disabled():
         print(f"\nround {round}, VERSIONED_SEED={seed}: {told}", flush=True)
@@ -122,13 +126,16 @@ def test_ten_thousand_commits(
 
 @pytest.mark.parametrize(
     "fault, expected",
-    [(Fault.UNCONDITIONAL, "was changed"), (Fault.LOSER_TOLD_WON, "lost")],
+    [
+        pytest.param(Fault.UNCONDITIONAL, "was changed", marks=pytest.mark.nightly),
+        (Fault.LOSER_TOLD_WON, "lost"),
+    ],
     ids=["unconditional", "loser told won"],
 )
 def test_a_server_that_lies_is_found_out(
     fault: Fault, expected: str, s3: Server, proxy: Proxied, tmp_path: Path, seed: int
 ) -> None:
     """Commits that are really lost: entries overwritten, or losers told that they won."""
-    rule = Rule(fault, "PUT", "log/", skip=6, times=1000)
-    _, wrong = held(s3, proxy, tmp_path / "n", seed, rule, writers=3, appends=8, readers=1)
+    rule = Rule(fault, "PUT", "log/", skip=4, times=1000)
+    _, wrong = held(s3, proxy, tmp_path / "n", seed, rule, writers=3, appends=6, readers=0)
     assert any(expected in text for text in wrong), json.dumps(wrong)

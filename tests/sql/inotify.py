@@ -44,7 +44,10 @@ class Watch:
                 self._add(below)
 
     def events(self, until: float) -> Iterator[str]:
-        """What happens, at once, up to a time of ``time.monotonic``; writes to one file in a row are one."""
+        """What happens, at once, up to a time of ``time.monotonic``; an empty text when nothing does.
+
+        Writes to one file in a row are one.
+        """
         last = ""
         while (left := until - time.monotonic()) > 0:
             if not select.select([self._handle], [], [], min(left, 0.2))[0]:
