@@ -34,14 +34,21 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         os.close(self._handle)
 
-    def _add(self, folder: Path) -> None:
+    def _add(self, folder: Path) -> list[str]:
+        """Watch a folder; what is in it already, which nobody tells of."""
         mask = sum(_KINDS)
         number = self._libc.inotify_add_watch(self._handle, os.fsencode(folder), mask)
         assert number >= 0, f"{folder}: {os.strerror(ctypes.get_errno())}"
         self._folders[number] = folder
-        for below in folder.iterdir():
+        found = []
+        for below in sorted(folder.iterdir()):
+            found.append(self._told("make", below))
             if below.is_dir():
-                self._add(below)
+                found += self._add(below)
+        return found
+
+    def _told(self, kind: str, path: Path) -> str:
+        return f"{kind} {shape(path.relative_to(self._root).as_posix())}"
 
     def events(self, until: float) -> Iterator[str]:
         """What happens, at once, up to a time of ``time.monotonic``; an empty text when nothing does.
@@ -66,11 +73,11 @@ class Watch:
             data = data[_HEAD.size + size :]
             assert not mask & _LOST, "events were lost"
             path = self._folders[number] / name
-            if mask & _FOLDER and mask & 0x100:
-                self._add(path)
             kind = next((word for bit, word in _KINDS.items() if mask & bit), None)
             if kind is not None:
-                yield f"{kind} {shape(path.relative_to(self._root).as_posix())}"
+                yield self._told(kind, path)
+            if mask & _FOLDER and kind == "make":
+                yield from self._add(path)
 
 
 def shape(path: str) -> str:
