@@ -1,9 +1,9 @@
 """Spark applications killed by -9 at each call on the disk while they write: old or new, never half.
 
 How they are killed: the kernel tells the test of every file that is made, written to, closed, linked,
-moved or deleted in the warehouse (inotify), whether the JVM did it (segments) or one of Python's workers
+moved or deleted in the warehouse (inotify), whether the JVM did it (segments) or a worker of Python
 (log entries, checkpoints); at the n-th event of a name the test kills the driver, the JVM and all
-workers. The kernel tells after the fact, and the processes run on for less than a millisecond: *close* of
+workers. The kernel tells after the fact, and they run on for less than a millisecond: *close* of
 an entry's temporary file is right before its put or right after, *make* of the entry is right after.
 ``test_dying.py`` kills a worker alone, exactly before and after the put.
 """
