@@ -19,10 +19,12 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
 from versioned_catalog.maintained import SHORT_VACUUM
+from versioned_catalog.maintenance.complaints import Verified
 from versioned_catalog.maintenance.progress import Progress, silent
 from versioned_catalog.maintenance.retention import DEFAULT as DEFAULT_RETENTION
 from versioned_catalog.maintenance.retention import check_retention
 from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum_dropped
+from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.making import Making
 from versioned_catalog.namespaces import Namespaces
 from versioned_catalog.naming import Names, check_free, check_namespace, head_of, parse_namespace
@@ -160,6 +162,37 @@ class Catalog(Making, Namespaces):
         """
         store = open_store(path, storage_options)
         return load_at(store, store.url)
+
+    def verify_table(
+        self,
+        name: str | Name,
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+    ) -> Verified:
+        """``Table.verify`` of a table that may be too damaged to be loaded.
+
+        Raises:
+            NotFoundError: no table has that name.
+        """
+        parts = parse_path(name)
+        store = self._store.child(self._names.find(self._names.state(), parts).location)
+        shown = render_path(parts)
+        return verify(store, shown, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def verify_path(
+        path: str | os.PathLike[str],
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Verified:
+        """``Table.verify`` of whatever is in a folder."""
+        store = open_store(path, storage_options)
+        return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
 
     @staticmethod
     def vacuum_path(
