@@ -21,6 +21,7 @@ from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState
 from versioned_catalog.maintained import SHORT_VACUUM
 from versioned_catalog.maintenance.complaints import Verified
 from versioned_catalog.maintenance.progress import Progress, silent
+from versioned_catalog.maintenance.recover import Recovered, recover
 from versioned_catalog.maintenance.retention import DEFAULT as DEFAULT_RETENTION
 from versioned_catalog.maintenance.retention import check_retention
 from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum_dropped
@@ -193,6 +194,38 @@ class Catalog(Making, Namespaces):
         """``Table.verify`` of whatever is in a folder."""
         store = open_store(path, storage_options)
         return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def recover(
+        broken: str | os.PathLike[str],
+        new: str | os.PathLike[str],
+        *,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Recovered:
+        """Make a table anew from what can still be read of one whose log is lost or corrupt.
+
+        The log counts as far as it can be followed, from its beginning or a checkpoint; then what later
+        entries say that can be read; then the footers of segments that nobody names. Segments are read
+        whole and copied; nothing is written in the old folder. The new table has the old one's table
+        UUID, column IDs and schema versions; load it with ``load_path``.
+
+        Args:
+            broken: the folder of the old table.
+            new: where the new one will be: a folder that is empty.
+            progress: is told how far it is.
+            storage_options: what the file systems are opened with.
+
+        Returns:
+            What was brought back, what was left, and what could not be known.
+
+        Raises:
+            AlreadyExistsError: the new folder is not empty.
+            CorruptTableError: nothing that can be read says what columns there were.
+        """
+        return recover(
+            open_store(broken, storage_options), open_store(new, storage_options), progress
+        )
 
     @staticmethod
     def vacuum_path(
