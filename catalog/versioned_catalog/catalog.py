@@ -19,10 +19,13 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
 from versioned_catalog.maintained import SHORT_VACUUM
+from versioned_catalog.maintenance.complaints import Verified
 from versioned_catalog.maintenance.progress import Progress, silent
+from versioned_catalog.maintenance.recover import Recovered, recover
 from versioned_catalog.maintenance.retention import DEFAULT as DEFAULT_RETENTION
 from versioned_catalog.maintenance.retention import check_retention
 from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum_dropped
+from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.making import Making
 from versioned_catalog.namespaces import Namespaces
 from versioned_catalog.naming import Names, check_free, check_namespace, head_of, parse_namespace
@@ -160,6 +163,69 @@ class Catalog(Making, Namespaces):
         """
         store = open_store(path, storage_options)
         return load_at(store, store.url)
+
+    def verify_table(
+        self,
+        name: str | Name,
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+    ) -> Verified:
+        """``Table.verify`` of a table that may be too damaged to be loaded.
+
+        Raises:
+            NotFoundError: no table has that name.
+        """
+        parts = parse_path(name)
+        store = self._store.child(self._names.find(self._names.state(), parts).location)
+        shown = render_path(parts)
+        return verify(store, shown, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def verify_path(
+        path: str | os.PathLike[str],
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Verified:
+        """``Table.verify`` of whatever is in a folder."""
+        store = open_store(path, storage_options)
+        return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def recover(
+        broken: str | os.PathLike[str],
+        new: str | os.PathLike[str],
+        *,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Recovered:
+        """Make a table anew from what can still be read of one whose log is lost or corrupt.
+
+        The log counts as far as it can be followed, from its beginning or a checkpoint; then what later
+        entries say that can be read; then the footers of segments that nobody names. Segments are read
+        whole and copied; nothing is written in the old folder. The new table has the old one's table
+        UUID, column IDs and schema versions; load it with ``load_path``.
+
+        Args:
+            broken: the folder of the old table.
+            new: where the new one will be: a folder that is empty.
+            progress: is told how far it is.
+            storage_options: what the file systems are opened with.
+
+        Returns:
+            What was brought back, what was left, and what could not be known.
+
+        Raises:
+            AlreadyExistsError: the new folder is not empty.
+            CorruptTableError: nothing that can be read says what columns there were.
+        """
+        return recover(
+            open_store(broken, storage_options), open_store(new, storage_options), progress
+        )
 
     @staticmethod
     def vacuum_path(

@@ -8,6 +8,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.inspected import InspectedTable
 from versioned_catalog.log.operations import Base, Expire, Fence
 from versioned_catalog.maintenance import retention as retentions
+from versioned_catalog.maintenance.complaints import Verified
 from versioned_catalog.maintenance.expiry import (
     Expired,
     is_unfinished,
@@ -18,6 +19,7 @@ from versioned_catalog.maintenance.expiry import (
 )
 from versioned_catalog.maintenance.progress import Progress, silent
 from versioned_catalog.maintenance.vacuum import Vacuumed, clean, plan_vacuum
+from versioned_catalog.maintenance.verify import verify
 
 SHORT_EXPIRY = (
     "who reads a version while it is expired and vacuumed fails, and so does who writes on it"
@@ -64,6 +66,27 @@ class MaintainedTable(InspectedTable):
         if plan.needs_fence:
             self._commit(Fence(Base.of(state), plan.fence), commit_id)
         return clean(self._timeline, plan, self.refresh().state, progress)
+
+    def verify(
+        self, *, deep: bool = False, every_version: bool = False, progress: Progress = silent
+    ) -> Verified:
+        """Check the log, the checkpoints and the live segments against each other; nothing is written.
+
+        Of a segment: that it is there, its size, its table, schema version and schema, field IDs and
+        physical names, number of rows, and statistics as far as its footer has them. One damaged thing
+        does not hide the others.
+
+        Args:
+            deep: read all rows, too, and compare checksums, statistics and partitions.
+            every_version: check the segments of all kept versions, not only the newest.
+            progress: is told how far it is.
+
+        Returns:
+            What was found; ``complaints`` is empty where all is well.
+        """
+        return verify(
+            self.store, self.name, deep=deep, every_version=every_version, progress=progress
+        )
 
     def expire(
         self,

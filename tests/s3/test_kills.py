@@ -71,6 +71,15 @@ class Place:
     def seen(self, place: str) -> dict[str, Any]:
         return seen_in(self.straight(place))
 
+    def is_clean(self, place: str) -> bool:
+        """Whether logs, checkpoints and segments agree, in tables that were dropped, too."""
+        folders = self.fs.ls(place.removeprefix("s3://") + "/n", refresh=True)
+        found = [
+            Catalog.verify_path(f"s3://{folder}", storage_options=self.s3.options).complaints
+            for folder in folders
+        ]
+        return bool(found) and not any(found)
+
     def requests(self, place: str, operation: Callable[[Catalog], None]) -> list[str]:
         """What an operation asks for when nothing happens to it."""
         self.proxy.tell()
@@ -143,6 +152,7 @@ def check(place: Place, operation: Callable[[Catalog], None], *, reads: bool) ->
             assert found in (before, after), where
             if writes:
                 next_works(lambda copy=copy: place.straight(copy), after)
+                assert place.is_clean(copy), where
     return kills
 
 

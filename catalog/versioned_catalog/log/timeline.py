@@ -169,12 +169,12 @@ class Timeline(Generic[E, S]):
             for version, data in zip(versions, contents, strict=False):
                 if data is None:
                     return
-                yield self._decoded(version, data), len(data)
+                yield self.decoded(version, data), len(data)
             start, count = end, min(2 * count, MOST_AT_ONCE)
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
         if until is not None and until < stub.floor:
-            tagged = self._restore(until, self.kept_path(until))
+            tagged = self.restore(until, self.kept_path(until))
             if tagged is None:
                 raise NotFoundError(
                     f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
@@ -187,7 +187,7 @@ class Timeline(Generic[E, S]):
 
     def _at_floor(self, floor: int) -> Loaded[S]:
         """The state that stands in for the entries before it, which were expired."""
-        while (found := self._restore(floor, self.kept_path(floor))) is None:
+        while (found := self.restore(floor, self.kept_path(floor))) is None:
             # Where the floor has moved on since the stub was written, it says so itself.
             entry = self.read(floor)
             if entry is None or not isinstance(entry[0], Stub) or entry[0].floor <= floor:
@@ -211,9 +211,14 @@ class Timeline(Generic[E, S]):
     def read(self, version: int) -> tuple[E | Stub, int] | None:
         """The entry of a version and its size, or None where there is none."""
         data = self.store.read(self.entry_path(version))
-        return None if data is None else (self._decoded(version, data), len(data))
+        return None if data is None else (self.decoded(version, data), len(data))
 
-    def _decoded(self, version: int, data: bytes) -> E | Stub:
+    def decoded(self, version: int, data: bytes) -> E | Stub:
+        """The entry of a version from its file's content.
+
+        Raises:
+            CorruptTableError: it is none, or calls itself another version.
+        """
         what = f"{self.store.url}/{self.entry_path(version)}"
         entry = self._codec.decode(data, what)
         said = entry.version if isinstance(entry, Stub) else entry.head.version
@@ -262,30 +267,30 @@ class Timeline(Generic[E, S]):
         """The nearest good checkpoint at or below a version, or nothing."""
         hint = hint_from_bytes(self.store.read(HINT))
         if hint is not None and (version is None or hint <= version):
-            restored = self._restore(hint)
+            restored = self.restore(hint, self.checkpoint_path(hint))
             if restored is not None:
                 return restored
         first = self.store.read(self.entry_path(0)) if hint is None else None
         if hint is None and first is None:
             return Loaded()
-        for candidate in reversed(self._checkpoints()):
+        for candidate in reversed(self.checkpoints()):
             if version is None or candidate <= version:
-                restored = self._restore(candidate)
+                restored = self.restore(candidate, self.checkpoint_path(candidate))
                 if restored is not None:
                     return restored
-        entry = None if first is None else self._decoded(0, first)
+        entry = None if first is None else self.decoded(0, first)
         if first is None or entry is None or isinstance(entry, Stub):
             return Loaded()
         return self._apply(Loaded(), entry, len(first))
 
-    def _checkpoints(self) -> list[int]:
+    def checkpoints(self) -> list[int]:
+        """The versions that have checkpoints, in order."""
         names = self.store.list(f"{FOLDER}/checkpoint")
         ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
         return sorted(int(name) for name in ours if len(name) == 20 and name.isdecimal())
 
-    def _restore(self, version: int, path: str | None = None) -> Loaded[S] | None:
+    def restore(self, version: int, path: str) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
-        path = path or self.checkpoint_path(version)
         data = self.store.read(path)
         if data is None:
             return None
@@ -406,7 +411,7 @@ class Timeline(Generic[E, S]):
         data = self._codec.checkpoint(state)
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
-        for old in self._checkpoints()[:-KEPT_CHECKPOINTS]:
+        for old in self.checkpoints()[:-KEPT_CHECKPOINTS]:
             self.store.delete(self.checkpoint_path(old))
         return Loaded(state, len(data))
 

@@ -18,6 +18,8 @@ def why_missing(store: Store, path: str, version: int, error: VersionedError) ->
         version: of the snapshot that is read.
         error: what opening it came to.
     """
+    if version < 0:
+        return error
     gone = _given_up(Timeline(store, TableCodec()), version)
     if gone is not None:
         return NotFoundError(
@@ -33,7 +35,7 @@ def why_missing(store: Store, path: str, version: int, error: VersionedError) ->
 def _given_up(timeline: TableTimeline, version: int) -> str | None:
     """How a version came not to be kept; None if it is."""
     state = timeline.load().state
-    if state is None or version < 0:
+    if state is None:
         return None
     if state.dropped:
         return "the table was dropped"

@@ -106,8 +106,7 @@ def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
-    file = _open(store, task)
-    _check(file, f"{store.url}/{task.path}", task)
+    file = open_segment(store, task)
     adapter = Adapter(task.plan)
     for position, rows, batches in _groups(file, task):
         at = position
@@ -115,6 +114,18 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
             count = batch.num_rows
             yield adapter.adapt(batch.columns, count, _implied(task, at, count))
             at += count
+
+
+def open_segment(store: Store, task: SegmentTask) -> pq.ParquetFile:
+    """A segment's file, if it is the one that the log means.
+
+    Raises:
+        CorruptTableError: it is missing, damaged, or another one.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
+    """
+    file = _open(store, task)
+    _check(file, f"{store.url}/{task.path}", task)
+    return file
 
 
 def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
