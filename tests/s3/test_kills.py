@@ -148,7 +148,8 @@ def check(place: Place, operation: Callable[[Catalog], None], *, reads: bool) ->
             copy = place.new()
             acknowledged = place.kill(copy, operation, at, fault)
             found, where = place.seen(copy), f"{fault} {name}"
-            assert not acknowledged, f"it was not killed: {where}"
+            # What is read ahead need not be asked for each time.
+            assert not acknowledged or (not writes and found == after), f"not killed: {where}"
             assert found in (before, after), where
             if writes:
                 next_works(lambda copy=copy: place.straight(copy), after)
