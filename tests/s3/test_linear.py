@@ -1,4 +1,4 @@
-"""Many processes, one table, a server that answers badly: one order explains all that anybody was told.
+"""Many processes, one table, a server that answers badly: one order explains all that they were told.
 
 The seed is printed; ``VERSIONED_SEED`` sets it, and then the proxy does the same to the n-th request of
 each name.
@@ -79,6 +79,7 @@ def held(
         looks = [*told.looks, _last_look(scene, table)]
     except VersionedError as error:
         return told, [*wrong, str(error)]
+    wrong += [str(one) for one in table.verify().complaints]
     for commit_id in told.open[:3]:
         if table.find_commit(commit_id, 0) != scribe.version_of(commit_id):
             wrong.append(f"find_commit does not find {commit_id}")
