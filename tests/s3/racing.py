@@ -21,6 +21,9 @@ from s3.actors import Scene, act
 LONGEST = 1500.0
 """Seconds that a race may take."""
 
+EXCUSES = ("CommitOutcomeUnknown", "CommitConflictError", "NotFoundError", "StorageError")
+"""Errors that a process may meet: nobody knows, fenced by vacuum, expired, no answer."""
+
 
 @dataclass
 class Scribe:
@@ -111,6 +114,11 @@ class Race:
     others: Counter[str]
     done: Counter[str]
     seconds: float
+
+    @property
+    def strange(self) -> list[str]:
+        """What nobody may be told, however unwell the server is."""
+        return [said for said in self.others if said.partition(":")[0] not in EXCUSES]
 
     def __str__(self) -> str:
         outcomes = Counter(f"{one.what} {one.outcome}" for one in self.commits)

@@ -73,7 +73,7 @@ def held(
     with Scribe(straight, folder) as scribe:
         told = race(scene, readers)
     proxy.tell()
-    wrong = scribe.changed()
+    wrong = [*scribe.changed(), *told.strange]
     try:
         table = Catalog.load_path(scene.place, storage_options=s3.options)
         looks = [*told.looks, _last_look(scene, table)]

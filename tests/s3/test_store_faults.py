@@ -28,7 +28,7 @@ from versioned_catalog.storage.opening import open_store
 from versioned_catalog.storage.store import Put, Store
 
 OURS, THEIRS = b"ours" * 1000, b"theirs" * 1000
-LATE = 0.3
+LATE = 0.15
 
 NO_EFFECT = (
     Fault.DROP_REQUEST,
@@ -91,7 +91,7 @@ def each(proxy: Proxied, bucket: Through, faults: tuple[Fault, ...], **rule: Any
 
 def at_once(check: Callable[[Fault, Through], None], cases: Iterator[Any]) -> None:
     """Check every case; most of the time they wait."""
-    with ThreadPoolExecutor(6) as pool:
+    with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda case: check(*case), cases))
 
 
