@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from faults.history import Commit, Log, Look
 from s3.actors import Scene, act
 
-LONGEST = 1500.0
-"""Seconds that a race may take."""
+LONGEST, AFTERWARDS = 1500.0, 300.0
+"""Seconds that writers may take, and what the others may take to end what they are at."""
 
 EXCUSES = ("CommitOutcomeUnknown", "CommitConflictError", "NotFoundError", "StorageError")
 """Errors that a process may meet: nobody knows, fenced by vacuum, expired, no answer."""
@@ -148,8 +148,9 @@ def race(scene: Scene, readers: int) -> Race:
         for process in writers:
             process.join(max(1.0, begin + LONGEST - time.monotonic()))
         (scene.notes / "over").touch()
+        end = time.monotonic() + AFTERWARDS
         for process in others:
-            process.join(60)
+            process.join(max(1.0, end - time.monotonic()))
         assert [process.exitcode for process in everybody] == [0] * len(everybody)
     finally:
         for process in everybody:
