@@ -14,7 +14,7 @@ from pathlib import Path
 from sql.inotify import Watch
 from sql.test_statements import environment
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds that a statement may take."""
 
 
