@@ -60,9 +60,7 @@ def test_reading(requests: Requests, s3: Server, s3_place: str, table: Table) ->
 
     assert requests.of(load) == {"GetObject": 4, "ListObjectsV2": 1}
     table._timeline.write_checkpoint(table.state)
-    assert requests.of(load) == {"GetObject": 4}, (
-        "the hint, the checkpoint, two entries"
-    )
+    assert requests.of(load) == {"GetObject": 4}, "the hint, the checkpoint, two entries"
     for _ in range(5):
         table.append(ROWS)
     assert requests.of(load) == {"GetObject": 2 + 6}, "2 and 4 at once"
