@@ -1,0 +1,248 @@
+"""A Spark cluster on this machine, as processes out of the PySpark wheel, for as long as a command runs.
+
+A master, workers of one core each and, on request, a Connect server: what ``docker-compose.yml`` starts
+in containers. Only the loopback is listened on. In the command, ``{master}``, ``{remote}`` and ``{folder}``
+stand for the master's URL, the Connect server's, and a temporary folder.
+
+    python examples/local_cluster.py -- python examples/flights.py --master {master} --keep {folder}/w
+
+The exit code is the command's. The cluster is gone when the command ends, and when this is killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+WORKER_MEMORY = "1g"
+DAEMON_MEMORY = "256m"
+SECONDS_TO_START = 120
+
+_GUARD = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+sys.stdin.buffer.read()
+os.killpg(0, signal.SIGTERM)
+time.sleep(1)
+os.killpg(0, signal.SIGKILL)
+"""
+"""Leads the group of all servers. Its input ends when whoever started it is gone, however that came."""
+
+
+class CannotStart(Exception):
+    """A server did not start; what it said stands in the message."""
+
+
+class Cluster:
+    """Servers of one process group, which end together.
+
+    Args:
+        folder: where they keep logs and scratch files.
+        environment: what they see of the environment.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] = os.environ) -> None:
+        self.folder = folder
+        self.master = f"spark://{address(0)}:{free_port()}"
+        self.remote: str | None = None
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._ui = f"http://{address(0)}:{free_port()}"
+        self._environment = {**environment, "SPARK_DAEMON_MEMORY": DAEMON_MEMORY}
+        self._guard = subprocess.Popen(
+            [sys.executable, "-c", _GUARD], stdin=subprocess.PIPE, process_group=0
+        )
+
+    def start_master(self) -> None:
+        """Start the master, and wait until it answers."""
+        host, port = self.master.removeprefix("spark://").split(":")
+        ui = self._ui.rpartition(":")[2]
+        told = ("--host", host, "--port", port, "--webui-port", ui)
+        made = self._start("master", *spark_class("Master"), *told)
+        self._wait(made, "master", lambda: self._told() is not None)
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        """Start one more worker, and wait until the master has it.
+
+        Each has an address of its own where the system has more than one: Spark takes them for machines,
+        and never runs a task a second time on the machine that is slow with it.
+        """
+        number = len(self.workers) + 1
+        before = self.alive()
+        made = self._start(
+            f"worker-{number}",
+            *(*spark_class("Worker"), "--host", address(number), "--webui-port", "0"),
+            *("--cores", "1", "--memory", WORKER_MEMORY),
+            *("--work-dir", str(self.folder / f"worker-{number}"), self.master),
+            host=address(number),
+        )
+        self.workers.append(made)
+        self._wait(made, f"worker-{number}", lambda: self.alive() > before)
+        return made
+
+    def start_connect(self, conf: Mapping[str, str]) -> None:
+        """Start a Connect server, and wait until it listens. While it is idle, it holds no cores.
+
+        Args:
+            conf: Spark settings beyond those that make it one.
+        """
+        port = free_port()
+        own = {
+            "spark.driver.host": address(0),
+            "spark.driver.memory": WORKER_MEMORY,
+            "spark.connect.grpc.binding.address": address(0),
+            "spark.connect.grpc.binding.port": str(port),
+            "spark.dynamicAllocation.enabled": "true",
+            "spark.dynamicAllocation.minExecutors": "0",
+            "spark.dynamicAllocation.executorIdleTimeout": "5s",
+            "spark.ui.enabled": "false",
+        }
+        told = [f"--conf={key}={value}" for key, value in {**own, **conf}.items()]
+        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        submit = str(spark_home() / "bin" / "spark-submit")
+        made = self._start("connect", submit, "--master", self.master, *told, "--class", server)
+        self._wait(made, "connect", lambda: is_listening(address(0), port))
+        self.remote = f"sc://{address(0)}:{port}"
+
+    def alive(self) -> int:
+        """How many workers the master counts on."""
+        told = self._told()
+        return 0 if told is None else int(told["aliveworkers"])
+
+    def logs(self) -> str:
+        """What all servers have said."""
+        files = sorted(self.folder.glob("*.log"))
+        return "\n".join(f"--- {file.stem}\n{file.read_text()}" for file in files)
+
+    def stop(self) -> None:
+        """Take everything down, and wait until it is."""
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        self._guard.wait()
+
+    def _start(
+        self, name: str, *command: str, host: str | None = None
+    ) -> subprocess.Popen[bytes]:
+        environment = {**self._environment, "SPARK_LOCAL_IP": host or address(0)}
+        with open(self.folder / f"{name}.log", "ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env=environment,
+                process_group=self._guard.pid,
+            )
+
+    def _wait(self, made: subprocess.Popen[bytes], name: str, answers: Any) -> None:
+        end = time.monotonic() + SECONDS_TO_START
+        while not answers():
+            if made.poll() is not None or time.monotonic() > end:
+                raise CannotStart(f"the {name} of the cluster does not answer\n{self.logs()}")
+            time.sleep(0.1)
+
+    def _told(self) -> Any:
+        """What the master tells of itself, or None while it does not."""
+        try:
+            with urllib.request.urlopen(f"{self._ui}/json/", timeout=10) as answer:
+                return json.load(answer)
+        except (urllib.error.URLError, OSError, ValueError):
+            return None
+
+
+@contextlib.contextmanager
+def started(
+    workers: int = 2, environment: Mapping[str, str] = os.environ
+) -> Iterator[Cluster]:
+    """A cluster for as long as the block runs.
+
+    Raises:
+        CannotStart: a server does not answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as folder:
+        cluster = Cluster(Path(folder), environment)
+        try:
+            cluster.start_master()
+            for _ in range(workers):
+                cluster.start_worker()
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+def spark_home() -> Path:
+    """The folder of the PySpark that is installed here."""
+    import pyspark
+
+    return Path(pyspark.__file__).parent
+
+
+def spark_class(name: str) -> tuple[str, str]:
+    """The command that runs a server of a standalone cluster."""
+    return str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{name.lower()}.{name}"
+
+
+def address(number: int) -> str:
+    """The address of a machine: 0 has the master and the driver."""
+    return f"127.0.0.{1 + number}" if sys.platform == "linux" else "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as made:
+        made.bind((address(0), 0))
+        port: int = made.getsockname()[1]
+        return port
+
+
+def is_listening(host: str, port: int) -> bool:
+    """Whether somebody does."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
+        return True
+    return False
+
+
+def run(command: Sequence[str], cluster: Cluster) -> int:
+    """Run a command on a cluster; its exit code."""
+    places = {"{master}": cluster.master, "{folder}": str(cluster.folder)}
+    places |= {"{remote}": cluster.remote} if cluster.remote else {}
+    for place, value in places.items():
+        command = [part.replace(place, value) for part in command]
+    environment = {**os.environ, "SPARK_LOCAL_IP": address(0)}
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+def main() -> int:
+    """Start a cluster, run a command on it, and take it down."""
+    parser = argparse.ArgumentParser(description="A Spark cluster for as long as a command runs.")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--connect", action="store_true", help="start a Connect server, too")
+    parser.add_argument("command", nargs="+")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with started(given.workers) as cluster:
+            if given.connect:
+                cluster.start_connect({})
+            return run(given.command, cluster)
+    except CannotStart as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
