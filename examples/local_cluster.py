@@ -29,6 +29,9 @@ from typing import Any
 
 WORKER_MEMORY = "1g"
 DAEMON_MEMORY = "256m"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that has little to do: less compiling, no threads for its garbage."""
+
 SECONDS_TO_START = 120
 
 _GUARD = """
@@ -61,7 +64,8 @@ class Cluster:
         self.remote: str | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
         self._ui = f"http://{address(0)}:{free_port()}"
-        self._environment = {**environment, "SPARK_DAEMON_MEMORY": DAEMON_MEMORY}
+        daemons = {"SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED}
+        self._environment = {**environment, **daemons}
         self._guard = subprocess.Popen(
             [sys.executable, "-c", _GUARD], stdin=subprocess.PIPE, process_group=0
         )
@@ -75,13 +79,12 @@ class Cluster:
         self._wait(made, "master", lambda: self._told() is not None)
 
     def start_worker(self) -> subprocess.Popen[bytes]:
-        """Start one more worker, and wait until the master has it.
+        """Start one more worker, and do not wait.
 
         Each has an address of its own where the system has more than one: Spark takes them for machines,
         and never runs a task a second time on the machine that is slow with it.
         """
         number = len(self.workers) + 1
-        before = self.alive()
         made = self._start(
             f"worker-{number}",
             *(*spark_class("Worker"), "--host", address(number), "--webui-port", "0"),
@@ -90,8 +93,11 @@ class Cluster:
             host=address(number),
         )
         self.workers.append(made)
-        self._wait(made, f"worker-{number}", lambda: self.alive() > before)
         return made
+
+    def wait_workers(self, count: int) -> None:
+        """Wait until the master counts on so many workers."""
+        self._wait(self.workers[-1], "workers", lambda: self.alive() >= count)
 
     def start_connect(self, conf: Mapping[str, str]) -> None:
         """Start a Connect server, and wait until it listens. While it is idle, it holds no cores.
@@ -179,6 +185,7 @@ def started(
             cluster.start_master()
             for _ in range(workers):
                 cluster.start_worker()
+            cluster.wait_workers(workers)
             yield cluster
         finally:
             cluster.stop()
