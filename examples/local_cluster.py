@@ -1,8 +1,8 @@
 """A Spark cluster on this machine, as processes out of the PySpark wheel, for as long as a command runs.
 
 A master, workers of one core each and, on request, a Connect server: what ``docker-compose.yml`` starts
-in containers. Only the loopback is listened on. In the command, ``{master}``, ``{remote}`` and ``{folder}``
-stand for the master's URL, the Connect server's, and a temporary folder.
+in containers. Nobody listens but on the loopback. In the command, ``{master}``, ``{remote}`` and
+``{folder}`` stand for the master's URL, the Connect server's, and a temporary folder.
 
     python examples/local_cluster.py -- python examples/flights.py --master {master} --keep {folder}/w
 
@@ -139,9 +139,7 @@ class Cluster:
         self._guard.stdin.close()
         self._guard.wait()
 
-    def _start(
-        self, name: str, *command: str, host: str | None = None
-    ) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, *command: str, host: str | None = None) -> subprocess.Popen[bytes]:
         environment = {**self._environment, "SPARK_LOCAL_IP": host or address(0)}
         with open(self.folder / f"{name}.log", "ab") as log:
             return subprocess.Popen(
@@ -171,9 +169,7 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def started(
-    workers: int = 2, environment: Mapping[str, str] = os.environ
-) -> Iterator[Cluster]:
+def started(workers: int = 2, environment: Mapping[str, str] = os.environ) -> Iterator[Cluster]:
     """A cluster for as long as the block runs.
 
     Raises:
@@ -200,7 +196,9 @@ def spark_home() -> Path:
 
 def spark_class(name: str) -> tuple[str, str]:
     """The command that runs a server of a standalone cluster."""
-    return str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{name.lower()}.{name}"
+    return str(
+        spark_home() / "bin" / "spark-class"
+    ), f"org.apache.spark.deploy.{name.lower()}.{name}"
 
 
 def address(number: int) -> str:

@@ -1,6 +1,6 @@
 """Tasks that fail, tasks that run twice, and machines that are killed, on a cluster of two workers.
 
-``python -m cluster.run_faults WAREHOUSE ROWS FAULT:WAY...`` prints, as JSON, what each left behind and read.
+``python -m cluster.run_faults WAREHOUSE ROWS FAULT:WAY...`` prints, as JSON, what came of each.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ class Faults:
         """Write rows; what is there afterwards, read without Spark."""
         self._spark.sql(f"CREATE TABLE versioned.db.{name} (id BIGINT, name STRING)")
         passing = self._passing(fault, str(self._cluster.folder / name))
-        frame = self._spark.range(0, self._rows, 1, TASKS).selectExpr("id", "concat('n', id) AS name")
+        frame = self._spark.range(0, self._rows, 1, TASKS).selectExpr(
+            "id", "concat('n', id) AS name"
+        )
         frame = frame.mapInArrow(passing, frame.schema)
         if way == "native":
             frame.createOrReplaceTempView("frame")
@@ -124,7 +126,7 @@ class Faults:
         return told(Catalog(self._warehouse), f"db.{name}")
 
     def read(self, fault: str, way: str, name: str) -> dict[str, Any]:
-        """Read the rows of a table; a partial count in each task, so that what a machine held is lost."""
+        """Read the rows of a table, counted where they are read: what a machine held is lost with it."""
         reader = self._spark.read.format("versioned").option("warehouse", self._warehouse)
         frame = reader.option("io", way).load(f"db.{name}")
         passing = self._passing(fault, str(self._cluster.folder / f"{name}-read"))

@@ -54,7 +54,9 @@ def test_tasks_that_fail_run_twice_or_are_killed(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_five_million_rows(tmp_path: Path) -> None:
-    faults = [f"{fault}:{way}" for fault in ("fail", "slow", "kill") for way in ("native", "python")]
+    faults = [
+        f"{fault}:{way}" for fault in ("fail", "slow", "kill") for way in ("native", "python")
+    ]
     found = told(tmp_path, 5_000_000, *faults)
     assert list(found["found"]) == faults
     assert found["killed"] == 4
