@@ -5,12 +5,14 @@ import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from jar import built_jar
 from pyspark_versioned.java import JavaMissing, require_java
+from s3.server import BUCKET, Server, serve
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +47,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Stop the run before its first Spark test if there is no Java: one line, not many failures."""
     if item.get_closest_marker("spark") and (complaint := java_complaint()):
         pytest.exit(complaint, returncode=1)
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One S3 server for all tests; each takes a folder of its own in the bucket."""
+    with serve(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def s3_place(s3: Server) -> str:
+    """A folder in the bucket that nobody else uses."""
+    return f"s3://{BUCKET}/{uuid4().hex}"
 
 
 @pytest.fixture(scope="session")

@@ -134,7 +134,7 @@ NAMES = [
     "read _versioned/last_checkpoint.json",
     "read _versioned/log/N.json",
     "list _versioned/checkpoint",
-    *["read _versioned/log/N.json"] * 3,
+    *["read _versioned/log/N.json"] * 2,
 ]
 LATER = {
     "append": [

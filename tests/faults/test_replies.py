@@ -19,10 +19,10 @@ from versioned_catalog import (
     StorageError,
     Table,
 )
-from versioned_catalog.log import timeline
 from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.storage.local import LocalStore
+from versioned_catalog.storage.retrying import PUT_TRIES
 from versioned_catalog.storage.store import Put, Store
 
 LOG = "put n/t/_versioned/log/N.json"
@@ -34,7 +34,7 @@ def ids(*values: int) -> pa.Table:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("versioned_catalog.log.timeline.time.sleep", lambda _: None)
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_request_that_arrives_late(place: Path) -> None:
         table.append(ids(2))
     assert {path for path, _ in late} == {f"_versioned/log/{2:020d}.json"}
     assert len({data for _, data in late}) == 1, "the same entry every time"
-    assert len(late) == timeline.UNKNOWN_TRIES
+    assert len(late) == PUT_TRIES
     assert fresh(place).find_commit(caught.value.commit_id) is None
     outcomes = [LocalStore(str(place / "n/t")).put_if_absent(*request) for request in late]
     assert outcomes == [Put.WON] + [Put.TAKEN] * (len(late) - 1)

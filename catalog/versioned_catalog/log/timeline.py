@@ -5,7 +5,6 @@ Tables and the warehouse keep logs of the same kind; what differs between them i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,13 +18,14 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
+from versioned_catalog.storage.retrying import again_while
 from versioned_catalog.storage.store import Put, Store
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
 KEPT_CHECKPOINTS = 2
-UNKNOWN_TRIES = 8
-"""How often a put without an answer is put again before the outcome is called unknown."""
+MOST_AT_ONCE = 16
+"""How many entries of a log are asked for at once."""
 
 
 class Entry(Protocol):
@@ -144,15 +144,27 @@ class Timeline(Generic[E, S]):
 
     def advance(self, loaded: Loaded[S], until: int | None = None) -> Loaded[S]:
         """What was loaded, and all that was committed since (or up to a version)."""
-        while until is None or loaded.version < until:
-            found = self.read(loaded.version + 1)
-            if found is None:
-                return loaded
-            entry, size = found
+        for entry, size in self._following(loaded.version + 1, until):
             if isinstance(entry, Stub):
                 return self._from_floor(entry, until)
             loaded = self._apply(loaded, entry, size)
         return loaded
+
+    def _following(self, start: int, until: int | None) -> Iterator[tuple[E | Stub, int]]:
+        """The entries from ``start`` on, until one is absent or that of ``until`` was given.
+
+        The more there are, the more are read at once.
+        """
+        count = 1
+        while until is None or start <= until:
+            end = start + count if until is None else min(start + count, until + 1)
+            versions = range(start, end)
+            contents = self.store.read_in_order([self.entry_path(v) for v in versions])
+            for version, data in zip(versions, contents, strict=False):
+                if data is None:
+                    return
+                yield self._decoded(version, data), len(data)
+            start, count = end, min(2 * count, MOST_AT_ONCE)
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
         if until is not None and until < stub.floor:
@@ -183,16 +195,16 @@ class Timeline(Generic[E, S]):
 
     def read(self, version: int) -> tuple[E | Stub, int] | None:
         """The entry of a version and its size, or None where there is none."""
-        path = self.entry_path(version)
-        data = self.store.read(path)
-        if data is None:
-            return None
-        what = f"{self.store.url}/{path}"
+        data = self.store.read(self.entry_path(version))
+        return None if data is None else (self._decoded(version, data), len(data))
+
+    def _decoded(self, version: int, data: bytes) -> E | Stub:
+        what = f"{self.store.url}/{self.entry_path(version)}"
         entry = self._codec.decode(data, what)
         said = entry.version if isinstance(entry, Stub) else entry.head.version
         if said != version:
             raise CorruptTableError(f"{what} calls itself version {said}")
-        return entry, len(data)
+        return entry
 
     def entries(self, start: int, end: int) -> Iterator[E | Stub]:
         """The entries from ``start`` up to and with ``end``.
@@ -200,11 +212,12 @@ class Timeline(Generic[E, S]):
         Raises:
             CorruptTableError: one is missing.
         """
-        for version in range(start, end + 1):
-            found = self.read(version)
-            if found is None:
-                raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
-            yield found[0]
+        version = start
+        for entry, _ in self._following(start, end):
+            yield entry
+            version += 1
+        if version <= end:
+            raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
 
     def walk(self, until: int) -> Iterator[tuple[E, S]]:
         """The commits up to and with a version that can still be read, oldest first, and the state
@@ -236,14 +249,18 @@ class Timeline(Generic[E, S]):
             restored = self._restore(hint)
             if restored is not None:
                 return restored
-        if hint is None and self.store.read(self.entry_path(0)) is None:
+        first = self.store.read(self.entry_path(0)) if hint is None else None
+        if hint is None and first is None:
             return Loaded()
         for candidate in reversed(self._checkpoints()):
             if version is None or candidate <= version:
                 restored = self._restore(candidate)
                 if restored is not None:
                     return restored
-        return Loaded()
+        entry = None if first is None else self._decoded(0, first)
+        if first is None or entry is None or isinstance(entry, Stub):
+            return Loaded()
+        return self._apply(Loaded(), entry, len(first))
 
     def _checkpoints(self) -> list[int]:
         names = self.store.list(f"{FOLDER}/checkpoint")
@@ -299,23 +316,28 @@ class Timeline(Generic[E, S]):
     def _put(self, version: int, data: bytes, commit_id: str) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""
         path = self.entry_path(version)
-        for attempt in range(UNKNOWN_TRIES):
+        asked = 0
+
+        def put() -> Put:
+            nonlocal asked
+            asked += 1
             try:
                 outcome = self.store.put_if_absent(path, data)
-                if attempt and outcome is Put.UNKNOWN and self.store.read(path) is not None:
-                    outcome = Put.TAKEN
+                if asked > 1 and outcome is Put.UNKNOWN and self.store.read(path) is not None:
+                    return Put.TAKEN
             except StorageError as error:
-                if attempt == 0:
+                if asked == 1:
                     raise
                 raise self._unknown(commit_id) from error
-            match outcome:
-                case Put.WON:
-                    return True
-                case Put.TAKEN:
-                    return False
-                case Put.UNKNOWN:
-                    time.sleep(min(0.01 * 2**attempt, 1.0))
-        raise self._unknown(commit_id)
+            return outcome
+
+        match again_while(lambda outcome: outcome is Put.UNKNOWN, put):
+            case Put.WON:
+                return True
+            case Put.TAKEN:
+                return False
+            case Put.UNKNOWN:
+                raise self._unknown(commit_id)
 
     def _unknown(self, commit_id: str) -> CommitOutcomeUnknown:
         return CommitOutcomeUnknown(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from fsspec.core import split_protocol
+from fsspec.core import split_protocol, url_to_fs
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.storage.local import LocalStore
@@ -18,11 +18,11 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
     """The store of a folder.
 
     Args:
-        url: a path of this machine, or ``file://`` or ``memory://``.
+        url: a path of this machine, or a URL such as ``s3://bucket/folder``.
         options: what the file system is opened with (fsspec's ``storage_options``).
 
     Raises:
-        InvalidRequestError: no store of ours speaks that protocol.
+        InvalidRequestError: it is no folder, or no file system for it is installed.
     """
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else ""
     if not isinstance(text, str) or not text.strip():
@@ -35,11 +35,25 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
             return LocalStore(os.path.expanduser(path))
         case "memory":
             return MemoryStore(path)
+        case "s3" | "s3a":
+            from versioned_catalog.storage.s3 import open_s3
+
+            return open_s3(path.partition("://")[2] or path, options or {})
         case _:
-            raise InvalidRequestError(
-                f"tables can't be kept on {protocol}:// yet, since two writers could both win there; "
-                "use a local path, file:// or memory://"
-            )
+            return _other(protocol, text, options or {})
+
+
+def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
+    from versioned_catalog.storage.remote import RemoteStore
+
+    try:
+        fs, root = url_to_fs(url, **{**options, "use_listings_cache": False})
+    except (ImportError, ValueError) as error:
+        raise InvalidRequestError(
+            f"no file system for {protocol}:// is installed ({type(error).__name__}); install "
+            "fsspec's for it, or use a local path, s3://, gs:// or abfs://"
+        ) from None
+    return RemoteStore(fs, protocol, root, dict(options))
 
 
 def reopen(location: Location) -> Store:

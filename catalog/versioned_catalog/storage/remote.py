@@ -1,0 +1,210 @@
+"""A store on whatever file system fsspec knows, if that can put-if-absent."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Self
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
+from versioned_catalog.storage.ranged import Range, RangedFile
+from versioned_catalog.storage.retrying import again_after
+from versioned_catalog.storage.store import (
+    Location,
+    Put,
+    Sink,
+    Store,
+    StoredFile,
+    as_time,
+    safe_path,
+)
+
+CONDITIONAL = ("gs", "gcs", "abfs", "abfss", "az")
+"""Protocols whose file systems put with a condition that the server checks: fsspec's own default
+looks, and then writes."""
+
+AT_ONCE = 16
+"""How many requests a process has under way for one purpose."""
+
+_BLOCK = 16 * 1024 * 1024
+"""The size of one part of an upload, in bytes."""
+
+
+class RemoteStore(Store):
+    """Objects below a prefix, by fsspec.
+
+    Args:
+        fs: fsspec's file system.
+        protocol: what it is called in URLs.
+        root: the folder, as that file system calls it.
+        options: what it was opened with.
+    """
+
+    is_remote = True
+
+    def __init__(self, fs: Any, protocol: str, root: str, options: dict[str, Any]) -> None:
+        self._fs = fs
+        self._protocol = protocol
+        self._root = root.rstrip("/")
+        self.location = Location(f"{protocol}://{self._root}", tuple(sorted(options.items())))
+
+    def _full(self, path: str) -> str:
+        return f"{self._root}/{safe_path(path)}"
+
+    @contextmanager
+    def _told(self, what: str, path: str) -> Iterator[None]:
+        """Failures of the file system in our words."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # file systems raise what their libraries do
+            raise StorageError(f"can't {what} {self.url}/{path}: {self._reason(error)}") from error
+
+    def _reason(self, error: BaseException) -> str:
+        return str(error) or type(error).__name__
+
+    def _is_passing(self, error: BaseException) -> bool:
+        """Whether a failure may be gone if the same is asked again."""
+        return isinstance(error, ConnectionError | TimeoutError)
+
+    def read(self, path: str) -> bytes | None:
+        full = self._full(path)
+        with self._told("read", path):
+            try:
+                return again_after(self._is_passing, lambda: bytes(self._whole(full)))
+            except (FileNotFoundError, IsADirectoryError) as error:
+                self._check_absent(error)
+                return None
+
+    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        with ThreadPoolExecutor(max(1, min(len(paths), AT_ONCE))) as pool:
+            yield from pool.map(self.read, paths)
+
+    def _whole(self, full: str) -> bytes:
+        data: bytes = self._fs.cat_file(full)
+        return data
+
+    def _check_absent(self, error: OSError) -> None:
+        """Refuse where it is not the file alone that is missing."""
+
+    def put_if_absent(self, path: str, data: bytes) -> Put:
+        if self._protocol not in CONDITIONAL:
+            raise InvalidRequestError(
+                f"tables can be read from {self._protocol}://, but not be made or changed there: it "
+                "has no way to make a file only where there is none, so two writers could both win; "
+                "put the table on a local disk, S3, GCS or Azure"
+            )
+        try:
+            self._fs.pipe_file(self._full(path), data, mode="create")
+        except FileExistsError:
+            return Put.TAKEN
+        except PermissionError as error:
+            with self._told("write", path):
+                raise
+            raise AssertionError from error
+        except Exception:
+            return Put.UNKNOWN
+        return Put.WON
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        with self._told("write", path):
+            self._fs.pipe_file(self._full(path), data)
+
+    def list(self, folder: str) -> list[str]:
+        return [file.name for file in self.files(folder) if not file.name.startswith(".")]
+
+    def files(self, folder: str) -> Sequence[StoredFile]:
+        with self._told("list", folder):
+            try:
+                found = self._fs.ls(self._full(folder), detail=True, refresh=True)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            listed = (self._listed(one) for one in found if one["type"] == "file")
+            return sorted(listed, key=lambda file: file.name)
+
+    def _listed(self, one: dict[str, Any]) -> StoredFile:
+        name = str(one["name"])
+        modified = one.get("LastModified") or one.get("mtime") or self._fs.modified(name)
+        return StoredFile(name.rpartition("/")[2], int(one["size"]), as_time(modified))
+
+    def now(self) -> datetime:
+        """By the date of a file that is made for it."""
+        path = f".clock.{uuid.uuid4().hex}"
+        with self._told("write", path):
+            self._fs.pipe_file(self._full(path), b"")
+            try:
+                return as_time(self._fs.modified(self._full(path)))
+            finally:
+                self._fs.rm_file(self._full(path))
+
+    def delete(self, path: str) -> None:
+        with self._told("delete", path):
+            try:
+                self._fs.rm_file(self._full(path))
+            except FileNotFoundError:
+                return
+
+    @contextmanager
+    def create(self, path: str) -> Iterator[Sink]:
+        with self._told("write", path):
+            file = self._fs.open(self._full(path), "wb", block_size=_BLOCK)
+        try:
+            yield _Told(self, file, path)
+        except BaseException:
+            self._discard(file)
+            raise
+        with self._told("write", path):
+            file.close()
+
+    def _discard(self, file: Any) -> None:
+        """Give up a file: closing it would put what is there of it in its place."""
+        file.closed = True
+
+    def open(self, path: str) -> RangedFile:
+        full = self._full(path)
+        with self._told("read", path):
+            try:
+                return self._ranged(full)
+            except FileNotFoundError:
+                raise CorruptTableError(f"{self.url}/{path} is missing") from None
+
+    def _ranged(self, full: str) -> RangedFile:
+        size = again_after(self._is_passing, lambda: int(self._fs.info(full)["size"]))
+        return RangedFile(lambda ranges: self._fetch(full, ranges), size)
+
+    def _fetch(self, full: str, ranges: Sequence[Range]) -> Sequence[bytes]:
+        if not ranges:
+            return []
+        starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
+
+        def attempt() -> Sequence[bytes]:
+            found: Sequence[bytes] = self._fs.cat_ranges([full] * len(ranges), starts, ends)
+            return found
+
+        with self._told("read", os.path.basename(full)):
+            return again_after(self._is_passing, attempt)
+
+    def child(self, path: str) -> Self:
+        return self._at(self._full(path))
+
+    def _at(self, root: str) -> Self:
+        return type(self)(self._fs, self._protocol, root, dict(self.location.options))
+
+
+class _Told:
+    """A file whose failing writes are told in our words, whoever writes."""
+
+    def __init__(self, store: RemoteStore, file: Any, path: str) -> None:
+        self._store = store
+        self._file = file
+        self._path = path
+
+    def write(self, data: Any, /) -> int:
+        with self._store._told("write", self._path):
+            written: int = self._file.write(data)
+            return written

@@ -1,0 +1,42 @@
+"""When something is tried again, and after how long: bounded, and with jitter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_attempt
+from tenacity.wait import wait_random_exponential
+
+T = TypeVar("T")
+PUT_TRIES = 8
+"""How often a put without an answer is put again before the outcome is called unknown."""
+
+_READ_TRIES = 5
+
+
+def again_while(is_open: Callable[[T], bool], attempt: Callable[[], T]) -> T:
+    """What an attempt gives, tried again while that leaves the question open.
+
+    Args:
+        is_open: of a result, whether it is no answer yet.
+        attempt: is called up to ``PUT_TRIES`` times; whatever it raises ends it.
+    """
+    policy = Retrying(
+        stop=stop_after_attempt(PUT_TRIES),
+        wait=wait_random_exponential(multiplier=0.02, max=2.0),
+        retry=retry_if_result(is_open),
+        retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
+    )
+    return policy(attempt)
+
+
+def again_after(is_passing: Callable[[BaseException], bool], attempt: Callable[[], T]) -> T:
+    """What an attempt gives, tried again after errors that may pass; the last one is raised."""
+    policy = Retrying(
+        stop=stop_after_attempt(_READ_TRIES),
+        wait=wait_random_exponential(multiplier=0.05, max=5.0),
+        retry=retry_if_exception(is_passing),
+        reraise=True,
+    )
+    return policy(attempt)

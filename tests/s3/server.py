@@ -1,0 +1,138 @@
+"""A real S3 server on this machine: SeaweedFS, whose binary comes with the extra ``test``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+KEY, SECRET = "tester", "a-secret-that-nothing-may-show"
+BUCKET = "warehouses"
+_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs.
+
+    Args:
+        endpoint: its URL.
+        process: to stop it by, or to make it die.
+        options: what ``Catalog`` opens it with.
+    """
+
+    endpoint: str
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"endpoint_url": self.endpoint, "key": KEY, "secret": SECRET}
+
+
+@contextlib.contextmanager
+def serve(folder: Path) -> Iterator[Server]:
+    """Run a server over a folder, with one bucket."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = _free_ports()
+    accounts = [{"accessKey": KEY, "secretKey": SECRET}]
+    actions = ["Admin", "Read", "List", "Tagging", "Write"]
+    config = {"identities": [{"name": KEY, "credentials": accounts, "actions": actions}]}
+    (folder / "s3.json").write_text(json.dumps(config))
+    (folder / "data").mkdir(exist_ok=True)
+    ports = {
+        "master.port": port,
+        "volume.port": port + 1,
+        "filer.port": port + 2,
+        "s3.port": port + 3,
+    }
+    command = [
+        weed(),
+        "server",
+        f"-dir={folder / 'data'}",
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        *(f"-{name}={value}" for name, value in ports.items()),
+        "-s3",
+        "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
+        f"-s3.config={folder / 's3.json'}",
+        "-master.telemetry=false",
+        "-master.volumeSizeLimitMB=512",
+        "-volume.max=40",
+    ]
+    with (
+        (folder / "log.txt").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as process,
+    ):
+        try:
+            server = Server(f"http://127.0.0.1:{port + 3}", process)
+            _wait(server, folder / "log.txt")
+            yield server
+        finally:
+            process.kill()
+
+
+def weed() -> str:
+    """The program, beside this Python or on the path."""
+    beside = Path(sys.executable).parent / "weed"
+    found = str(beside) if beside.exists() else shutil.which("weed")
+    assert found, "there is no SeaweedFS: install the extra `test`"
+    return found
+
+
+def _wait(server: Server, log: Path) -> None:
+    """Until it answers and has the bucket."""
+    from s3fs import S3FileSystem
+
+    end = time.monotonic() + _SECONDS
+    while True:
+        assert server.process.poll() is None, f"SeaweedFS stopped: {log.read_text()[-2000:]}"
+        try:
+            urllib.request.urlopen(server.endpoint, timeout=5)
+        except urllib.error.HTTPError:
+            break
+        except OSError:
+            assert time.monotonic() < end, f"SeaweedFS does not answer: {log.read_text()[-2000:]}"
+            time.sleep(0.1)
+        else:
+            break
+    fs = S3FileSystem(**server.options, skip_instance_cache=True, use_listings_cache=False)
+    while True:
+        try:
+            if not fs.exists(BUCKET):
+                fs.mkdir(BUCKET)
+            fs.pipe_file(f"{BUCKET}/ready", b"")
+            return
+        except OSError:
+            assert time.monotonic() < end, f"no bucket: {log.read_text()[-2000:]}"
+            time.sleep(0.2)
+
+
+def _free_ports() -> int:
+    """The first of four ports that are free, and whose neighbours 10,000 above are, too."""
+    for _ in range(100):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            first = probe.getsockname()[1] % 20_000 + 20_000
+        if all(_is_free(first + i + above) for i in range(4) for above in (0, 10_000)):
+            return first
+    raise AssertionError("no ports are free")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return True
+    return False
