@@ -123,14 +123,14 @@ class Cluster:
             *(*spark_class("Worker"), "--host", address(number), "--webui-port", "0"),
             *("--cores", "1", "--memory", WORKER_MEMORY),
             *("--work-dir", str(self.folder / f"worker-{number}"), self.master),
-            host=address(number),
+            SPARK_LOCAL_IP=address(number),
         )
         self.workers.append(made)
         return made
 
     def wait_workers(self, count: int) -> None:
         """Wait until the master counts on so many workers."""
-        self._wait(self.workers[-1], "workers", lambda: self.alive() >= count)
+        self._wait(self.workers[-1], f"worker-{len(self.workers)}", lambda: self.alive() >= count)
 
     def start_connect(self, conf: Mapping[str, str]) -> None:
         """Start a Connect server, and wait until it listens. While it is idle, it holds no cores.
@@ -141,7 +141,6 @@ class Cluster:
         port = free_port()
         own = {
             "spark.driver.host": address(0),
-            "spark.driver.memory": WORKER_MEMORY,
             "spark.connect.grpc.binding.address": address(0),
             "spark.connect.grpc.binding.port": str(port),
             "spark.dynamicAllocation.enabled": "true",
@@ -152,7 +151,8 @@ class Cluster:
         told = [f"--conf={key}={value}" for key, value in {**own, **conf}.items()]
         server = "org.apache.spark.sql.connect.service.SparkConnectServer"
         submit = str(spark_home() / "bin" / "spark-submit")
-        made = self._start("connect", submit, "--master", self.master, *told, "--class", server)
+        command = (submit, "--master", self.master, *told, "--class", server)
+        made = self._start("connect", *command, SPARK_DAEMON_MEMORY=WORKER_MEMORY)
         self._wait(made, "connect", lambda: is_listening(address(0), port))
         self.remote = f"sc://{address(0)}:{port}"
 
@@ -161,19 +161,14 @@ class Cluster:
         told = self._told()
         return 0 if told is None else int(told["aliveworkers"])
 
-    def logs(self) -> str:
-        """What all servers have said."""
-        files = sorted(self.folder.glob("*.log"))
-        return "\n".join(f"--- {file.stem}\n{file.read_text()}" for file in files)
-
     def stop(self) -> None:
         """Take everything down, and wait until it is."""
         assert self._guard.stdin is not None
         self._guard.stdin.close()
         self._guard.wait()
 
-    def _start(self, name: str, *command: str, host: str | None = None) -> subprocess.Popen[bytes]:
-        environment = {**self.environment, "SPARK_LOCAL_IP": host or address(0)}
+    def _start(self, name: str, *command: str, **extra: str) -> subprocess.Popen[bytes]:
+        environment = {**self.environment, "SPARK_LOCAL_IP": address(0), **extra}
         with open(self.folder / f"{name}.log", "ab") as log:
             return subprocess.Popen(
                 command,
@@ -189,7 +184,8 @@ class Cluster:
         end = time.monotonic() + SECONDS_TO_START
         while not answers():
             if made.poll() is not None or time.monotonic() > end:
-                raise CannotStart(f"the {name} of the cluster does not answer\n{self.logs()}")
+                said = (self.folder / f"{name}.log").read_text()
+                raise CannotStart(f"{name} does not answer; it said:\n{said[-3000:]}")
             time.sleep(0.1)
 
     def _told(self) -> Any:
