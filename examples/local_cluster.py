@@ -145,7 +145,7 @@ class Cluster:
             "spark.connect.grpc.binding.port": str(port),
             "spark.dynamicAllocation.enabled": "true",
             "spark.dynamicAllocation.minExecutors": "0",
-            "spark.dynamicAllocation.executorIdleTimeout": "5s",
+            "spark.dynamicAllocation.executorIdleTimeout": "60s",
             "spark.ui.enabled": "false",
         }
         told = [f"--conf={key}={value}" for key, value in {**own, **conf}.items()]
