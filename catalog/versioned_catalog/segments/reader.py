@@ -23,7 +23,9 @@ from versioned_catalog.filtering.pruning import may_match
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
+from versioned_catalog.segments.column_ranges import column_ranges
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.storage.ranged import RangedFile
 from versioned_catalog.storage.store import Store
 
 BATCH_ROWS = 262_144
@@ -102,10 +104,11 @@ def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
-    file = _open(store, task)
+    source = store.open(task.path)
+    file = _open(store, task, source)
     _check(file, f"{store.url}/{task.path}", task)
     adapter = Adapter(task.plan)
-    for position, rows, batches in _groups(file, task):
+    for position, rows, batches in _groups(file, task, source):
         at = position
         for batch in batches(rows):
             count = batch.num_rows
@@ -113,11 +116,10 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
             at += count
 
 
-def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
-    source = store.open(task.path)
+def _open(store: Store, task: SegmentTask, source: Any) -> pq.ParquetFile:
     local = isinstance(source, str)
     try:
-        return pq.ParquetFile(source, memory_map=local, pre_buffer=not local)
+        return pq.ParquetFile(source, memory_map=local, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise CorruptTableError(
             f"{store.url}/{task.path} is not a whole Parquet file: {error}"
@@ -168,7 +170,9 @@ def _is_same(field: pa.Field, column: Column) -> bool:
 Reading = Callable[[int], Iterator[pa.RecordBatch]]
 
 
-def _groups(file: pq.ParquetFile, task: SegmentTask) -> Iterator[tuple[int, int, Reading]]:
+def _groups(
+    file: pq.ParquetFile, task: SegmentTask, source: Any
+) -> Iterator[tuple[int, int, Reading]]:
     """The row groups to read: position of the first row, number of rows, how to read them."""
     meta = file.metadata
     wanted = _kept_groups(file, task)
@@ -177,13 +181,15 @@ def _groups(file: pq.ParquetFile, task: SegmentTask) -> Iterator[tuple[int, int,
     for group in range(meta.num_row_groups):
         rows: int = meta.row_group(group).num_rows
         if group in wanted:
-            yield position, rows, _reading(file, group, paths)
+            yield position, rows, _reading(file, group, paths, source)
         position += rows
 
 
-def _reading(file: pq.ParquetFile, group: int, paths: list[str]) -> Reading:
+def _reading(file: pq.ParquetFile, group: int, paths: list[str], source: Any) -> Reading:
     def read(rows: int) -> Iterator[pa.RecordBatch]:
         if paths:
+            if isinstance(source, RangedFile):
+                source.prefetch(column_ranges(file.metadata, group, paths))
             yield from file.iter_batches(BATCH_ROWS, [group], paths, use_threads=False)
             return
         for start in range(0, rows, BATCH_ROWS):
