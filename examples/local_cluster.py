@@ -30,8 +30,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-WORKER_MEMORY = "1g"
+MEMORY = "1g"
 DAEMON_MEMORY = "256m"
+CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
+WORKER = ("--cores", "1", "--memory", MEMORY)
+SHARING = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.executorIdleTimeout": "60s",
+}
+"""A Connect server that is idle leaves the workers to others."""
+
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that has little to do: less compiling, no threads for its garbage."""
 
@@ -121,7 +130,7 @@ class Cluster:
         made = self._start(
             f"worker-{number}",
             *(*spark_class("Worker"), "--host", address(number), "--webui-port", "0"),
-            *("--cores", "1", "--memory", WORKER_MEMORY),
+            *WORKER,
             *("--work-dir", str(self.folder / f"worker-{number}"), self.master),
             SPARK_LOCAL_IP=address(number),
         )
@@ -133,7 +142,7 @@ class Cluster:
         self._wait(self.workers[-1], f"worker-{len(self.workers)}", lambda: self.alive() >= count)
 
     def start_connect(self, conf: Mapping[str, str]) -> None:
-        """Start a Connect server, and wait until it listens. While it is idle, it holds no cores.
+        """Start a Connect server, and wait until it listens.
 
         Args:
             conf: Spark settings beyond those that make it one.
@@ -143,16 +152,13 @@ class Cluster:
             "spark.driver.host": address(0),
             "spark.connect.grpc.binding.address": address(0),
             "spark.connect.grpc.binding.port": str(port),
-            "spark.dynamicAllocation.enabled": "true",
-            "spark.dynamicAllocation.minExecutors": "0",
-            "spark.dynamicAllocation.executorIdleTimeout": "60s",
             "spark.ui.enabled": "false",
         }
-        told = [f"--conf={key}={value}" for key, value in {**own, **conf}.items()]
-        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        settings = {**own, **SHARING, **conf}
+        told = [f"--conf={key}={value}" for key, value in settings.items()]
         submit = str(spark_home() / "bin" / "spark-submit")
-        command = (submit, "--master", self.master, *told, "--class", server)
-        made = self._start("connect", *command, SPARK_DAEMON_MEMORY=WORKER_MEMORY)
+        command = (submit, "--master", self.master, *told, "--class", CONNECT)
+        made = self._start("connect", *command, SPARK_DAEMON_MEMORY=MEMORY)
         self._wait(made, "connect", lambda: is_listening(address(0), port))
         self.remote = f"sc://{address(0)}:{port}"
 
@@ -281,7 +287,9 @@ def main() -> int:
     try:
         with started(given.workers, store=given.store) as cluster:
             if given.connect:
-                cluster.start_connect({})
+                from pyspark_versioned.registering import catalog_conf
+
+                cluster.start_connect(catalog_conf(cluster.warehouse))
             return run(given.command, cluster)
     except CannotStart as error:
         print(error, file=sys.stderr)
