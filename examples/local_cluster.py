@@ -139,7 +139,8 @@ class Cluster:
 
     def wait_workers(self, count: int) -> None:
         """Wait until the master counts on so many workers."""
-        self._wait(self.workers[-1], f"worker-{len(self.workers)}", lambda: self.alive() >= count)
+        for number, worker in enumerate(self.workers, 1):
+            self._wait(worker, f"worker-{number}", lambda: self.alive() >= count)
 
     def start_connect(self, conf: Mapping[str, str]) -> None:
         """Start a Connect server, and wait until it listens.

@@ -1,4 +1,4 @@
-"""``docker-compose.yml`` starts what ``examples/local_cluster.py`` does, of the versions in ``uv.lock``."""
+"""``docker-compose.yml`` starts the servers of ``examples/local_cluster.py``, of locked versions."""
 
 from __future__ import annotations
 
