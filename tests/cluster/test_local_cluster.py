@@ -53,15 +53,17 @@ def is_up(master: str) -> bool:
         return probe.connect_ex((host, int(port))) == 0
 
 
-def servers(master: str) -> list[str]:
-    """The processes that were told of a master."""
+def servers(master: str) -> list[int]:
+    """The processes, in Java, that know of a master."""
+    host, port = master.removeprefix("spark://").split(":")
     found = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = line.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        found += [words[0]] if master in words and SCRIPT not in words else []
+        if words[0].endswith("java") and (master in words or {host, port} <= set(words)):
+            found.append(int(line.parent.name))
     return found
 
 
@@ -80,17 +82,19 @@ def test_a_cluster_that_is_killed_is_gone(number: int) -> None:
     master = script.stdout.readline().strip()
     try:
         assert is_up(master)
-        assert servers(master)
+        assert len(servers(master)) == 2
         script.send_signal(number)
         assert script.wait(30) in (-number, 128 + number)
         end = time.monotonic() + 30
-        while is_up(master) or any("java" in server for server in servers(master)):
+        while is_up(master) or servers(master):
             assert time.monotonic() < end, "servers outlive their cluster"
             time.sleep(0.1)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(script.pid, signal.SIGKILL)  # the command, which is not the cluster's
         script.wait()
+        for server in servers(master):
+            os.kill(server, signal.SIGKILL)
 
 
 def test_the_exit_code_is_the_commands() -> None:
