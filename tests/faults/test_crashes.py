@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,8 +15,11 @@ import pyarrow as pa
 import pytest
 
 from faults.store import Fault, FaultyStore, Plan
-from versioned_catalog import Catalog, NotFoundError, VersionedError
+from versioned_catalog import Catalog, NotFoundError, Table, VersionedError
 from versioned_catalog.creation import creation
+from versioned_catalog.maintenance.progress import silent
+from versioned_catalog.maintenance.vacuum import vacuum_dropped as vacuum_of_dropped
+from versioned_catalog.placing import timeline_at
 from versioned_catalog.storage.local import LocalStore
 
 ROWS = pa.table({"id": pa.array([7, 8], pa.int64()), "b": ["x", None]})
@@ -103,6 +107,22 @@ def drop_namespace(catalog: Catalog) -> None:
     catalog.drop_namespace("n", cascade=True)
 
 
+def expire(catalog: Catalog) -> None:
+    catalog.load_table("n.t").expire(timedelta(0), keep_last=2, dry_run=False, force=True)
+
+
+def vacuum(catalog: Catalog) -> None:
+    catalog.load_table("n.t").vacuum(timedelta(0), dry_run=False, force=True)
+
+
+def vacuum_dropped(catalog: Catalog) -> None:
+    folder = catalog._store.child("n/d")
+    loaded = timeline_at(folder).load()
+    assert loaded.state is not None
+    clean = {"dry_run": False, "progress": silent}
+    vacuum_of_dropped(timeline_at(folder), loaded.state, "d", timedelta(0), **clean)
+
+
 def checkpoint(catalog: Catalog) -> None:
     table = catalog.load_table("n.t")
     table._timeline.write_checkpoint(table.state)
@@ -128,6 +148,9 @@ OPERATIONS = [
     create_namespace,
     alter_namespace,
     drop_namespace,
+    expire,
+    vacuum,
+    vacuum_dropped,
     checkpoint,
 ]
 
@@ -178,7 +201,40 @@ EXPECTED: dict[str, set[str]] = {
         "read n/t/_versioned/checkpoint/N.parquet",
     },
 }
-for _name in EXPECTED.keys() - {"rename", "create", "create_namespace", "alter_namespace"}:
+LISTED = ["data", "_versioned", "_versioned/log", "_versioned/checkpoint", "_versioned/kept"]
+EXPECTED["expire"] = {
+    *LOAD,
+    *OLD,
+    "now n/t/",
+    "files n/t/_versioned/log",
+    "read n/t/_versioned/kept/N.parquet",
+    "overwrite n/t/_versioned/kept/N.parquet",
+    "put n/t/_versioned/log/N.json",
+    "overwrite n/t/_versioned/log/N.json",
+}
+EXPECTED["vacuum"] = {
+    *LOAD,
+    *OLD,
+    "now n/t/",
+    *(f"files n/t/{folder}" for folder in LISTED),
+    "read n/t/_versioned/kept/N.parquet",
+    "put n/t/_versioned/log/N.json",
+    "delete n/t/data/N-ID.parquet",
+    "delete n/t/data/.x.tmp",
+    "delete n/t/_versioned/kept/N.parquet",
+}
+EXPECTED["vacuum_dropped"] = {
+    "read n/d/_versioned/last_checkpoint.json",
+    "read n/d/_versioned/log/N.json",
+    "list n/d/_versioned/checkpoint",
+    "now n/d/",
+    *(f"files n/d/{folder}" for folder in LISTED),
+    "overwrite n/d/_versioned/kept/N.parquet",
+    "overwrite n/d/_versioned/log/N.json",
+    "delete n/d/data/N-ID.parquet",
+}
+WITHOUT_CHECKPOINTS = {"rename", "create", "create_namespace", "alter_namespace", "vacuum_dropped"}
+for _name in EXPECTED.keys() - WITHOUT_CHECKPOINTS:
     EXPECTED[_name].add("read n/t/_versioned/checkpoint/N.parquet")
 
 
@@ -193,7 +249,29 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table.append(pa.table({"id": pa.array(ids, pa.int64()), "b": pa.nulls(len(ids))}))
         table._timeline.write_checkpoint(table.state)
     table.set_tag("there", 2)
+    catalog.create_table("n.d", "id LONG").append(pa.table({"id": pa.array([1], pa.int64())}))
+    catalog.drop_table("n.d")
     return folder
+
+
+@pytest.fixture(scope="module")
+def expired(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, with old versions that are expired, and with what dead writers left."""
+    folder = tmp_path_factory.mktemp("expired") / "w"
+    shutil.copytree(prepared, folder)
+    table = Catalog(folder).load_table("n.t")
+    for _ in range(2):
+        table.plan_write(ROWS.schema).write(ROWS.schema, iter(ROWS.to_batches()), table.store)
+        table.overwrite(ROWS)
+        table.expire(timedelta(0), dry_run=False, force=True)
+    (folder / "n/t/data/.x.tmp").write_bytes(b"x")
+    return folder
+
+
+def readable(table: Table) -> list[int]:
+    """The versions that can be read, where some were given up."""
+    versions: list[int] = table.snapshots()["version"].to_pylist() if table.state.floor else []
+    return versions
 
 
 def seen(folder: Path) -> dict[str, Any]:
@@ -207,10 +285,18 @@ def seen(folder: Path) -> dict[str, Any]:
             table.version,
             [(c.id, c.name, c.type) for c in table.schema.columns],
             table.scan().to_arrow().to_pylist(),
-            table.history()["operation"].to_pylist(),
+            table.history()["operation"].to_pylist()[table.state.floor :],
             table.tags,
+            {v: table.scan(version=v).to_arrow().num_rows for v in readable(table)},
         )
     return found
+
+
+def faults_at(call: str, every: bool) -> list[Fault]:
+    """What happens at a call. To die where nothing is written is to die before the next write."""
+    if not every and call.startswith(("read", "list", "files", "now", "open")):
+        return [Fault.FAIL_BEFORE]
+    return [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]
 
 
 def run(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -> bool:
@@ -231,6 +317,12 @@ def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -
     return os.waitstatus_to_exitcode(status) == 0
 
 
+def assert_clean(folder: Path) -> None:
+    """Logs, checkpoints and segments agree, in tables that were dropped, too."""
+    for table in (folder / "n").iterdir():
+        assert Catalog.verify_path(table, every_version=True).complaints == ()
+
+
 def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
     catalog = Catalog(folder)
     catalog.create_namespace("n", if_not_exists=True)
@@ -247,20 +339,28 @@ def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any
             pa.table({"again": pa.array([1], pa.int32())})
         )
         assert Catalog(folder).load_table("n.t").scan().to_arrow().to_pylist() == [{"again": 1}]
+    assert_clean(folder)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
-def test_every_call(operation: Callable[[Catalog], None], prepared: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_every_call(
+    operation: Callable[[Catalog], None],
+    every: bool,
+    prepared: Path,
+    expired: Path,
+    tmp_path: Path,
+) -> None:
+    prepared = expired if operation is vacuum else prepared
     recorded = Plan()
     whole = tmp_path / "whole"
     shutil.copytree(prepared, whole)
     assert run(whole, operation, recorded)
     assert set(recorded.calls) <= EXPECTED[operation.__name__], "a storage call without a case"
     before, after = seen(prepared), seen(whole)
-    assert before != after or operation is checkpoint
-    faults = [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]
-    for at in range(len(recorded.calls)):
-        for fault in faults:
+    assert before != after or operation in (checkpoint, vacuum_dropped)
+    for at, call in enumerate(recorded.calls):
+        for fault in faults_at(call, every):
             copy = tmp_path / f"{at}-{fault.name}"
             shutil.copytree(prepared, copy)
             how = run_killed if fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER) else run

@@ -47,7 +47,7 @@ def state_to_bytes(state: TableState) -> bytes:
         sink, table.schema, compression="zstd", store_schema=False, write_page_checksum=True
     ) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({_KEY: dump_json(_state_to_json(state))})
+        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state))})
     return bytes(sink.getvalue())
 
 
@@ -106,7 +106,8 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
                 raise CorruptTableError(f"the column {name} is not {wanted}")
 
 
-def _state_to_json(state: TableState) -> Json:
+def state_to_json(state: TableState) -> dict[str, Json]:
+    """What a checkpoint says beside the segments (FORMAT.md, section 8)."""
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
