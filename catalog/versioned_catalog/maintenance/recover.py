@@ -225,26 +225,28 @@ def _unknown(told: Told, life: Life, made_up: list[int]) -> Iterable[str]:
     if state is None:
         yield "no part of the log could be followed: everything is told by the segments alone"
         yield (
-            "which segments were live: rows that were deleted, updated or overwritten may be back beside "
-            "what replaced them"
+            "which segments were live: rows that were deleted, updated or overwritten may be back, "
+            "beside what replaced them"
         )
-        yield "the order of the commits; segments stand in the order of the versions they were planned on"
+        yield "the order of the commits: segments stand in that of the versions they were planned on"
         yield (
-            "names, defaults, types and comments that were changed after the last segment was written, and "
-            "columns that were added or dropped after it"
+            "names, defaults, types and comments that were changed after the last segment was written, "
+            "and columns that were added or dropped after it"
         )
         if not any(commit.properties is not None for commit in told.later):
             yield "the table's properties and comment"
     else:
         yield (
-            f"whether anything was committed after version {state.version}, up to which the log could be "
-            f"followed, beyond {len(told.later)} later entries that can be read and were followed"
+            f"whether anything was committed after version {state.version}, up to which the log could "
+            f"be followed, beyond {len(told.later)} later entries that can be read"
         )
         if life.guessed:
             yield (
-                f"whether {len(life.guessed)} segments, which no entry names, were live: they are taken, "
+                f"whether {len(life.guessed)} segments that no entry names were live: they are taken, "
                 "and may be what a writer that died left, or was removed again"
             )
+        if state.dropped:
+            yield f"why it is wanted back: the log says that it was dropped at version {state.version}"
         if state.tags:
             named = ", ".join(f"{name} = {state.tags[name]}" for name in sorted(state.tags))
             yield f"where the tags belong in the new log; they were {named}"

@@ -214,8 +214,6 @@ def life_of(told: Told, segments: Segments, table: str) -> Life:
         CorruptTableError: nothing says what columns there were.
     """
     state = told.state
-    if state is not None and state.dropped:
-        state = None
     life = _of_state(state) if state is not None else Life("", {}, {}, None, (), (), {}, 1, {})
     for commit in told.later:
         life = _followed(life, commit)
@@ -269,8 +267,6 @@ def _of_state(state: TableState) -> Life:
 
 def _followed(life: Life, commit: Commit) -> Life:
     """What an entry says that can be read, though one before it is lost."""
-    if commit.head.operation == "drop":
-        return replace(life, table_uuid="")
     if commit.head.operation in NEW_LIFE or commit.head.table_uuid != life.table_uuid:
         life = Life(commit.head.table_uuid, {}, {}, None, (), (), {}, life.next_column_id, {})
     gone, batch = set(commit.removed), commit.batch
@@ -297,6 +293,7 @@ def _of_footers(segments: Segments, table: str) -> Life:
     )
     if newest is None:
         raise CorruptTableError(
-            f"{table}: neither a log nor a segment can be read there; nothing says what columns there were"
+            f"{table}: neither a log nor a segment can be read there, so that nothing says what columns "
+            "there were"
         )
     return Life(newest.table_uuid, {}, {}, None, (), (), {}, 1, {})

@@ -142,7 +142,7 @@ class SegmentCheck:
         if self.deep:
             problems += _checksum_problems(self.store, record)
         task = task_of(state.table_uuid, schema, record)
-        file = open_segment(self.store, task)
+        file, _ = open_segment(self.store, task)
         problems += _footer_problems(file, schema)
         if not self.deep:
             stats = footer_stats(file.metadata, schema)

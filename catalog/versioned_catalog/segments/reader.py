@@ -23,8 +23,10 @@ from versioned_catalog.filtering.pruning import may_match
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
+from versioned_catalog.segments.column_ranges import column_ranges
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.segments.missing import why_missing
+from versioned_catalog.storage.ranged import RangedFile
 from versioned_catalog.storage.store import Store
 
 BATCH_ROWS = 262_144
@@ -106,9 +108,9 @@ def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
-    file = open_segment(store, task)
+    file, source = open_segment(store, task)
     adapter = Adapter(task.plan)
-    for position, rows, batches in _groups(file, task):
+    for position, rows, batches in _groups(file, task, source):
         at = position
         for batch in batches(rows):
             count = batch.num_rows
@@ -116,26 +118,26 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
             at += count
 
 
-def open_segment(store: Store, task: SegmentTask) -> pq.ParquetFile:
-    """A segment's file, if it is the one that the log means.
+def open_segment(store: Store, task: SegmentTask) -> tuple[pq.ParquetFile, Any]:
+    """A segment's file, if it is the one that the log means, and what it is read from.
 
     Raises:
         CorruptTableError: it is missing, damaged, or another one.
         NotFoundError: it is missing since its version is expired and was vacuumed.
     """
-    file = _open(store, task)
-    _check(file, f"{store.url}/{task.path}", task)
-    return file
-
-
-def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
     try:
         source = store.open(task.path)
     except CorruptTableError as error:
         raise why_missing(store, task.path, task.version, error) from error
+    file = _open(store, task, source)
+    _check(file, f"{store.url}/{task.path}", task)
+    return file, source
+
+
+def _open(store: Store, task: SegmentTask, source: Any) -> pq.ParquetFile:
     local = isinstance(source, str)
     try:
-        return pq.ParquetFile(source, memory_map=local, pre_buffer=not local)
+        return pq.ParquetFile(source, memory_map=local, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise CorruptTableError(
             f"{store.url}/{task.path} is not a whole Parquet file: {error}"
@@ -186,7 +188,9 @@ def _is_same(field: pa.Field, column: Column) -> bool:
 Reading = Callable[[int], Iterator[pa.RecordBatch]]
 
 
-def _groups(file: pq.ParquetFile, task: SegmentTask) -> Iterator[tuple[int, int, Reading]]:
+def _groups(
+    file: pq.ParquetFile, task: SegmentTask, source: Any
+) -> Iterator[tuple[int, int, Reading]]:
     """The row groups to read: position of the first row, number of rows, how to read them."""
     meta = file.metadata
     wanted = _kept_groups(file, task)
@@ -195,13 +199,15 @@ def _groups(file: pq.ParquetFile, task: SegmentTask) -> Iterator[tuple[int, int,
     for group in range(meta.num_row_groups):
         rows: int = meta.row_group(group).num_rows
         if group in wanted:
-            yield position, rows, _reading(file, group, paths)
+            yield position, rows, _reading(file, group, paths, source)
         position += rows
 
 
-def _reading(file: pq.ParquetFile, group: int, paths: list[str]) -> Reading:
+def _reading(file: pq.ParquetFile, group: int, paths: list[str], source: Any) -> Reading:
     def read(rows: int) -> Iterator[pa.RecordBatch]:
         if paths:
+            if isinstance(source, RangedFile):
+                source.prefetch(column_ranges(file.metadata, group, paths))
             yield from file.iter_batches(BATCH_ROWS, [group], paths, use_threads=False)
             return
         for start in range(0, rows, BATCH_ROWS):
