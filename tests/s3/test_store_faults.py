@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from versioned_catalog import (
     Catalog,
     CommitOutcomeUnknown,
     CorruptTableError,
+    NotFoundError,
     StorageError,
     VersionedError,
 )
@@ -381,3 +382,28 @@ def test_a_server_that_falls_silent(proxy: Proxied, bucket: Through) -> None:
     begin = time.monotonic()
     assert place.store.put_if_absent("x", OURS) is Put.WON
     assert 2 <= time.monotonic() - begin < 8
+
+
+def test_a_segment_that_is_vacuumed_while_it_is_read(
+    proxy: Proxied, s3: Server, s3_place: str
+) -> None:
+    """It was opened, and is gone when its rows are asked for: the version was given up, no damage."""
+    noise = pa.table(
+        {"id": pa.array([b"%064x" % hash((n, "x")) for n in range(9000)], pa.binary())}
+    )
+    straight = Catalog.create_path(s3_place, "id BINARY", storage_options=s3.options)
+    straight.append(noise)
+    patient = {**proxy.options, "config_kwargs.read_timeout": 30}
+    reader = Catalog.load_path(s3_place, storage_options=patient)
+    proxy.tell(Rule(Fault.DELAY, "GET", "data/", skip=1, seconds=5.0))
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: reader.scan().to_arrow())
+        straight.overwrite(noise[:1])
+        zero = timedelta(0)
+        while not was_struck(proxy, (Fault.DELAY,)):
+            time.sleep(0.05)
+        time.sleep(1.5)  # servers date objects by the second
+        straight.expire(zero, dry_run=False, force=True)
+        assert straight.vacuum(zero, dry_run=False, force=True).segments
+        with pytest.raises(NotFoundError, match="was expired"):
+            reading.result()

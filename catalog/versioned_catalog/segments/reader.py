@@ -15,7 +15,7 @@ from versioned_catalog.adapting import implicit
 from versioned_catalog.adapting.adapter import Adapter, batch_of_nothing
 from versioned_catalog.adapting.planning import SegmentPlan
 from versioned_catalog.arrow_values import repeat, scalar_of
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.evaluate import keep_mask
 from versioned_catalog.filtering.filters import Bound
@@ -110,12 +110,24 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
     file, source = open_segment(store, task)
     adapter = Adapter(task.plan)
-    for position, rows, batches in _groups(file, task, source):
-        at = position
-        for batch in batches(rows):
-            count = batch.num_rows
-            yield adapter.adapt(batch.columns, count, _implied(task, at, count))
-            at += count
+    try:
+        for position, rows, batches in _groups(file, task, source):
+            at = position
+            for batch in batches(rows):
+                count = batch.num_rows
+                yield adapter.adapt(batch.columns, count, _implied(task, at, count))
+                at += count
+    except CorruptTableError as error:
+        raise _explained(store, task, error) from error
+
+
+def _explained(store: Store, task: SegmentTask, error: CorruptTableError) -> VersionedError:
+    """What failed while a segment was read: far away, it may have gone after it was opened."""
+    try:
+        store.open(task.path)
+    except CorruptTableError as gone:
+        return why_missing(store, task.path, task.version, gone)
+    return error
 
 
 def open_segment(store: Store, task: SegmentTask) -> tuple[pq.ParquetFile, Any]:
