@@ -58,12 +58,12 @@ def test_reading(requests: Requests, s3: Server, s3_place: str, table: Table) ->
     def load() -> Table:
         return Catalog.load_path(s3_place, s3.options)
 
-    assert requests.of(load) == {"GetObject": 5, "ListObjectsV2": 1}
+    assert requests.of(load) == {"GetObject": 4, "ListObjectsV2": 1}
     table._timeline.write_checkpoint(table.state)
-    assert requests.of(load) == {"GetObject": 3}, "the hint, the checkpoint, no entry after it"
+    assert requests.of(load) == {"GetObject": 4}, "the hint, the checkpoint, two entries"
     for _ in range(5):
         table.append(ROWS)
-    assert requests.of(load) == {"GetObject": 2 + 7}, "1, 2 and 4 at once"
+    assert requests.of(load) == {"GetObject": 2 + 6}, "2 and 4 at once"
     assert requests.of(lambda: table.scan().to_arrow()) == {"GetObject": 6}, "one a small segment"
     assert requests.of(lambda: table.scan(filters=[("id", ">", 5)]).to_arrow()) == {}
     assert requests.of(table.count) == {}

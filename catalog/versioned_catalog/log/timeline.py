@@ -5,6 +5,7 @@ Tables and the warehouse keep logs of the same kind; what differs between them i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,12 +19,15 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
-from versioned_catalog.storage.retrying import again_while
+from versioned_catalog.storage.retrying import again_while, pause_after
 from versioned_catalog.storage.store import Put, Store
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
 KEPT_CHECKPOINTS = 2
+MANY_ENTRIES = 16
+"""How many small entries a log gathers before the next checkpoint: those are what a load reads."""
+
 MOST_AT_ONCE = 16
 """How many entries of a log are asked for at once."""
 
@@ -104,11 +108,20 @@ class Loaded(Generic[S]):
         """The last version, -1 before the first."""
         return -1 if self.state is None else self.state.version
 
+    def since(self, checkpoint: int | None) -> Loaded[S]:
+        """The same, counted from a checkpoint that another writer may have written meanwhile."""
+        entries = self.version - checkpoint if checkpoint is not None else self.entries
+        if not 0 <= entries < self.entries:
+            return self
+        return replace(
+            self, entries=entries, entry_bytes=self.entry_bytes * entries // self.entries
+        )
+
     @property
     def wants_checkpoint(self) -> bool:
         """Whether the entries since the last checkpoint are a fraction of it worth saving."""
         large = self.entry_bytes >= 64 * 1024 and self.entry_bytes * 4 >= self.checkpoint_bytes
-        many = self.entries >= 64 and self.entry_bytes * 10 >= self.checkpoint_bytes
+        many = self.entries >= MANY_ENTRIES and self.entry_bytes * 10 >= self.checkpoint_bytes
         return large or many
 
 
@@ -135,27 +148,30 @@ class Timeline(Generic[E, S]):
             CorruptTableError: the log can't be read.
         """
         start = self._start(version)
-        loaded = self.advance(start, version)
+        loaded = self.advance(start, version, expected=2)
         if version is not None and loaded.version != version:
             raise NotFoundError(
                 f"{self.store.url} has no version {version}; the newest is {loaded.version}"
             )
         return loaded
 
-    def advance(self, loaded: Loaded[S], until: int | None = None) -> Loaded[S]:
+    def advance(
+        self, loaded: Loaded[S], until: int | None = None, *, expected: int = 1
+    ) -> Loaded[S]:
         """What was loaded, and all that was committed since (or up to a version)."""
-        for entry, size in self._following(loaded.version + 1, until):
+        for entry, size in self._following(loaded.version + 1, until, expected):
             if isinstance(entry, Stub):
                 return self._from_floor(entry, until)
             loaded = self._apply(loaded, entry, size)
         return loaded
 
-    def _following(self, start: int, until: int | None) -> Iterator[tuple[E | Stub, int]]:
+    def _following(
+        self, start: int, until: int | None, count: int = 1
+    ) -> Iterator[tuple[E | Stub, int]]:
         """The entries from ``start`` on, until one is absent or that of ``until`` was given.
 
-        The more there are, the more are read at once.
+        The more there are, the more are read at once, ``count`` at first.
         """
-        count = 1
         while until is None or start <= until:
             end = start + count if until is None else min(start + count, until + 1)
             versions = range(start, end)
@@ -296,7 +312,7 @@ class Timeline(Generic[E, S]):
         Raises:
             CommitOutcomeUnknown: the store did not say, and could not be asked.
         """
-        while True:
+        for losses in itertools.count(1):
             entry = propose(loaded.state)
             if entry is None:
                 newest = self.advance(loaded)
@@ -309,9 +325,12 @@ class Timeline(Generic[E, S]):
             after = self._apply(loaded, entry, len(data))
             if self._put(loaded.version + 1, data, commit_id):
                 return self._after_commit(after)
+            if self.store.is_remote:
+                pause_after(losses)
             loaded, done = self._catch_up(loaded, commit_id)
             if done:
                 return self._after_commit(loaded)
+        raise AssertionError("there is no end to trying")
 
     def _put(self, version: int, data: bytes, commit_id: str) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""
@@ -353,8 +372,7 @@ class Timeline(Generic[E, S]):
         """
         start = loaded.version
         try:
-            while (found := self.read(loaded.version + 1)) is not None:
-                entry, size = found
+            for entry, size in self._following(start + 1, None):
                 if isinstance(entry, Stub):
                     return self._from_floor(entry, None), entry.commit_id == commit_id
                 loaded = self._apply(loaded, entry, size)
@@ -378,7 +396,8 @@ class Timeline(Generic[E, S]):
         if not loaded.wants_checkpoint or loaded.state is None:
             return loaded
         try:
-            return self.write_checkpoint(loaded.state)
+            known = loaded.since(hint_from_bytes(self.store.read(HINT)))
+            return self.write_checkpoint(loaded.state) if known.wants_checkpoint else known
         except Exception:
             # Whatever it is: the commit is made; the next writer will try again.
             return loaded

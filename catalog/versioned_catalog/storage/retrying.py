@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,6 +15,7 @@ PUT_TRIES = 8
 """How often a put without an answer is put again before the outcome is called unknown."""
 
 _READ_TRIES = 5
+_PAUSE, _LONGEST_PAUSE = 0.005, 1.0
 
 
 def again_while(is_open: Callable[[T], bool], attempt: Callable[[], T]) -> T:
@@ -40,3 +43,11 @@ def again_after(is_passing: Callable[[BaseException], bool], attempt: Callable[[
         reraise=True,
     )
     return policy(attempt)
+
+
+def pause_after(losses: int) -> None:
+    """Let others go first after a race was lost, the longer the more were lost, with full jitter.
+
+    Writers who all try again at once mostly keep each other busy with losing.
+    """
+    time.sleep(random.uniform(0, min(_PAUSE * 2**losses, _LONGEST_PAUSE)))
