@@ -77,7 +77,7 @@ def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
         conf.stdout + f"spark.executorEnv.PYTHONPATH {NAME}:{packages()}\n"
         "spark.ui.enabled false\nspark.log.level OFF\n"
     )
-    with local_cluster().started(2, environment={**everywhere, "ON_A_WORKER": "1"}) as cluster:
+    with local_cluster().started(1, environment={**everywhere, "ON_A_WORKER": "1"}) as cluster:
         done = subprocess.run(
             [
                 *(
