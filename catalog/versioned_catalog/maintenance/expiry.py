@@ -73,8 +73,8 @@ def keep_states(
             timeline.write_kept(then)
             if timeline.restore(version, timeline.kept_path(version)) is None:
                 raise CorruptTableError(
-                    f"{timeline.store.url}: the state at version {version} can't be read back once it is "
-                    "written; nothing is expired"
+                    f"{timeline.store.url}: the state at version {version} can't be read back once it "
+                    "is written; nothing is expired"
                 )
 
 
