@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,6 +97,18 @@ def _segments(table: pa.Table) -> SegmentSet:
     return SegmentSet.of(bare)
 
 
+def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
+    """The segments with bounds of intervals as such: Parquet has them as integers."""
+    base = segments.base
+    for at, name in enumerate(base.column_names):
+        column_id, _, kind = name.partition(".")
+        if column_id.isdecimal() and int(column_id) in schema.ids:
+            wanted = statistic_type(kind, schema.column(int(column_id)).type)
+            if pa.types.is_duration(wanted) and pa.types.is_int64(base[name].type):
+                base = base.set_column(at, pa.field(name, wanted), base[name].cast(wanted))
+    return replace(segments, base=base)
+
+
 def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
     """Refuse statistics that are not of the types of their columns."""
     for name in segments.base.column_names:
@@ -161,8 +174,9 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         raise CorruptTableError("a schema version is missing")
     if max(max(schema.ids, default=0) for schema in schemas.values()) >= state.next_column_id:
         raise CorruptTableError("it would give column IDs again")
-    _check_statistics(segments, state.schema)
-    return state
+    typed = _with_intervals(segments, state.schema)
+    _check_statistics(typed, state.schema)
+    return replace(state, segments=typed)
 
 
 def hint_to_bytes(version: int) -> bytes:
