@@ -244,8 +244,13 @@ for _name in EXPECTED.keys() - WITHOUT_CHECKPOINTS:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with a table of some history, and two checkpoints."""
     folder = tmp_path_factory.mktemp("prepared")
+    prepare(folder)
+    return folder
+
+
+def prepare(folder: Path) -> None:
+    """Make a warehouse with a table of some history, and two checkpoints."""
     catalog = Catalog(folder)
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", "id LONG, b STRING")
@@ -255,14 +260,18 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.set_tag("there", 2)
     catalog.create_table("n.d", "id LONG").append(pa.table({"id": pa.array([1], pa.int64())}))
     catalog.drop_table("n.d")
-    return folder
 
 
 @pytest.fixture(scope="module")
 def expired(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, with old versions that are expired, and with what dead writers left."""
     folder = tmp_path_factory.mktemp("expired") / "w"
     shutil.copytree(prepared, folder)
+    leave_litter(folder)
+    return folder
+
+
+def leave_litter(folder: Path) -> None:
+    """Expire old versions of the table, and leave what dead writers would."""
     table = Catalog(folder).load_table("n.t")
     for _ in range(2):
         table.plan_write(ROWS.schema).write(ROWS.schema, iter(ROWS.to_batches()), table.store)
@@ -270,7 +279,6 @@ def expired(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         time.sleep(0.015)
         table.expire(timedelta(0), dry_run=False, force=True)
     (folder / "n/t/data/.x.tmp").write_bytes(b"x")
-    return folder
 
 
 def readable(table: Table) -> list[int]:
@@ -281,7 +289,11 @@ def readable(table: Table) -> list[int]:
 
 def seen(folder: Path) -> dict[str, Any]:
     """All that a reader can see of a warehouse."""
-    catalog = Catalog(folder)
+    return seen_in(Catalog(folder))
+
+
+def seen_in(catalog: Catalog) -> dict[str, Any]:
+    """All that a reader can see."""
     names = catalog.list_namespaces()
     found: dict[str, Any] = {"namespaces": [(n, catalog.namespace_properties(n)) for n in names]}
     for name in catalog.list_tables("n") if "n" in names else ():
@@ -329,22 +341,27 @@ def assert_clean(folder: Path) -> None:
 
 
 def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
-    catalog = Catalog(folder)
+    next_works(lambda: Catalog(folder), after)
+    assert_clean(folder)
+
+
+def next_works(again: Callable[[], Catalog], after: dict[str, Any]) -> None:
+    """Commit to whatever is there, as catalogs that are opened again see it."""
+    catalog = again()
     catalog.create_namespace("n", if_not_exists=True)
     for name in catalog.list_tables("n"):
         table = catalog.load_table(("n", name))
         rows = table.count()
         table.alter().add_column("later", "int", default=1).commit()
         table.append(pa.table({"later": pa.array([2], pa.int32())}))
-        assert Catalog(folder).load_table(("n", name)).count() == rows + 1
+        assert again().load_table(("n", name)).count() == rows + 1
     if "v" in after and "v" not in catalog.list_tables("n"):
         catalog.create_table("n.v", "x INT")
     if "t" not in catalog.list_tables("n"):
         catalog.create_table("n.t", "again INT").append(
             pa.table({"again": pa.array([1], pa.int32())})
         )
-        assert Catalog(folder).load_table("n.t").scan().to_arrow().to_pylist() == [{"again": 1}]
-    assert_clean(folder)
+        assert again().load_table("n.t").scan().to_arrow().to_pylist() == [{"again": 1}]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)

@@ -10,7 +10,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Self
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    StorageError,
+    VersionedError,
+)
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.retrying import again_after
 from versioned_catalog.storage.store import (
@@ -60,7 +65,7 @@ class RemoteStore(Store):
         """Failures of the file system in our words."""
         try:
             yield
-        except FileNotFoundError:
+        except VersionedError:
             raise
         except Exception as error:  # file systems raise what their libraries do
             raise StorageError(f"can't {what} {self.url}/{path}: {self._reason(error)}") from error
@@ -183,11 +188,15 @@ class RemoteStore(Store):
         starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
 
         def attempt() -> Sequence[bytes]:
-            found: Sequence[bytes] = self._fs.cat_ranges([full] * len(ranges), starts, ends)
+            paths = [full] * len(ranges)
+            found: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
             return found
 
         with self._told("read", os.path.basename(full)):
-            return again_after(self._is_passing, attempt)
+            try:
+                return again_after(self._is_passing, attempt)
+            except FileNotFoundError:
+                raise CorruptTableError(f"{self._protocol}://{full} is missing") from None
 
     def child(self, path: str) -> Self:
         return self._at(self._full(path))

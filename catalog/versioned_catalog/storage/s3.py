@@ -46,7 +46,7 @@ class S3Store(RemoteStore):
 
     def _check_absent(self, error: OSError) -> None:
         if _answer(error)[0] == "NoSuchBucket":
-            raise StorageError(self._reason(error)) from error
+            raise StorageError(f"can't read {self.url}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
         code, status, message = _answer(error)
@@ -73,14 +73,19 @@ class S3Store(RemoteStore):
         self._prove()
         return self._put(path, data)
 
-    def _put(self, path: str, data: bytes) -> Put:
+    def _put(self, path: str, data: bytes, *, is_probe: bool = False) -> Put:
+        """Put, if absent. Refused, only a probe has surely failed.
+
+        aiohttp sends a request again by itself where a connection breaks, and tells nobody: the first
+        may have been carried out, and the second be refused.
+        """
         try:
             self._fs.call_s3("put_object", **self._object(path), Body=data, IfNoneMatch="*")
         except Exception as error:
             code, status, _ = _answer(error)
             if status == 412 or isinstance(error, FileExistsError):
                 return Put.TAKEN
-            if code in _LASTING or (_is_refusal(code, status) and not _retries(error)):
+            if code in _LASTING or (is_probe and _is_refusal(code, status)):
                 raise StorageError(
                     f"can't write {self.url}/{path}: {self._reason(error)}"
                 ) from error
@@ -94,7 +99,7 @@ class S3Store(RemoteStore):
         if place in proven:
             return
         for _ in range(4):  # a first one that wins, one that loses, and two that get lost
-            if self._put(PROBE, b"") is Put.TAKEN:
+            if self._put(PROBE, b"", is_probe=True) is Put.TAKEN:
                 proven.add(place)
                 return
         raise StorageError(
@@ -294,17 +299,6 @@ def _answer(error: BaseException | None) -> tuple[str, int | None, str]:
 def _is_refusal(code: str, status: int | None) -> bool:
     """Whether an object was surely not made by the request that was answered so."""
     return status in _REFUSED and code != "RequestTimeout"
-
-
-def _retries(error: BaseException) -> int:
-    """How often botocore had asked before: an earlier request may have been carried out."""
-    at: BaseException | None = error
-    while at is not None:
-        response = getattr(at, "response", None)
-        if isinstance(response, Mapping):
-            return int(response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
-        at = at.__cause__
-    return 0
 
 
 def _stored(one: Mapping[str, Any]) -> StoredFile:
