@@ -16,6 +16,7 @@ from versioned_catalog.errors import (
     NotFoundError,
     StorageError,
 )
+from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.storage.retrying import again_while
@@ -148,8 +149,9 @@ class Timeline(Generic[E, S]):
                 return loaded
             entry, size = found
             if isinstance(entry, Stub):
-                return self._from_floor(entry, until)
-            loaded = self._apply(loaded, entry, size)
+                loaded = self._from_floor(entry, until)
+            else:
+                loaded = self._apply(loaded, entry, size)
         return loaded
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
@@ -157,7 +159,7 @@ class Timeline(Generic[E, S]):
             raise NotFoundError(
                 f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
             )
-        return self.advance(self._at_floor(stub.floor), until)
+        return self._at_floor(stub.floor)
 
     def _at_floor(self, floor: int) -> Loaded[S]:
         """The checkpoint that stands in for the entries before it, which were expired."""
@@ -229,7 +231,7 @@ class Timeline(Generic[E, S]):
 
     def _start(self, version: int | None) -> Loaded[S]:
         """The nearest good checkpoint at or below a version, or nothing."""
-        hint = hint_from_bytes(self.store.read(HINT))
+        hint = self._hint()
         if hint is not None and (version is None or hint <= version):
             restored = self._restore(hint)
             if restored is not None:
@@ -243,18 +245,25 @@ class Timeline(Generic[E, S]):
                     return restored
         return Loaded()
 
+    def _hint(self) -> int | None:
+        try:
+            return hint_from_bytes(self.store.read(HINT, HINT_BYTES))
+        except CorruptTableError:
+            return None
+
     def _checkpoints(self) -> list[int]:
         names = self.store.list(f"{FOLDER}/checkpoint")
         ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
-        return sorted(int(name) for name in ours if len(name) == 20 and name.isdecimal())
+        known = (int(name) for name in ours if len(name) == 20 and name.isdecimal())
+        return sorted(version for version in known if version < VERSIONS)
 
     def _restore(self, version: int) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
         path = self.checkpoint_path(version)
-        data = self.store.read(path)
-        if data is None:
-            return None
         try:
+            data = self.store.read(path, CHECKPOINT_BYTES)
+            if data is None:
+                return None
             state = self._codec.restore(data, f"{self.store.url}/{path}")
         except CorruptTableError:
             return None
@@ -337,7 +346,7 @@ class Timeline(Generic[E, S]):
             while (found := self.read(loaded.version + 1)) is not None:
                 entry, size = found
                 if isinstance(entry, Stub):
-                    return self._from_floor(entry, None), entry.commit_id == commit_id
+                    return self.advance(self._from_floor(entry, None)), entry.commit_id == commit_id
                 loaded = self._apply(loaded, entry, size)
                 if entry.head.commit_id == commit_id:
                     return loaded, True

@@ -24,6 +24,7 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.storage.parquet import open_parquet, told
 from versioned_catalog.storage.store import Store
 
 BATCH_ROWS = 262_144
@@ -64,10 +65,8 @@ def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     Raises:
         CorruptTableError: the file is missing, damaged, or not what the log says it is.
     """
-    try:
+    with told(f"{store.url}/{task.path}"):
         yield from _read(store, task)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
 
 
 def read_marked(
@@ -79,12 +78,10 @@ def read_marked(
         CorruptTableError: as for ``read_segment``, or fewer rows were read than the log says.
     """
     total = 0
-    try:
+    with told(f"{store.url}/{task.path}"):
         for batch in _adapted(store, replace(task, prune=False)):
             total += batch.num_rows
             yield _shown(batch, task), _mask(batch, task)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
     if total != task.rows:
         raise CorruptTableError(
             f"{store.url}/{task.path}: {total} rows were read, and {task.rows} were committed; "
@@ -111,17 +108,16 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
             count = batch.num_rows
             yield adapter.adapt(batch.columns, count, _implied(task, at, count))
             at += count
+        if at != position + rows:
+            raise CorruptTableError(
+                f"{store.url}/{task.path} holds {at - position} rows where it says {rows}"
+            )
 
 
 def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
     source = store.open(task.path)
     local = isinstance(source, str)
-    try:
-        return pq.ParquetFile(source, memory_map=local, pre_buffer=not local)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(
-            f"{store.url}/{task.path} is not a whole Parquet file: {error}"
-        ) from error
+    return open_parquet(source, f"{store.url}/{task.path}", memory_map=local, pre_buffer=not local)
 
 
 def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:

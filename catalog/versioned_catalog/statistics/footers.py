@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import (
     Atom,
@@ -36,6 +35,7 @@ from versioned_catalog.statistics.extremes import (
     upper_text,
 )
 from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.storage.parquet import open_parquet
 
 
 def read_footer(tail: bytes) -> pq.FileMetaData:
@@ -47,10 +47,7 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
     Raises:
         CorruptTableError: it is none.
     """
-    try:
-        return pq.read_metadata(pa.BufferReader(tail))
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"what was written has no footer of Parquet: {error}") from error
+    return open_parquet(pa.BufferReader(tail), "what was written").metadata
 
 
 def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnStats]:

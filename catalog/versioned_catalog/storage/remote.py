@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.retrying import again_after
 from versioned_catalog.storage.store import (
@@ -19,6 +20,7 @@ from versioned_catalog.storage.store import (
     Store,
     StoredFile,
     as_time,
+    check_size,
     safe_path,
 )
 
@@ -54,7 +56,7 @@ class RemoteStore(Store):
         """Failures of the file system in our words."""
         try:
             yield
-        except FileNotFoundError:
+        except (FileNotFoundError, CorruptTableError):
             raise
         except Exception as error:  # file systems raise what their libraries do
             raise StorageError(f"can't {what} {self.url}/{path}: {self._reason(error)}") from error
@@ -66,16 +68,17 @@ class RemoteStore(Store):
         """Whether a failure may be gone if the same is asked again."""
         return isinstance(error, ConnectionError | TimeoutError)
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._full(path)
         with self._told("read", path):
             try:
-                return again_after(self._is_passing, lambda: bytes(self._whole(full)))
+                return again_after(self._is_passing, lambda: bytes(self._whole(full, limit)))
             except (FileNotFoundError, IsADirectoryError) as error:
                 self._check_absent(error)
                 return None
 
-    def _whole(self, full: str) -> bytes:
+    def _whole(self, full: str, limit: int) -> bytes:
+        check_size(int(self._fs.info(full)["size"]), limit, full)
         data: bytes = self._fs.cat_file(full)
         return data
 
