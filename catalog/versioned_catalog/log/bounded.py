@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import EXPANSION, MIB
-from versioned_catalog.storage.parquet import open_parquet, told
-from versioned_catalog.storage.parquet_pages import page_bytes
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
+from versioned_catalog.storage.parquet_chunks import page_bytes
 
 _CELL_BYTES = 8
 _BYTES_OF_A_ROW = 4
@@ -30,6 +30,7 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
     """
     source = pa.BufferReader(data)
     footer = open_parquet(source, what).metadata
+    check_columns_of(source, footer, what)
     most = EXPANSION * len(data) + 256 * MIB
     with told(what, "is not a whole Parquet file"):
         if footer.num_rows * _BYTES_OF_A_ROW > len(data):

@@ -24,7 +24,7 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
-from versioned_catalog.storage.parquet import open_parquet, told
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
 from versioned_catalog.storage.store import Store
 
 BATCH_ROWS = 262_144
@@ -99,8 +99,12 @@ def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
-    file = _open(store, task)
-    _check(file, f"{store.url}/{task.path}", task)
+    what = f"{store.url}/{task.path}"
+    source = store.open(task.path)
+    file = _open(source, what)
+    _check(file, what, task)
+    if task.filter is not None and task.prune:
+        check_columns_of(source, file.metadata, what)
     adapter = Adapter(task.plan)
     for position, rows, batches in _groups(file, task):
         at = position
@@ -110,14 +114,13 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
             at += count
         if at != position + rows:
             raise CorruptTableError(
-                f"{store.url}/{task.path} holds {at - position} rows where it says {rows}"
+                f"{what} holds {at - position} rows where it says {rows}"
             )
 
 
-def _open(store: Store, task: SegmentTask) -> pq.ParquetFile:
-    source = store.open(task.path)
+def _open(source: Any, what: str) -> pq.ParquetFile:
     local = isinstance(source, str)
-    return open_parquet(source, f"{store.url}/{task.path}", memory_map=local, pre_buffer=not local)
+    return open_parquet(source, what, memory_map=local, pre_buffer=not local)
 
 
 def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:

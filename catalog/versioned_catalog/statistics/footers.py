@@ -35,7 +35,7 @@ from versioned_catalog.statistics.extremes import (
     upper_text,
 )
 from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.storage.parquet import open_parquet
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
 
 
 def read_footer(tail: bytes) -> pq.FileMetaData:
@@ -47,7 +47,10 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
     Raises:
         CorruptTableError: it is none.
     """
-    return open_parquet(pa.BufferReader(tail), "what was written").metadata
+    source, what = pa.BufferReader(tail), "what was written"
+    footer = open_parquet(source, what).metadata
+    check_columns_of(source, footer, what)
+    return footer
 
 
 def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnStats]:
@@ -59,8 +62,9 @@ def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnSta
     """
     places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ColumnStats] = {}
-    for column in schema.columns:
-        found |= _visit(footer, places, column, column.physical_name, parents_null=False)
+    with told("what was written", "has bounds that can't be"):
+        for column in schema.columns:
+            found |= _visit(footer, places, column, column.physical_name, parents_null=False)
     return found
 
 

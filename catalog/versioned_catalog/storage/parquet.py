@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import ENTRY_BYTES, FOOTER_BYTES, FOOTER_ITEMS, SEGMENT_ROWS
-from versioned_catalog.storage.parquet_pages import count_structs
+from versioned_catalog.storage.parquet_chunks import check_columns
+from versioned_catalog.storage.thrift import Reader
 
 _END = 8
 """A file ends with the length of its footer, in 4 bytes, and 4 magic ones."""
@@ -77,21 +78,49 @@ def _check_footer_length(source: Any, what: str) -> None:
         with open(source, "rb") as file:
             _check_footer_length(file, what)
         return
-    source.seek(0, os.SEEK_END)
-    size = source.tell()
-    if size >= _END:
-        source.seek(size - _END)
-        length = int.from_bytes(source.read(_END)[:4], "little")
-        if FOOTER_BYTES < length < size - _END:
-            source.seek(size - _END - length)
-            _check_items(source.read(min(length, ENTRY_BYTES)), what)
+    if _footer_length(source) > FOOTER_BYTES:
+        # Unless it is one long text, as the state in a checkpoint.
+        with told(what, "has a footer that is not believed"):
+            Reader(_footer(source), most=FOOTER_ITEMS).struct()
     source.seek(0)
 
 
-def _check_items(footer: bytes, what: str) -> None:
-    """Refuse a long footer that is not one long text, as the state in a checkpoint is."""
-    with told(what, f"has a footer of {len(footer)} bytes that is not believed"):
-        count_structs(footer, FOOTER_ITEMS)
+def _footer_length(file: Any) -> int:
+    """How long the footer says that it is; 0 where the file is too short for one."""
+    file.seek(0, os.SEEK_END)
+    size = file.tell()
+    if size < _END:
+        return 0
+    file.seek(size - _END)
+    length = int.from_bytes(file.read(_END)[:4], "little")
+    return length if length <= size - _END else 0
+
+
+def _footer(file: Any) -> bytes:
+    length = min(_footer_length(file), ENTRY_BYTES)
+    file.seek(file.seek(0, os.SEEK_END) - _END - length)
+    found: bytes = file.read(length)
+    file.seek(0)
+    return found
+
+
+def check_columns_of(source: Any, metadata: pq.FileMetaData, what: str) -> None:
+    """See that what a footer says of columns may be looked at: PyArrow ends the process over some.
+
+    Args:
+        source: as for ``open_parquet``.
+        metadata: what PyArrow made of its footer.
+        what: the file, for errors.
+
+    Raises:
+        CorruptTableError: it may not.
+    """
+    with told(what, "has a footer that can't be"):
+        if isinstance(source, str):
+            with open(source, "rb") as file:
+                check_columns(_footer(file), metadata)
+        else:
+            check_columns(_footer(source), metadata)
 
 
 def check_rows(footer: pq.FileMetaData, what: str) -> None:
