@@ -74,7 +74,13 @@ def _planned(table: Table) -> None:
 
 
 _READS: list[Callable[[Table], object]] = [
-    lambda table: (str(table.schema), repr(table), table.properties, table.partitioning, table.tags),
+    lambda table: (
+        str(table.schema),
+        repr(table),
+        table.properties,
+        table.partitioning,
+        table.tags,
+    ),
     lambda table: table.history().to_pylist(),
     lambda table: table.segments().to_pylist(),
     lambda table: table.partitions().to_pylist(),
@@ -140,7 +146,16 @@ def _json_bytes(random: Random, path: str) -> bytes:
 def _words() -> list[object]:
     paths = [path.partition("/data/")[2] for path in files("/data/")]
     data = [f"data/{name}" for name in paths if name]
-    return [*data, "create", "append", "replace", "drop", "rollback", "fence", {"read": [], "write": []}]
+    return [
+        *data,
+        "create",
+        "append",
+        "replace",
+        "drop",
+        "rollback",
+        "fence",
+        {"read": [], "write": []},
+    ]
 
 
 def try_warehouse(data: bytes) -> None:
@@ -218,7 +233,23 @@ def _restated(random: Random, content: bytes) -> bytes:
     return sink.getvalue()
 
 
-_VALUES = [None, 0, -1, 1, 2**31, 2**62, 2**63 - 1, -(2**63), "", "../x", "data/x", "é" * 90, 0.5, [], ["a", None]]
+_VALUES = [
+    None,
+    0,
+    -1,
+    1,
+    2**31,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    "",
+    "../x",
+    "data/x",
+    "é" * 90,
+    0.5,
+    [],
+    ["a", None],
+]
 
 
 def _other_columns(random: Random, table: pa.Table) -> pa.Table:
@@ -237,7 +268,9 @@ def _other_columns(random: Random, table: pa.Table) -> pa.Table:
     for type_ in (table.schema.types[at], random.choice(kinds)):
         values = [random.choice(_VALUES) for _ in range(table.num_rows)]
         with suppress(pa.ArrowException, OverflowError, ValueError, TypeError):
-            return table.set_column(at, name, pa.array([random.choice(values)] * len(values), type_))
+            return table.set_column(
+                at, name, pa.array([random.choice(values)] * len(values), type_)
+            )
     return table.set_column(at, name, pa.nulls(table.num_rows, table.schema.types[at]))
 
 

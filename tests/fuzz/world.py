@@ -56,7 +56,9 @@ def _make() -> None:
         comment="all kinds",
     )
     table.append(rows(0, 2))
-    table.alter().add_column("n", "int", default=7).rename_column("d", "e").add_column("s.z", "string", default="q").commit()
+    table.alter().add_column("n", "int", default=7).rename_column("d", "e").add_column(
+        "s.z", "string", default="q"
+    ).commit()
     table.append(rows(2, 2).drop_columns(["d"]))
     table.set_tag("then", 1)
     table.alter().change_type("id", "bigint").set_partitioning([]).drop_column("c").commit()

@@ -113,9 +113,7 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
             yield adapter.adapt(batch.columns, count, _implied(task, at, count))
             at += count
         if at != position + rows:
-            raise CorruptTableError(
-                f"{what} holds {at - position} rows where it says {rows}"
-            )
+            raise CorruptTableError(f"{what} holds {at - position} rows where it says {rows}")
 
 
 def _open(source: Any, what: str) -> pq.ParquetFile:

@@ -96,7 +96,11 @@ def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
         header = Reader(data, at)
         page = header.struct()
         size, compressed = page.get(_PAGE_SIZE), page.get(_PAGE_COMPRESSED)
-        if not isinstance(size, int) or not isinstance(compressed, int) or min(size, compressed) < 0:
+        if (
+            not isinstance(size, int)
+            or not isinstance(compressed, int)
+            or min(size, compressed) < 0
+        ):
             raise Damaged("a page has no size")
         total += size
         at = header.at + compressed
