@@ -297,7 +297,7 @@ PREDICATES: list[Any] = [
     },
 ]
 FILTER_WORDS: list[Any] = [
-    *("id", "s.x", "name", "ts", "f", "=", "in", "not in", "<=>", "!=", "AND", "OR", "NOT")
+    *("id", "s.x", "name", "ts", "f", "=", "in", "not in", "<=>", "!=", "AND", "OR", "NOT"),
 ]
 
 

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from versioned_catalog.limits import FOOTER_ITEMS
 from versioned_catalog.storage.thrift import Damaged, Reader
 
-_TYPES = (
-    *("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY"),
-    "FIXED_LEN_BYTE_ARRAY",
-)
+_TYPES = {
+    **{"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5},
+    **{"BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7},
+}
 _ROW_GROUPS = 4
 _COLUMNS = 1
 _CHUNK_META, _CHUNK_KEY = 3, 8
@@ -56,8 +56,7 @@ def _check_column(chunk: Any, leaf: Any) -> None:
     meta = chunk.get(_CHUNK_META) if isinstance(chunk, dict) else None
     if not isinstance(meta, dict) or _CHUNK_KEY in chunk:
         raise Damaged("a column says nothing of itself, or is encrypted")
-    kind = meta.get(_META_TYPE)
-    if kind not in range(len(_TYPES)) or _TYPES[kind] != leaf.physical_type:
+    if meta.get(_META_TYPE) != _TYPES.get(leaf.physical_type):
         raise Damaged("a column has another type than in the schema")
     sizes = meta.get(_META_SIZES, {})
     if not isinstance(sizes, dict):
@@ -85,6 +84,8 @@ def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:
 
 
 def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
+    if chunk.num_values == 0:  # PyArrow reads none of its pages, of which there may be no first one
+        return 0
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset < at:
         at = chunk.dictionary_page_offset

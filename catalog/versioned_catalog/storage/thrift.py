@@ -44,7 +44,8 @@ class Reader:
         self._left -= 1
         if self._left < 0 or depth > _DEEPEST:
             raise Damaged("it has more parts than are believed")
-        data, fields, number = self._data, {}, 0
+        data, number = self._data, 0
+        fields: dict[int, Any] = {}
         while True:
             byte = data[self.at]
             self.at += 1
