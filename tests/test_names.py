@@ -15,9 +15,37 @@ from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedErro
 from versioned_catalog.schema.paths import parse_path, render_path
 
 ODD = [
-    *("a b", " x", "x ", ".", "..", ".hidden", "x.", "a.b", "a/b", "/etc/passwd", "../../x", "a\\b"),
+    *(
+        "a b",
+        " x",
+        "x ",
+        ".",
+        "..",
+        ".hidden",
+        "x.",
+        "a.b",
+        "a/b",
+        "/etc/passwd",
+        "../../x",
+        "a\\b",
+    ),
     *("data", "DATA", "_versioned", "con", "nul", "NUL.txt", "a%2Fb", "%2e%2e", "%", "a'b", 'a"b'),
-    *("a`b", "`", "{x}", "*", "?", "[a]", "#", "a:b", "s3://b/k", "root:x", "a;b", "--", "a,b", "a=b"),
+    *(
+        "a`b",
+        "`",
+        "{x}",
+        "*",
+        "?",
+        "[a]",
+        "#",
+        "a:b",
+        "s3://b/k",
+        "root:x",
+        "a;b",
+        "--",
+        "a,b",
+        "a=b",
+    ),
     *("\u00e9", "e\u0301", "ß", "SS", "İ", "ı", "日本語" * 40, "\U0001f600", "\u202eabc", "\ufeff"),
     *("x" * 255, "-", "~", "$HOME", "${x}", "<a>", "a|b", "null", "select", "1", "-1", "\u00a0"),
 ]
@@ -64,9 +92,13 @@ def check_table(folder: Path, name: str) -> None:
 
 def check_column(table: Table, name: str) -> None:
     """A column of that name, at the top and in a struct."""
-    ddl = pa.schema([("k", pa.int32()), (name, pa.string()), ("s", pa.struct([(name, pa.int32())]))])
+    ddl = pa.schema(
+        [("k", pa.int32()), (name, pa.string()), ("s", pa.struct([(name, pa.int32())]))]
+    )
     made = Catalog.create_path(f"{table.location}-{next(numbers)}", ddl, partitioned_by=[])
-    data = pa.table([pa.array([1], pa.int32()), ["v"], pa.array([{name: 5}], ddl.types[2])], schema=ddl)
+    data = pa.table(
+        [pa.array([1], pa.int32()), ["v"], pa.array([{name: 5}], ddl.types[2])], schema=ddl
+    )
     made.append(data)
     loaded = Catalog.load_path(made.location)
     assert loaded.schema.names == ["k", name, "s"]

@@ -25,7 +25,6 @@ from versioned_catalog.log.warehouse import (
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.storage.store import Store
 
-
 LONGEST_NAME = 255
 """Characters of a namespace's or table's own name."""
 

@@ -7,6 +7,7 @@ import sys
 
 from pyspark_versioned.registering import catalog_conf
 from versioned_catalog.errors import VersionedError
+from versioned_catalog.storage.secrets import WAY_OUT, is_secret
 
 _WHY = {
     "spark.jars": "The jar that brings SQL and native scans. Append it to jars that are there.",
@@ -49,6 +50,9 @@ def main() -> None:
     )
     given = parser.parse_args()
     storage = dict(option.split("=", 1) for option in given.storage_option)
+    secret = next(filter(is_secret, storage), None)
+    if secret is not None:
+        sys.exit(f"the storage option {secret} is a secret, and would be shown; {WAY_OUT}")
     try:
         found = catalog_conf(given.warehouse, given.catalog, storage)
     except VersionedError as error:
