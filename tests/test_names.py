@@ -1,4 +1,4 @@
-"""Names of all kinds: what is taken is read back the same, and the rest is refused by an error of ours."""
+"""Names of all kinds: what is taken is read back the same, the rest is refused by an error of ours."""
 
 from __future__ import annotations
 

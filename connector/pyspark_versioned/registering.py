@@ -22,8 +22,8 @@ _JARS = "spark.jars"
 _EXTENSIONS = "spark.sql.extensions"
 _REDACTION = "spark.redaction.regex"
 
-HIDDEN_KEYS = r"(?i)secret|password|token|access[.]?key|(?:^|[.])storage[.][^.]"
-"""The names of settings and options whose values Spark hides: its own, and all of ``storage.<option>``."""
+HIDDEN_KEYS = r"(?i)secret|password|token|access[.]?key|(?:^|[.]catalog[.]\w+[.])storage[.]"
+"""Settings and options whose values Spark hides: those it does by itself, and ``storage.<option>``."""
 
 
 def configure(

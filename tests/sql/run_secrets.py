@@ -44,6 +44,8 @@ def explained(frame: Any) -> str:
 def main() -> None:
     folder, storage = Path(sys.argv[1]), json.loads(sys.argv[2])
     logging.basicConfig(level=logging.DEBUG)
+    # It writes down every call between Python and Spark, with what is passed: docs/trust.md says so.
+    logging.getLogger("py4j").setLevel(logging.INFO)
     where = str(folder / WAREHOUSE)
     builder = (
         SparkSession.builder.master("local[1]")
@@ -85,18 +87,12 @@ def main() -> None:
         ),
     ):
         shown(lambda statement=statement: spark.sql(statement).collect())
-    for io_ in ("native", "python"):
-
-        def read(io_: str = io_) -> Any:
-            return spark.read.format("versioned").options(**options).option("io", io_).load(path)
-
-        shown(lambda: explained(read()))
-        shown(lambda: read().collect())
-        shown(lambda: read().option("nope", 1).load(path))  # type: ignore[attr-defined]
-        shown(
-            lambda: spark.read.format("versioned").options(**options, nope="1").load(path).collect()
-        )
-        shown(lambda: spark.read.format("versioned").options(**options).load(path + "x").collect())
+    for way in ("native", "python"):
+        read = spark.read.format("versioned").options(**options, io=way)
+        shown(lambda read=read: explained(read.load(path)))
+        shown(lambda read=read: read.load(path).collect())
+        shown(lambda read=read: read.load(path + "x").collect())
+        shown(lambda read=read: read.option("nope", 1).load(path).collect())
     frame = spark.createDataFrame([(5, "z", 1)], "a INT, k STRING, b INT")
     for given in ({}, {"nope": "1"}, {"mergeSchema": "so"}):
         writer = frame.write.format("versioned").options(**options, **given).mode("append")
@@ -111,17 +107,16 @@ def main() -> None:
     shown(lambda: spark.sql("SHOW CREATE TABLE v").collect())
     for segment in (folder / WAREHOUSE / "n" / "t" / "data").iterdir():
         segment.write_bytes(b"damaged")
-    for io_ in ("native", "python"):
+    for way in ("native", "python"):
         shown(
-            lambda: spark.read.format("versioned").options(**options, io=io_).load(path).collect()
+            lambda: spark.read.format("versioned").options(**options, io=way).load(path).collect()
         )
     shown(lambda: spark.table("versioned.n.t").collect())
     shown(lambda: catalog.load_table("n.t").scan().to_arrow())
-    for url in ("s3", "file", "gs", "memory"):
-        secret = storage["secret"]
-        shown(lambda: Catalog(f"{url}://user:{secret}@bucket/x"))
-        shown(lambda: spark.read.format("versioned").load(f"{url}://user:{secret}@bucket/x"))
-        shown(lambda: configure(SparkSession.builder, f"{url}://user:{secret}@bucket/x", "other"))
+    for scheme in ("s3", "file", "gs", "memory"):
+        url = f"{scheme}://user:{storage['secret']}@bucket/x"
+        shown(lambda url=url: Catalog(url))
+        shown(lambda url=url: configure(SparkSession.builder, url, "other"))
     shown(lambda: [catalog, table, table.store, table.store.location, table.scan(), table.state])
     spark.stop()
 

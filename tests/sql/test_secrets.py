@@ -17,6 +17,7 @@ from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.cli.main import main
 
 MARK = "hush3f9c"
+APPLICATION = Path(__file__).with_name("run_secrets.py")
 STORAGE = {
     name: f"{MARK}-{at}"
     for at, name in enumerate(
@@ -37,7 +38,8 @@ STORAGE = {
 """What a user may give; an endpoint may hold credentials, too."""
 
 LOG4J = """<Configuration status="WARN">
-<Appenders><File name="f" fileName="{folder}/debug.log"><PatternLayout pattern="%p %c %m%ex%n"/></File></Appenders>
+<Appenders><File name="f" fileName="{folder}/debug.log">
+<PatternLayout pattern="%p %c %m%ex%n"/></File></Appenders>
 <Loggers><Root level="DEBUG"><AppenderRef ref="f"/></Root></Loggers></Configuration>"""
 
 
@@ -74,7 +76,7 @@ def test_an_application(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-5000:]
     (folder / "stdout").write_text(done.stdout)
     (folder / "stderr").write_text(done.stderr)
-    assert done.stdout.count("SHOWN") > 20
+    assert done.stdout.count("SHOWN") > 15
     assert (folder / "debug.log").stat().st_size > 100_000
     assert any((folder / "events").iterdir())
     told = places(folder)
