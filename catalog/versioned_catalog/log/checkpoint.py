@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,10 +9,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
+from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS, check_version
+from versioned_catalog.log.bounded import read_bounded
 from versioned_catalog.log.entry import (
+    EARLIEST,
     FORMAT,
+    LATEST,
+    MICROSECOND,
+    UNIX_EPOCH,
     Commit,
     Stub,
+    batch_from_json,
+    column_id_from_json,
     commit_from_bytes,
     commit_to_bytes,
     dump_json,
@@ -35,6 +42,7 @@ from versioned_catalog.schema.wire import (
     schema_to_json,
     texts,
 )
+from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.storage.store import safe_path
 
 _KEY = b"versioned.state"
@@ -63,10 +71,7 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         CorruptTableError: it is not as FORMAT.md says.
         UnsupportedFeatureError: it needs what this library does not have.
     """
-    try:
-        table = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
-    except (pa.ArrowException, OSError, ValueError):
-        raise CorruptTableError(f"{what} is not a whole Parquet file") from None
+    table = read_bounded(data, what)
     meta = (table.schema.metadata or {}).get(_KEY)
     if meta is None:
         raise CorruptTableError(f"{what} is no checkpoint")
@@ -75,6 +80,8 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         return _state_from_json(value, _segments(table))
     except (CorruptTableError, UnsupportedFeatureError) as error:
         raise type(error)(f"{what}: {error}") from None
+    except RecursionError:
+        raise CorruptTableError(f"{what} is nested too deep") from None
 
 
 def _segments(table: pa.Table) -> SegmentSet:
@@ -90,11 +97,27 @@ def _segments(table: pa.Table) -> SegmentSet:
             raise CorruptTableError(f"the column {wanted.name} holds nulls")
         bare = bare.remove_column(bare.schema.get_field_index(wanted.name))
         bare = bare.add_column(at, wanted, column)
-    for path in bare["path"].to_pylist():
-        safe_path(path)
-    if bare.num_rows and min(pc.min(bare["rows"]).as_py(), pc.min(bare["bytes"]).as_py()) < 0:
-        raise CorruptTableError("a segment has a negative size")
+    _check_core(bare)
     return SegmentSet.of(bare)
+
+
+_RANGES = {
+    "rows": (0, SEGMENT_ROWS),
+    "bytes": (0, SEGMENT_BYTES),
+    "sequence": (0, VERSIONS),
+    "ordinal": (0, 2**31),
+    "commit_time": tuple((t - UNIX_EPOCH) // MICROSECOND for t in (EARLIEST, LATEST)),
+}
+"""From where to where the numbers of segments go."""
+
+
+def _check_core(table: pa.Table) -> None:
+    for path in table["path"].to_pylist():
+        safe_path(path)
+    for name, (low, high) in _RANGES.items():
+        found = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
+        if found is not None and not (low <= found["min"].as_py() <= found["max"].as_py() <= high):
+            raise CorruptTableError(f"the column {name} holds what it can't")
 
 
 def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
@@ -151,20 +174,20 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     state = TableState(
         table_uuid=member(value, "table_uuid", str),
         created_uuid=optional(value, "created_uuid", str) or member(value, "table_uuid", str),
-        version=member(value, "version", int),
+        version=check_version(member(value, "version", int)),
         commit_id=member(value, "commit_id", str),
         time=time_from_text(member(value, "time", str)),
-        created_version=member(value, "created_version", int),
+        created_version=check_version(member(value, "created_version", int)),
         first_schema_version=member(value, "first_schema_version", int),
         dropped=member(value, "dropped", bool),
         schemas=schemas,
         schema_version=member(value, "schema_version", int),
         properties=texts(member(value, "properties", dict)),
         comment=optional(value, "comment", str),
-        next_column_id=member(value, "next_column_id", int),
-        fence=member(value, "fence", int),
-        floor=member(value, "floor", int),
-        applications={name: member(batches, name, int) for name in batches},
+        next_column_id=column_id_from_json(value),
+        fence=check_version(member(value, "fence", int), "fence"),
+        floor=check_version(member(value, "floor", int), "floor"),
+        applications={name: batch_from_json(batches, name) for name in batches},
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         segments=segments,
         features=features_from_json({"features": member(value, "features", dict)}),
@@ -187,10 +210,10 @@ def hint_to_bytes(version: int) -> bytes:
 def hint_from_bytes(data: bytes | None) -> int | None:
     """The version a hint names, or None for whatever is no hint: it is never the truth."""
     try:
-        version = json.loads(data or b"null")["version"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        version: int = member(parse_json(data or b"null", "the hint"), "version", int)
+        return check_version(version)
+    except CorruptTableError:
         return None
-    return version if isinstance(version, int) and 0 <= version < 10**20 else None
 
 
 class TableCodec:
