@@ -51,12 +51,13 @@ STORE = ("mini", f"-bucket={BUCKET}", "-webdav=false", "-admin.ui=false")
 SECONDS_TO_START = 120
 
 _GUARD = """
-import os, signal, sys, time
+import os, shutil, signal, sys, time
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 sys.stdin.buffer.read()
 os.killpg(0, signal.SIGTERM)
 time.sleep(1)
+shutil.rmtree(sys.argv[1], ignore_errors=True)
 os.killpg(0, signal.SIGKILL)
 """
 """Leads the group of all servers. Its input ends when whoever started it is gone, however that came."""
@@ -70,7 +71,7 @@ class Cluster:
     """Servers of one process group, which end together.
 
     Args:
-        folder: where they keep logs and scratch files.
+        folder: where they keep logs and scratch files; it goes with them.
         environment: what they see of the environment.
     """
 
@@ -84,7 +85,7 @@ class Cluster:
         daemons = {"SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED}
         self.environment = {"PYSPARK_PYTHON": sys.executable, **environment, **daemons}
         self._guard = subprocess.Popen(
-            [sys.executable, "-c", _GUARD], stdin=subprocess.PIPE, process_group=0
+            [sys.executable, "-c", _GUARD, str(folder)], stdin=subprocess.PIPE, process_group=0
         )
 
     def start_store(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from cluster.places import local_cluster
 from jar import ROOT, built_jar
+from sql.test_statements import environment
 
 pytestmark = pytest.mark.spark
 
@@ -76,7 +77,7 @@ def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
         conf.stdout + f"spark.executorEnv.PYTHONPATH {NAME}:{packages()}\n"
         "spark.ui.enabled false\nspark.log.level OFF\n"
     )
-    with local_cluster().started(2, environment={**everywhere, "ON_A_WORKER": "1"}) as cluster:
+    with local_cluster().started(1, environment={**everywhere, "ON_A_WORKER": "1"}) as cluster:
         done = subprocess.run(
             [
                 *(
@@ -103,3 +104,31 @@ def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
     # By hand: 0 to 19 without 3, and 0 to 4 once more.
     assert told["sql"] == [24, 190 - 3 + 10]
     assert told["python"] == [7, 24]
+
+
+UNREACHABLE = """
+from cluster.places import session
+try:
+    session("local[1]", "WAREHOUSE").sql("CREATE NAMESPACE versioned.db")
+except Exception as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def test_a_python_without_us_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """And not as a commit of which nobody knows whether it landed."""
+    built_jar()
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={packages()} exec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", UNREACHABLE.replace("WAREHOUSE", str(tmp_path / "w"))],
+        env={**environment(), "PYSPARK_PYTHON": str(python)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    told = done.stdout.splitlines()[-1]
+    assert "export PYSPARK_PYTHON" in told
+    assert "landed" not in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -108,14 +109,17 @@ def drop_namespace(catalog: Catalog) -> None:
 
 
 def expire(catalog: Catalog) -> None:
+    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
     catalog.load_table("n.t").expire(timedelta(0), keep_last=2, dry_run=False, force=True)
 
 
 def vacuum(catalog: Catalog) -> None:
+    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
     catalog.load_table("n.t").vacuum(timedelta(0), dry_run=False, force=True)
 
 
 def vacuum_dropped(catalog: Catalog) -> None:
+    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
     folder = catalog._store.child("n/d")
     loaded = timeline_at(folder).load()
     assert loaded.state is not None
@@ -272,6 +276,7 @@ def leave_litter(folder: Path) -> None:
     for _ in range(2):
         table.plan_write(ROWS.schema).write(ROWS.schema, iter(ROWS.to_batches()), table.store)
         table.overwrite(ROWS)
+        time.sleep(0.015)
         table.expire(timedelta(0), dry_run=False, force=True)
     (folder / "n/t/data/.x.tmp").write_bytes(b"x")
 

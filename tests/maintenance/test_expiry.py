@@ -6,11 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Plan
-from maintenance.tables import DAY, NOW, everything, expire, ids, later, load, make, shown
+from maintenance.tables import DAY, NOW, everything, expire, ids, later, load, make, shown, tick
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -44,6 +45,7 @@ def test_what_is_kept_is_read_and_the_rest_refused(
     table._timeline.write_checkpoint(table.at(3))
     table._timeline.write_checkpoint(table.state)
     table.set_tag("two", 2)
+    tick()
     told = table.expire(NOW, 3, dry_run=False, force=True)
     assert (told.floor, told.versions, told.tagged, told.version) == (5, 4, (2,), 8)
     damage(tmp_path)
@@ -100,6 +102,7 @@ def test_a_short_time_is_refused(older_than: timedelta, tmp_path: Path) -> None:
 def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     table = make(tmp_path)
     before = everything(tmp_path)
+    tick()
     told = table.expire(NOW, 2, force=True)
     assert (told.dry_run, told.floor, told.versions, told.version) == (True, 5, 5, 6)
     assert everything(tmp_path) == before
@@ -137,6 +140,19 @@ def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> No
         with pytest.raises(NotFoundError, match="expired"):
             reader.scan(version=5)
         assert reader.snapshots()["version"].to_pylist() == [2, 10, 11, 12]
+
+
+def test_a_state_of_intervals_is_read_back(tmp_path: Path) -> None:
+    """Parquet has no intervals: checkpoints hold their bounds as integers."""
+    table = Catalog.create_path(tmp_path / "t", "id LONG, i INTERVAL DAY TO SECOND")
+    table.append(pa.table({"id": [1], "i": pa.array([timedelta(days=-3)], pa.duration("us"))}))
+    assert expire(table, 1) == 1
+    forget(tmp_path)
+    assert shown(load(tmp_path)) == [1]
+    found = load(tmp_path).state
+    stats = found.segments.statistic("min", found.schema.columns[1], found.schemas)
+    assert stats.to_pylist() == [timedelta(days=-3)]
+    assert load(tmp_path).verify(deep=True).complaints == ()
 
 
 def test_a_tag_while_it_expires(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from maintenance.tables import (
     load,
     make,
     shown,
+    tick,
     write,
 )
 from versioned_catalog import (
@@ -45,6 +46,7 @@ UUID = "0" * 32
 
 
 def vacuum(table: Table, retention: timedelta = NOW) -> Vacuumed:
+    tick()
     return table.vacuum(retention, dry_run=False, force=True)
 
 
@@ -128,6 +130,7 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     table = make(tmp_path)
     expire(table, 1)
     before = everything(tmp_path)
+    tick()
     told = table.vacuum(NOW, force=True)
     assert told.dry_run
     assert len(told.segments) == 5
@@ -233,6 +236,7 @@ def test_a_commit_between_listing_and_deleting(tmp_path: Path) -> None:
     plan, records = write(slow, 7)
     table.append(ids(2))
     cleaner = interrupted(tmp_path, lambda: slow.commit_append(plan, records))
+    tick()
     assert cleaner.vacuum(NOW, force=True).segments == (records[0].path,)
     assert vacuum(cleaner).segments == ()
     assert shown(load(tmp_path)) == [1, 2, 7]
@@ -321,6 +325,7 @@ def test_the_data_of_a_former_life(tmp_path: Path) -> None:
 
 
 def vacuum_path(root: Path, retention: timedelta = NOW) -> Vacuumed:
+    tick()
     return Catalog.vacuum_path(root / "t", retention, dry_run=False, force=True)
 
 
@@ -331,6 +336,7 @@ def test_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(NotFoundError):
         vacuum(table)
     assert vacuum_path(tmp_path, DAY).segments == ()
+    tick()
     assert len(Catalog.vacuum_path(tmp_path / "t", NOW, force=True).segments) == 6
     assert len(data(tmp_path)) == 6
     later(monkeypatch, 2 * DAY)

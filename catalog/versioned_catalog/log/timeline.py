@@ -17,6 +17,7 @@ from versioned_catalog.errors import (
     NotFoundError,
     StorageError,
 )
+from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.storage.retrying import again_while, pause_after
@@ -165,11 +166,14 @@ class Timeline(Generic[E, S]):
         self, loaded: Loaded[S], until: int | None = None, *, expected: int = 1
     ) -> Loaded[S]:
         """What was loaded, and all that was committed since (or up to a version)."""
-        for entry, size in self._following(loaded.version + 1, until, expected):
-            if isinstance(entry, Stub):
-                return self._from_floor(entry, until)
-            loaded = self._apply(loaded, entry, size)
-        return loaded
+        while True:
+            for entry, size in self._following(loaded.version + 1, until, expected):
+                if isinstance(entry, Stub):
+                    loaded = self._from_floor(entry, until)
+                    break
+                loaded = self._apply(loaded, entry, size)
+            else:
+                return loaded
 
     def _following(
         self, start: int, until: int | None, count: int = 1
@@ -199,7 +203,7 @@ class Timeline(Generic[E, S]):
         start = self._at_floor(stub.floor)
         if until is not None and until < start.version:
             return self._from_floor(replace(stub, floor=start.version), until)
-        return self.advance(start, until)
+        return start
 
     def _at_floor(self, floor: int) -> Loaded[S]:
         """The state that stands in for the entries before it, which were expired."""
@@ -281,7 +285,7 @@ class Timeline(Generic[E, S]):
 
     def _start(self, version: int | None) -> Loaded[S]:
         """The nearest good checkpoint at or below a version, or nothing."""
-        hint = hint_from_bytes(self.store.read(HINT))
+        hint = self._hint()
         if hint is not None and (version is None or hint <= version):
             restored = self.restore(hint, self.checkpoint_path(hint))
             if restored is not None:
@@ -299,18 +303,25 @@ class Timeline(Generic[E, S]):
             return Loaded()
         return self._apply(Loaded(), entry, len(first))
 
+    def _hint(self) -> int | None:
+        try:
+            return hint_from_bytes(self.store.read(HINT, HINT_BYTES))
+        except CorruptTableError:
+            return None
+
     def checkpoints(self) -> list[int]:
         """The versions that have checkpoints, in order."""
         names = self.store.list(f"{FOLDER}/checkpoint")
         ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
-        return sorted(int(name) for name in ours if len(name) == 20 and name.isdecimal())
+        known = (int(name) for name in ours if len(name) == 20 and name.isdecimal())
+        return sorted(version for version in known if version < VERSIONS)
 
     def restore(self, version: int, path: str) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
-        data = self.store.read(path)
-        if data is None:
-            return None
         try:
+            data = self.store.read(path, CHECKPOINT_BYTES)
+            if data is None:
+                return None
             state = self._codec.restore(data, f"{self.store.url}/{path}")
         except CorruptTableError:
             return None
@@ -395,7 +406,7 @@ class Timeline(Generic[E, S]):
         try:
             for entry, size in self._following(start + 1, None):
                 if isinstance(entry, Stub):
-                    newest = self._from_floor(entry, None)
+                    newest = self.advance(self._from_floor(entry, None))
                     landed = self.find_commit(commit_id, loaded.version, newest.version)
                     return newest, landed is not None
                 loaded = self._apply(loaded, entry, size)
@@ -419,7 +430,7 @@ class Timeline(Generic[E, S]):
         if not loaded.wants_checkpoint or loaded.state is None:
             return loaded
         try:
-            known = loaded.since(hint_from_bytes(self.store.read(HINT)))
+            known = loaded.since(self._hint())
             return self.write_checkpoint(loaded.state) if known.wants_checkpoint else known
         except Exception:
             # Whatever it is: the commit is made; the next writer will try again.

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
+from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
@@ -70,6 +71,11 @@ def keep_states(
             then = timeline.load(version).state
             assert then is not None
             timeline.write_kept(then)
+            if timeline.restore(version, timeline.kept_path(version)) is None:
+                raise CorruptTableError(
+                    f"{timeline.store.url}: the state at version {version} can't be read back once it "
+                    "is written; nothing is expired"
+                )
 
 
 def is_unfinished(timeline: TableTimeline, state: TableState) -> bool:

@@ -26,6 +26,7 @@ from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.column_ranges import column_ranges
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.segments.missing import why_missing
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
 from versioned_catalog.storage.ranged import RangedFile
 from versioned_catalog.storage.store import Store
 
@@ -70,10 +71,8 @@ def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
         CorruptTableError: the file is missing, damaged, or not what the log says it is.
         NotFoundError: it is missing since its version is expired and was vacuumed.
     """
-    try:
+    with told(f"{store.url}/{task.path}"):
         yield from _read(store, task)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
 
 
 def read_marked(
@@ -85,12 +84,10 @@ def read_marked(
         CorruptTableError: as for ``read_segment``, or fewer rows were read than the log says.
     """
     total = 0
-    try:
+    with told(f"{store.url}/{task.path}"):
         for batch in _adapted(store, replace(task, prune=False)):
             total += batch.num_rows
             yield _shown(batch, task), _mask(batch, task)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
     if total != task.rows:
         raise CorruptTableError(
             f"{store.url}/{task.path}: {total} rows were read, and {task.rows} were committed; "
@@ -108,7 +105,10 @@ def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
+    what = f"{store.url}/{task.path}"
     file, source = open_segment(store, task)
+    if task.filter is not None and task.prune:
+        check_columns_of(source, file.metadata, what)
     adapter = Adapter(task.plan)
     try:
         for position, rows, batches in _groups(file, task, source):
@@ -117,6 +117,8 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
                 count = batch.num_rows
                 yield adapter.adapt(batch.columns, count, _implied(task, at, count))
                 at += count
+            if at != position + rows:
+                raise CorruptTableError(f"{what} holds {at - position} rows where it says {rows}")
     except CorruptTableError as error:
         raise _explained(store, task, error) from error
 
@@ -141,19 +143,10 @@ def open_segment(store: Store, task: SegmentTask) -> tuple[pq.ParquetFile, Any]:
         source = store.open(task.path)
     except CorruptTableError as error:
         raise why_missing(store, task.path, task.version, error) from error
-    file = _open(store, task, source)
-    _check(file, f"{store.url}/{task.path}", task)
+    what = f"{store.url}/{task.path}"
+    file = open_parquet(source, what, memory_map=isinstance(source, str), pre_buffer=False)
+    _check(file, what, task)
     return file, source
-
-
-def _open(store: Store, task: SegmentTask, source: Any) -> pq.ParquetFile:
-    local = isinstance(source, str)
-    try:
-        return pq.ParquetFile(source, memory_map=local, pre_buffer=False)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(
-            f"{store.url}/{task.path} is not a whole Parquet file: {error}"
-        ) from error
 
 
 def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:

@@ -16,6 +16,7 @@ from versioned_catalog.errors import (
     StorageError,
     VersionedError,
 )
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.retrying import again_after
 from versioned_catalog.storage.store import (
@@ -25,6 +26,7 @@ from versioned_catalog.storage.store import (
     Store,
     StoredFile,
     as_time,
+    check_size,
     safe_path,
 )
 
@@ -77,11 +79,11 @@ class RemoteStore(Store):
         """Whether a failure may be gone if the same is asked again."""
         return isinstance(error, ConnectionError | TimeoutError)
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._full(path)
         with self._told("read", path):
             try:
-                return again_after(self._is_passing, lambda: bytes(self._whole(full)))
+                return again_after(self._is_passing, lambda: bytes(self._whole(full, limit)))
             except (FileNotFoundError, IsADirectoryError) as error:
                 self._check_absent(error)
                 return None
@@ -90,7 +92,8 @@ class RemoteStore(Store):
         with ThreadPoolExecutor(max(1, min(len(paths), AT_ONCE))) as pool:
             yield from pool.map(self.read, paths)
 
-    def _whole(self, full: str) -> bytes:
+    def _whole(self, full: str, limit: int) -> bytes:
+        check_size(int(self._fs.info(full)["size"]), limit, full)
         data: bytes = self._fs.cat_file(full)
         return data
 

@@ -14,7 +14,7 @@ from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.remote import RemoteStore
 from versioned_catalog.storage.retrying import again_after
-from versioned_catalog.storage.store import Put, StoredFile, as_time
+from versioned_catalog.storage.store import Put, StoredFile, as_time, check_size
 
 PROBE = "_versioned/put_if_absent"
 """What is put twice, to see that the second one is refused (FORMAT.md, section 10)."""
@@ -39,10 +39,21 @@ class S3Store(RemoteStore):
     def _object(self, path: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._full(path).partition("/")[2]}
 
-    def _whole(self, full: str) -> bytes:
-        # Else s3fs asks for the size first.
-        data: bytes = self._fs.cat_file(full, max_concurrency=1)
-        return data
+    def _whole(self, full: str, limit: int) -> bytes:
+        from fsspec.asyn import sync
+
+        bucket, _, key = full.partition("/")
+
+        async def get() -> bytes:
+            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key)
+            async with answer["Body"] as body:
+                # Its size comes with it; s3fs would ask for that first.
+                check_size(int(answer["ContentLength"]), limit, full)
+                data: bytes = await body.read()
+                return data
+
+        found: bytes = sync(self._fs.loop, get)
+        return found
 
     def _check_absent(self, error: OSError) -> None:
         if _answer(error)[0] == "NoSuchBucket":
