@@ -17,7 +17,7 @@ from jar import ROOT
 from s3.rules import Random, Rule, Rules
 from s3.server import KEY, SECRET, Server
 
-PATIENCE = {"config_kwargs.read_timeout": 2, "config_kwargs.connect_timeout": 2}
+PATIENCE = {"config_kwargs.read_timeout": 5, "config_kwargs.connect_timeout": 5}
 """Seconds that clients wait in tests."""
 
 

@@ -381,7 +381,7 @@ def test_a_server_that_falls_silent(proxy: Proxied, bucket: Through) -> None:
     proxy.tell(Rule(Fault.HANG))
     begin = time.monotonic()
     assert place.store.put_if_absent("x", OURS) is Put.WON
-    assert 2 <= time.monotonic() - begin < 8
+    assert 5 <= time.monotonic() - begin < 15
 
 
 def test_a_segment_that_is_vacuumed_while_it_is_read(
