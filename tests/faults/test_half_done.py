@@ -144,7 +144,6 @@ LATER = {
         "create n/t/data/N-ID.parquet",
         "put n/t/_versioned/log/N.json",
         *(call.format("n/t/", "parquet") for call in CHECKPOINT),
-        "read n/t/_versioned/log/N.json",
         "delete n/t/_versioned/checkpoint/N.parquet",
     ],
     "create_namespace": [

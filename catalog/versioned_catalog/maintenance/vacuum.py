@@ -136,7 +136,7 @@ def vacuum_dropped(
     Arguments are those of ``plan_vacuum``; nothing goes while the drop is younger than the retention.
     """
     cutoff = ago(timeline.store.now(), retention)
-    if state.time > cutoff:
+    if newest_before(timeline, state, cutoff) < state.version:
         litter = Litter({}, {}, ())
     else:
         needed = References(frozenset(), frozenset({state.version}))
