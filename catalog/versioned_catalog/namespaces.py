@@ -16,6 +16,7 @@ from versioned_catalog.log.warehouse import (
 from versioned_catalog.naming import (
     Names,
     check_namespace,
+    check_new_name,
     check_properties,
     head_of,
     parse_namespace,
@@ -55,6 +56,7 @@ class Namespaces:
                 if if_not_exists:
                     return None
                 raise AlreadyExistsError(f"the namespace {render_path(parts)} is there already")
+            check_new_name(parts)
             check_namespace(state, parts[:-1])
             described = (Namespace(parts, kept),) if kept else ()
             return WarehouseEntry(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -23,6 +24,18 @@ from versioned_catalog.log.warehouse import (
 )
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.storage.store import Store
+
+LONGEST_NAME = 255
+"""Characters of a namespace's or table's own name."""
+
+LONGEST_PATH = 64
+"""Parts of a whole name."""
+
+LONGEST_FOLDER = 150
+"""Characters of a folder; longer ones are cut to ``CUT_FOLDER`` and told apart by a hash. File systems
+take up to 255 bytes."""
+
+CUT_FOLDER = 120
 
 
 class _NothingToDo(Exception):
@@ -114,8 +127,26 @@ def parse_namespace(name: str | Name | None) -> Name:
     return () if name is None or name == () else parse_path(name)
 
 
+def check_new_name(name: Name) -> None:
+    """Refuse a name that nobody could write, or that a terminal would obey.
+
+    Raises:
+        InvalidRequestError: a part is too long, or holds control characters.
+    """
+    if len(name) > LONGEST_PATH:
+        raise InvalidRequestError(f"a name has up to {LONGEST_PATH} parts, not {len(name)}")
+    for part in name:
+        if len(part) > LONGEST_NAME:
+            raise InvalidRequestError(
+                f"the name {part[:40]!r}… has {len(part)} characters; use up to {LONGEST_NAME}"
+            )
+        if any(ord(ch) < 32 or 127 <= ord(ch) < 160 for ch in part):
+            raise InvalidRequestError(f"the name {part!r} holds control characters; choose another")
+
+
 def check_free(state: WarehouseState, name: Name) -> None:
-    """Refuse a table's name that is taken, or that is in no namespace."""
+    """Refuse a table's name that is taken, can't be one, or is in no namespace."""
+    check_new_name(name)
     if full_key(name) in state.tables:
         raise AlreadyExistsError(f"the table {render_path(name)} is there already")
     check_namespace(state, name[:-1])
@@ -154,7 +185,10 @@ def safe_folder(name: Name) -> str:
 def _safe_part(part: str) -> str:
     taken = part.lower() in ("data", "_versioned")  # the folders of a table or warehouse itself
     head = _percent(part[0]) if taken else ""
-    return head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if taken else 0 :])
+    safe = head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if taken else 0 :])
+    if len(safe) <= LONGEST_FOLDER:
+        return safe
+    return f"{safe[:CUT_FOLDER]}-{hashlib.sha256(part.encode()).hexdigest()[:16]}"
 
 
 def _percent(text: str) -> str:

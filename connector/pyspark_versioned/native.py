@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from versioned_catalog.adapting.planning import (
@@ -31,6 +32,8 @@ from versioned_catalog.schema.types import (
     is_nested,
 )
 
+_PLAIN = re.compile(r"(?:[A-Za-z0-9-][A-Za-z0-9_.=-]*/)*[A-Za-z0-9-][A-Za-z0-9_.=-]*")
+
 
 def is_exact(plan: SegmentPlan) -> bool:
     """Whether Spark's Parquet reader, told physical names and IDs, carries out a plan to the letter.
@@ -40,6 +43,14 @@ def is_exact(plan: SegmentPlan) -> bool:
     that it stores in another way than we do.
     """
     return all(_is_exact(output) for output in plan.outputs)
+
+
+def is_plain(path: str) -> bool:
+    """Whether a segment's path means the same to Hadoop: no pattern, scheme, escape or hidden file.
+
+    Ours all do; a stranger's may be called otherwise, and are read by Python.
+    """
+    return _PLAIN.fullmatch(path) is not None
 
 
 def is_written_alike(columns: Iterable[Column]) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.paths import parse_path
+from versioned_catalog.storage.json_text import parse_json
 
 _KNOWN = (
     "path",
@@ -89,11 +89,33 @@ def parse_options(given: Mapping[str, str]) -> Options:
         columns=None if known["columns"] is None else _names(known["columns"]),
         merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
-        segments=None if known["segments"] is None else frozenset(json.loads(known["segments"])),
-        pending=tuple(json.loads(known["pending"] or "[]")),
-        commit=None if known["commit"] is None else json.loads(known["commit"]),
+        segments=None if known["segments"] is None else _segments(known["segments"]),
+        pending=tuple(_listed("pending", known["pending"] or "[]", dict)),
+        commit=None if known["commit"] is None else _json("commit", known["commit"], dict),
         storage=storage,
     )
+
+
+def _json(name: str, text: str, kind: type[Any]) -> Any:
+    """The value of an option that the jar sets."""
+    try:
+        value = parse_json(text, f"the option {name}")
+    except CorruptTableError:
+        value = None
+    if not isinstance(value, kind):
+        raise InvalidRequestError(f"the option {name} is for the jar alone; leave it out")
+    return value
+
+
+def _listed(name: str, text: str, kind: type[Any]) -> list[Any]:
+    values: list[Any] = _json(name, text, list)
+    if not all(isinstance(value, kind) for value in values):
+        raise InvalidRequestError(f"the option {name} is for the jar alone; leave it out")
+    return values
+
+
+def _segments(text: str) -> frozenset[str]:
+    return frozenset(_listed("segments", text, str))
 
 
 def _unknown_text(option: str) -> str:

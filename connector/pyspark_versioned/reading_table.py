@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as f
 
 from pyspark_versioned.hadoop import HadoopFolder, hadoop_folder
-from pyspark_versioned.native import is_exact
+from pyspark_versioned.native import is_exact, is_plain
 from pyspark_versioned.options import Options
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql.parquet_schema import read_schema
@@ -122,7 +122,8 @@ def _alike(scan: Scan) -> dict[_Way, list[str]]:
         version = row["schema_version"]
         if version not in ways:
             ways[version] = _way(scan.plan(version))
-        found.setdefault(ways[version], []).append(row["path"])
+        way = ways[version] if is_plain(row["path"]) else replace(ways[version], native=False)
+        found.setdefault(way, []).append(row["path"])
     return found
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_versioned.jar import jar_path
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.storage.secrets import check_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +20,10 @@ CATALOG_CLASS = "versioned.spark.VersionedCatalog"
 EXTENSIONS_CLASS = "versioned.spark.VersionedExtensions"
 _JARS = "spark.jars"
 _EXTENSIONS = "spark.sql.extensions"
+_REDACTION = "spark.redaction.regex"
+
+HIDDEN_KEYS = r"(?i)secret|password|token|access[.]?key|(?:^|[.]catalog[.]\w+[.])storage[.]"
+"""Settings and options whose values Spark hides: those it does by itself, and ``storage.<option>``."""
 
 
 def configure(
@@ -64,6 +69,7 @@ def catalog_conf(
         raise InvalidRequestError(
             f"{catalog!r} can't be a catalog's name; use letters, digits and underscores"
         )
+    check_url(os.fspath(warehouse))
     name = f"spark.sql.catalog.{catalog}"
     storage = {f"{name}.storage.{k}": str(v) for k, v in (storage_options or {}).items()}
     return {
@@ -71,6 +77,7 @@ def catalog_conf(
         _EXTENSIONS: EXTENSIONS_CLASS,
         name: CATALOG_CLASS,
         f"{name}.warehouse": _absolute(os.fspath(warehouse)),
+        **({_REDACTION: HIDDEN_KEYS} if storage else {}),
         **storage,
     }
 
@@ -107,6 +114,9 @@ def _defaults() -> dict[str, str]:
 def _added(conf: Mapping[str, str], known: _Known) -> dict[str, str]:
     """The settings, with lists put after what is there."""
     lists = {key: _appended(known.get(key), conf[key]) for key in (_JARS, _EXTENSIONS)}
+    there = known.get(_REDACTION)
+    if _REDACTION in conf and there not in ("", HIDDEN_KEYS):
+        lists[_REDACTION] = there if HIDDEN_KEYS in there else f"{there}|{HIDDEN_KEYS}"
     return {**conf, **lists}
 
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from versioned_catalog.errors import StorageError
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.store import Put, Sink, Store, StoredFile
 
 
@@ -83,9 +84,9 @@ class FaultyStore(Store):
         yield
         _strike(fault, Fault.FAIL_AFTER, Fault.KILL_AFTER)
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         with self._around("read", path):
-            return self._inner.read(path)
+            return self._inner.read(path, limit)
 
     def put_if_absent(self, path: str, data: bytes) -> Put:
         fault = self._fault("put", path)

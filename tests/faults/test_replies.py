@@ -19,6 +19,7 @@ from versioned_catalog import (
     StorageError,
     Table,
 )
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.storage.local import LocalStore
@@ -96,10 +97,10 @@ def test_a_store_that_falls_silent_for_good(landed: bool, place: Path) -> None:
         def child(self, path: str) -> Store:
             return Gone(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
 
-        def read(self, path: str) -> bytes | None:
+        def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
             if self.gone:
                 raise StorageError("no route to host")
-            return super().read(path)
+            return super().read(path, limit)
 
         def put_if_absent(self, path: str, data: bytes) -> Put:
             if self.gone:
@@ -128,10 +129,10 @@ def test_a_reply_and_then_the_store_is_lost(place: Path) -> None:
         def child(self, path: str) -> Store:
             return Blind(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
 
-        def read(self, path: str) -> bytes | None:
+        def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
             if self.blind:
                 raise StorageError("no route to host")
-            return super().read(path)
+            return super().read(path, limit)
 
         def put_if_absent(self, path: str, data: bytes) -> Put:
             self.blind = True

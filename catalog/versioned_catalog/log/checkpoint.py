@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
+from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS, check_version
+from versioned_catalog.log.bounded import read_bounded
 from versioned_catalog.log.entry import (
+    EARLIEST,
     FORMAT,
+    LATEST,
+    MICROSECOND,
+    UNIX_EPOCH,
     Commit,
     Stub,
+    batch_from_json,
+    column_id_from_json,
     commit_from_bytes,
     commit_to_bytes,
     dump_json,
@@ -34,6 +42,7 @@ from versioned_catalog.schema.wire import (
     schema_to_json,
     texts,
 )
+from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.storage.store import safe_path
 
 _KEY = b"versioned.state"
@@ -47,7 +56,7 @@ def state_to_bytes(state: TableState) -> bytes:
         sink, table.schema, compression="zstd", store_schema=False, write_page_checksum=True
     ) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({_KEY: dump_json(_state_to_json(state))})
+        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state))})
     return bytes(sink.getvalue())
 
 
@@ -62,10 +71,7 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         CorruptTableError: it is not as FORMAT.md says.
         UnsupportedFeatureError: it needs what this library does not have.
     """
-    try:
-        table = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
-    except (pa.ArrowException, OSError, ValueError):
-        raise CorruptTableError(f"{what} is not a whole Parquet file") from None
+    table = read_bounded(data, what)
     meta = (table.schema.metadata or {}).get(_KEY)
     if meta is None:
         raise CorruptTableError(f"{what} is no checkpoint")
@@ -74,6 +80,8 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         return _state_from_json(value, _segments(table))
     except (CorruptTableError, UnsupportedFeatureError) as error:
         raise type(error)(f"{what}: {error}") from None
+    except RecursionError:
+        raise CorruptTableError(f"{what} is nested too deep") from None
 
 
 def _segments(table: pa.Table) -> SegmentSet:
@@ -89,11 +97,39 @@ def _segments(table: pa.Table) -> SegmentSet:
             raise CorruptTableError(f"the column {wanted.name} holds nulls")
         bare = bare.remove_column(bare.schema.get_field_index(wanted.name))
         bare = bare.add_column(at, wanted, column)
-    for path in bare["path"].to_pylist():
-        safe_path(path)
-    if bare.num_rows and min(pc.min(bare["rows"]).as_py(), pc.min(bare["bytes"]).as_py()) < 0:
-        raise CorruptTableError("a segment has a negative size")
+    _check_core(bare)
     return SegmentSet.of(bare)
+
+
+_RANGES = {
+    "rows": (0, SEGMENT_ROWS),
+    "bytes": (0, SEGMENT_BYTES),
+    "sequence": (0, VERSIONS),
+    "ordinal": (0, 2**31),
+    "commit_time": tuple((t - UNIX_EPOCH) // MICROSECOND for t in (EARLIEST, LATEST)),
+}
+"""From where to where the numbers of segments go."""
+
+
+def _check_core(table: pa.Table) -> None:
+    for path in table["path"].to_pylist():
+        safe_path(path)
+    for name, (low, high) in _RANGES.items():
+        found = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
+        if found is not None and not (low <= found["min"].as_py() <= found["max"].as_py() <= high):
+            raise CorruptTableError(f"the column {name} holds what it can't")
+
+
+def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
+    """The segments with bounds of intervals as such: Parquet has them as integers."""
+    base = segments.base
+    for at, name in enumerate(base.column_names):
+        column_id, _, kind = name.partition(".")
+        if column_id.isdecimal() and int(column_id) in schema.ids:
+            wanted = statistic_type(kind, schema.column(int(column_id)).type)
+            if pa.types.is_duration(wanted) and pa.types.is_int64(base[name].type):
+                base = base.set_column(at, pa.field(name, wanted), base[name].cast(wanted))
+    return replace(segments, base=base)
 
 
 def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
@@ -106,7 +142,8 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
                 raise CorruptTableError(f"the column {name} is not {wanted}")
 
 
-def _state_to_json(state: TableState) -> Json:
+def state_to_json(state: TableState) -> dict[str, Json]:
+    """What a checkpoint says beside the segments (FORMAT.md, section 8)."""
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
@@ -137,20 +174,20 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     state = TableState(
         table_uuid=member(value, "table_uuid", str),
         created_uuid=optional(value, "created_uuid", str) or member(value, "table_uuid", str),
-        version=member(value, "version", int),
+        version=check_version(member(value, "version", int)),
         commit_id=member(value, "commit_id", str),
         time=time_from_text(member(value, "time", str)),
-        created_version=member(value, "created_version", int),
+        created_version=check_version(member(value, "created_version", int)),
         first_schema_version=member(value, "first_schema_version", int),
         dropped=member(value, "dropped", bool),
         schemas=schemas,
         schema_version=member(value, "schema_version", int),
         properties=texts(member(value, "properties", dict)),
         comment=optional(value, "comment", str),
-        next_column_id=member(value, "next_column_id", int),
-        fence=member(value, "fence", int),
-        floor=member(value, "floor", int),
-        applications={name: member(batches, name, int) for name in batches},
+        next_column_id=column_id_from_json(value),
+        fence=check_version(member(value, "fence", int), "fence"),
+        floor=check_version(member(value, "floor", int), "floor"),
+        applications={name: batch_from_json(batches, name) for name in batches},
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         segments=segments,
         features=features_from_json({"features": member(value, "features", dict)}),
@@ -160,8 +197,9 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         raise CorruptTableError("a schema version is missing")
     if max(max(schema.ids, default=0) for schema in schemas.values()) >= state.next_column_id:
         raise CorruptTableError("it would give column IDs again")
-    _check_statistics(segments, state.schema)
-    return state
+    typed = _with_intervals(segments, state.schema)
+    _check_statistics(typed, state.schema)
+    return replace(state, segments=typed)
 
 
 def hint_to_bytes(version: int) -> bytes:
@@ -172,10 +210,10 @@ def hint_to_bytes(version: int) -> bytes:
 def hint_from_bytes(data: bytes | None) -> int | None:
     """The version a hint names, or None for whatever is no hint: it is never the truth."""
     try:
-        version = json.loads(data or b"null")["version"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        version: int = member(parse_json(data or b"null", "the hint"), "version", int)
+        return check_version(version)
+    except CorruptTableError:
         return None
-    return version if isinstance(version, int) and 0 <= version < 10**20 else None
 
 
 class TableCodec:

@@ -13,9 +13,12 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     UnsupportedFeatureError,
 )
+from versioned_catalog.limits import ENTRY_BYTES, JSON_VALUES, check_version
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import FIRST_INTERNAL_ID
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
+from versioned_catalog.storage.json_text import check_depth, count_values, parse_json
 from versioned_catalog.storage.store import safe_path
 
 FORMAT = 1
@@ -28,13 +31,27 @@ REWRITES = ("delete", "update", "merge", "overwrite")
 """Operations that put segments in the place of others."""
 
 OPERATIONS = frozenset(
-    {"create", "append", *REWRITES, "alter", "rollback", "tag", "replace", "drop", "fence"}
+    {
+        "create",
+        "append",
+        *REWRITES,
+        "alter",
+        "rollback",
+        "tag",
+        "replace",
+        "drop",
+        "fence",
+        "expire",
+    }
 )
 
 NEW_LIFE = frozenset({"create", "replace"})
 """Operations that begin a life of a table: a new UUID, and no segments."""
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+LATEST = datetime.max.replace(tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,7 @@ class Commit:
     removed: tuple[str, ...] = ()
     batch: Batch | None = None
     fence: int | None = None
+    floor: int | None = None
     tags: Mapping[str, int] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -100,7 +118,7 @@ class Stub:
 
 def time_to_text(time: datetime) -> str:
     """A time as entries hold it."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def time_from_text(text: str) -> datetime:
@@ -116,8 +134,15 @@ def time_from_text(text: str) -> datetime:
 
 
 def next_time(previous: datetime | None, now: datetime) -> datetime:
-    """The time of a commit: now, but always after the one before."""
-    return now if previous is None else max(previous + timedelta(microseconds=1), now)
+    """The time of a commit: now, but always after the one before.
+
+    Raises:
+        CorruptTableError: there is none after the one before.
+    """
+    try:
+        return now if previous is None else max(previous + timedelta(microseconds=1), now)
+    except OverflowError:
+        raise CorruptTableError(f"the last commit is of {previous}, and no time is later") from None
 
 
 def load_json(data: bytes, what: str) -> dict[str, Json]:
@@ -127,10 +152,7 @@ def load_json(data: bytes, what: str) -> dict[str, Json]:
         CorruptTableError: it is no JSON object.
         UnsupportedFeatureError: it needs what this library does not have.
     """
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        raise CorruptTableError(f"{what} is not JSON") from None
+    value = parse_json(data, what)
     if not isinstance(value, dict):
         raise CorruptTableError(f"{what} is not a JSON object")
     try:
@@ -168,8 +190,18 @@ def check_writable(features: Features, table: str) -> None:
 
 
 def dump_json(value: Json) -> bytes:
-    """JSON as we write it."""
+    """JSON as we write it.
+
+    Raises:
+        InvalidRequestError: nobody would read it, since it is too large or holds half a character.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if len(text) > ENTRY_BYTES or count_values(text) > JSON_VALUES:
+        raise InvalidRequestError(
+            f"what is to be committed takes {len(text)} characters of metadata, and one commit up to "
+            f"{ENTRY_BYTES}; write fewer segments at once (larger ones, fewer partitions), or shorter "
+            "properties and comments"
+        )
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -218,7 +250,7 @@ def head_from_json(value: Json) -> Head:
     """The members that every entry has, from its JSON."""
     return Head(
         table_uuid=member(value, "table_uuid", str),
-        version=member(value, "version", int),
+        version=check_version(member(value, "version", int)),
         commit_id=member(value, "commit_id", str),
         base_version=_base_version(value),
         time=time_from_text(member(value, "time", str)),
@@ -253,11 +285,27 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["batch"] = {"application": commit.batch.application, "id": commit.batch.id}
     if commit.fence is not None:
         out["fence"] = commit.fence
+    if commit.floor is not None:
+        out["floor"] = commit.floor
     if commit.tags is not None:
         out["tags"] = dict(commit.tags)
     if commit.details:
         out["details"] = dict(commit.details)
     return dump_json(out)
+
+
+def stub_to_bytes(stub: Stub) -> bytes:
+    """What expiry puts in the place of an entry."""
+    return dump_json(
+        {
+            "format": FORMAT,
+            "stub": True,
+            "version": stub.version,
+            "commit_id": stub.commit_id,
+            "time": time_to_text(stub.time),
+            "floor": stub.floor,
+        }
+    )
 
 
 def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
@@ -273,18 +321,26 @@ def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
     """
     value = load_json(data, what)
     try:
-        return _stub(value) if value.get("stub") is True else _commit(value)
+        return stub_from_json(value) if value.get("stub") is True else _commit(value)
     except (CorruptTableError, UnsupportedFeatureError) as error:
         raise type(error)(f"{what}: {error}") from None
+    except RecursionError:
+        raise CorruptTableError(f"{what} is nested too deep") from None
 
 
-def _stub(value: Json) -> Stub:
-    return Stub(
-        member(value, "version", int),
-        member(value, "commit_id", str),
-        time_from_text(member(value, "time", str)),
-        member(value, "floor", int),
-    )
+def stub_from_json(value: Json) -> Stub:
+    """The stub that expiry left.
+
+    Raises:
+        CorruptTableError: it is none.
+    """
+    version = check_version(member(value, "version", int))
+    floor = check_version(member(value, "floor", int), "floor")
+    if floor <= version:
+        # Who follows it would come back to it for ever.
+        raise CorruptTableError(f"the stub of version {version} says that {floor} is kept")
+    time = time_from_text(member(value, "time", str))
+    return Stub(version, member(value, "commit_id", str), time, floor)
 
 
 def _commit(value: Json) -> Commit:
@@ -297,23 +353,67 @@ def _commit(value: Json) -> Commit:
             f"version {head.version} needs the feature manifest, which this library does not have; "
             "upgrade pyspark-versioned"
         )
-    batch = optional(value, "batch", dict)
     return Commit(
         head=head,
-        next_column_id=member(value, "next_column_id", int),
+        next_column_id=column_id_from_json(value),
         schema=None if schema is None else schema_from_json(schema),
         properties=_texts(optional(value, "properties", dict)),
         comment=optional(value, "comment", str),
         sets_comment="comment" in value,
         added=tuple(map(record_from_json, optional(value, "added", list) or [])),
         removed=_paths(optional(value, "removed", list) or []),
-        batch=None
-        if batch is None
-        else Batch(member(batch, "application", str), member(batch, "id", int)),
-        fence=optional(value, "fence", int),
+        batch=_batch(optional(value, "batch", dict)),
+        fence=_fence(optional(value, "fence", int)),
+        floor=_floor(value, head.version),
         tags=_tags(value, head.version - 1),
-        details=optional(value, "details", dict) or {},
+        details=_details(optional(value, "details", dict) or {}),
     )
+
+
+def _floor(value: Json, version: int) -> int | None:
+    floor = optional(value, "floor", int)
+    if floor is not None and not 0 <= floor < version:
+        raise CorruptTableError(f"the floor {str(floor)[:50]} is not one before the commit")
+    return floor
+
+
+def column_id_from_json(value: Json) -> int:
+    """The member ``next_column_id``.
+
+    Raises:
+        CorruptTableError: it is no ID.
+    """
+    found: int = member(value, "next_column_id", int)
+    if not 1 <= found <= FIRST_INTERNAL_ID:
+        raise CorruptTableError(f"the next column ID {str(found)[:50]} is out of range")
+    return found
+
+
+def _batch(value: dict[str, Any] | None) -> Batch | None:
+    if value is None:
+        return None
+    return Batch(member(value, "application", str), batch_from_json(value, "id"))
+
+
+def batch_from_json(value: Json, name: str) -> int:
+    """The number of a batch, from a member of an object.
+
+    Raises:
+        CorruptTableError: it is none.
+    """
+    found: int = member(value, name, int)
+    if not -(2**63) <= found < 2**63:
+        raise CorruptTableError(f"the batch {str(found)[:50]} is out of range")
+    return found
+
+
+def _fence(value: int | None) -> int | None:
+    return None if value is None else check_version(value, "fence")
+
+
+def _details(value: dict[str, Any]) -> dict[str, Any]:
+    check_depth(value, "what an entry tells of itself")
+    return value
 
 
 def _texts(value: dict[str, Any] | None) -> dict[str, str] | None:

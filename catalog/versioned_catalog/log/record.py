@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS
 from versioned_catalog.schema.wire import Json, member, optional
 from versioned_catalog.statistics.stats import ColumnStats, columns_from_json, columns_to_json
 from versioned_catalog.storage.store import safe_path
@@ -75,7 +76,7 @@ def record_from_json(value: Json) -> SegmentRecord:
         CorruptTableError: it is none.
     """
     rows, size = member(value, "rows", int), member(value, "bytes", int)
-    if not (0 <= rows < 2**63 and 0 <= size < 2**63):
+    if not (0 <= rows <= SEGMENT_ROWS and 0 <= size <= SEGMENT_BYTES):
         raise CorruptTableError("a segment has an impossible size, in rows or bytes")
     return SegmentRecord(
         path=safe_path(member(value, "path", str)),

@@ -111,7 +111,7 @@ class SegmentSet:
             base=self.base.slice(0, 0) if emptied else self.base,
             gone=frozenset() if emptied else gone,
             tail=tuple(s for s in self.tail if s.record.path not in leaving),
-            count=self.count - len(leaving),
+            count=self.count - len(from_tail) - chosen.num_rows,
             rows=self.rows - rows,
             bytes=self.bytes - size,
         )

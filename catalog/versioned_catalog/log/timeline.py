@@ -17,6 +17,7 @@ from versioned_catalog.errors import (
     NotFoundError,
     StorageError,
 )
+from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.storage.retrying import again_while, pause_after
@@ -24,6 +25,8 @@ from versioned_catalog.storage.store import Put, Store
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
+LOG = f"{FOLDER}/log"
+KEPT = f"{FOLDER}/kept"
 KEPT_CHECKPOINTS = 2
 MANY_ENTRIES = 16
 """How many small entries a log gathers before the next checkpoint: those are what a load reads."""
@@ -134,11 +137,15 @@ class Timeline(Generic[E, S]):
 
     def entry_path(self, version: int) -> str:
         """Where an entry stands."""
-        return f"{FOLDER}/log/{version:020d}.json"
+        return f"{LOG}/{version:020d}.json"
 
     def checkpoint_path(self, version: int) -> str:
         """Where a checkpoint stands."""
         return f"{FOLDER}/checkpoint/{version:020d}{self._codec.suffix}"
+
+    def kept_path(self, version: int) -> str:
+        """Where the state at a version stands that outlives the entries before it."""
+        return f"{KEPT}/{version:020d}{self._codec.suffix}"
 
     def load(self, version: int | None = None) -> Loaded[S]:
         """The newest state, or that at a version.
@@ -159,11 +166,14 @@ class Timeline(Generic[E, S]):
         self, loaded: Loaded[S], until: int | None = None, *, expected: int = 1
     ) -> Loaded[S]:
         """What was loaded, and all that was committed since (or up to a version)."""
-        for entry, size in self._following(loaded.version + 1, until, expected):
-            if isinstance(entry, Stub):
-                return self._from_floor(entry, until)
-            loaded = self._apply(loaded, entry, size)
-        return loaded
+        while True:
+            for entry, size in self._following(loaded.version + 1, until, expected):
+                if isinstance(entry, Stub):
+                    loaded = self._from_floor(entry, until)
+                    break
+                loaded = self._apply(loaded, entry, size)
+            else:
+                return loaded
 
     def _following(
         self, start: int, until: int | None, count: int = 1
@@ -179,24 +189,33 @@ class Timeline(Generic[E, S]):
             for version, data in zip(versions, contents, strict=False):
                 if data is None:
                     return
-                yield self._decoded(version, data), len(data)
+                yield self.decoded(version, data), len(data)
             start, count = end, min(2 * count, MOST_AT_ONCE)
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
         if until is not None and until < stub.floor:
-            raise NotFoundError(
-                f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
-            )
-        return self.advance(self._at_floor(stub.floor), until)
+            tagged = self.restore(until, self.kept_path(until))
+            if tagged is None:
+                raise NotFoundError(
+                    f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
+                )
+            return tagged
+        start = self._at_floor(stub.floor)
+        if until is not None and until < start.version:
+            return self._from_floor(replace(stub, floor=start.version), until)
+        return start
 
     def _at_floor(self, floor: int) -> Loaded[S]:
-        """The checkpoint that stands in for the entries before it, which were expired."""
-        found = self._restore(floor)
-        if found is None:
-            raise CorruptTableError(
-                f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
-                "is missing or damaged"
-            )
+        """The state that stands in for the entries before it, which were expired."""
+        while (found := self.restore(floor, self.kept_path(floor))) is None:
+            # Where the floor has moved on since the stub was written, it says so itself.
+            entry = self.read(floor)
+            if entry is None or not isinstance(entry[0], Stub) or entry[0].floor <= floor:
+                raise CorruptTableError(
+                    f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
+                    "is missing or damaged"
+                )
+            floor = entry[0].floor
         return found
 
     def _apply(self, loaded: Loaded[S], entry: E, size: int) -> Loaded[S]:
@@ -212,9 +231,14 @@ class Timeline(Generic[E, S]):
     def read(self, version: int) -> tuple[E | Stub, int] | None:
         """The entry of a version and its size, or None where there is none."""
         data = self.store.read(self.entry_path(version))
-        return None if data is None else (self._decoded(version, data), len(data))
+        return None if data is None else (self.decoded(version, data), len(data))
 
-    def _decoded(self, version: int, data: bytes) -> E | Stub:
+    def decoded(self, version: int, data: bytes) -> E | Stub:
+        """The entry of a version from its file's content.
+
+        Raises:
+            CorruptTableError: it is none, or calls itself another version.
+        """
         what = f"{self.store.url}/{self.entry_path(version)}"
         entry = self._codec.decode(data, what)
         said = entry.version if isinstance(entry, Stub) else entry.head.version
@@ -235,14 +259,14 @@ class Timeline(Generic[E, S]):
         if version <= end:
             raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
 
-    def walk(self, until: int) -> Iterator[tuple[E, S]]:
-        """The commits up to and with a version that can still be read, oldest first, and the state
-        after each.
+    def walk(self, until: int, floor: int = 0) -> Iterator[tuple[E, S]]:
+        """The commits from a floor up to and with a version, oldest first, and the state after each;
+        those that are expired are left out.
 
         Raises:
             CorruptTableError: the log can't be read.
         """
-        first = self._first_kept()
+        first = self.first_kept(floor)
         loaded = self._at_floor(first) if first else Loaded[S]()
         for entry in self.entries(first, until):
             if isinstance(entry, Stub):
@@ -252,44 +276,52 @@ class Timeline(Generic[E, S]):
             if loaded.state is not None:
                 yield entry, loaded.state
 
-    def _first_kept(self) -> int:
-        version = 0
+    def first_kept(self, floor: int = 0) -> int:
+        """The first version from a floor on whose entry is there still."""
+        version = floor
         while (found := self.read(version)) is not None and isinstance(found[0], Stub):
             version = max(found[0].floor, version + 1)
         return version
 
     def _start(self, version: int | None) -> Loaded[S]:
         """The nearest good checkpoint at or below a version, or nothing."""
-        hint = hint_from_bytes(self.store.read(HINT))
+        hint = self._hint()
         if hint is not None and (version is None or hint <= version):
-            restored = self._restore(hint)
+            restored = self.restore(hint, self.checkpoint_path(hint))
             if restored is not None:
                 return restored
         first = self.store.read(self.entry_path(0)) if hint is None else None
         if hint is None and first is None:
             return Loaded()
-        for candidate in reversed(self._checkpoints()):
+        for candidate in reversed(self.checkpoints()):
             if version is None or candidate <= version:
-                restored = self._restore(candidate)
+                restored = self.restore(candidate, self.checkpoint_path(candidate))
                 if restored is not None:
                     return restored
-        entry = None if first is None else self._decoded(0, first)
+        entry = None if first is None else self.decoded(0, first)
         if first is None or entry is None or isinstance(entry, Stub):
             return Loaded()
         return self._apply(Loaded(), entry, len(first))
 
-    def _checkpoints(self) -> list[int]:
+    def _hint(self) -> int | None:
+        try:
+            return hint_from_bytes(self.store.read(HINT, HINT_BYTES))
+        except CorruptTableError:
+            return None
+
+    def checkpoints(self) -> list[int]:
+        """The versions that have checkpoints, in order."""
         names = self.store.list(f"{FOLDER}/checkpoint")
         ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
-        return sorted(int(name) for name in ours if len(name) == 20 and name.isdecimal())
+        known = (int(name) for name in ours if len(name) == 20 and name.isdecimal())
+        return sorted(version for version in known if version < VERSIONS)
 
-    def _restore(self, version: int) -> Loaded[S] | None:
+    def restore(self, version: int, path: str) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
-        path = self.checkpoint_path(version)
-        data = self.store.read(path)
-        if data is None:
-            return None
         try:
+            data = self.store.read(path, CHECKPOINT_BYTES)
+            if data is None:
+                return None
             state = self._codec.restore(data, f"{self.store.url}/{path}")
         except CorruptTableError:
             return None
@@ -374,7 +406,9 @@ class Timeline(Generic[E, S]):
         try:
             for entry, size in self._following(start + 1, None):
                 if isinstance(entry, Stub):
-                    return self._from_floor(entry, None), entry.commit_id == commit_id
+                    newest = self.advance(self._from_floor(entry, None))
+                    landed = self.find_commit(commit_id, loaded.version, newest.version)
+                    return newest, landed is not None
                 loaded = self._apply(loaded, entry, size)
                 if entry.head.commit_id == commit_id:
                     return loaded, True
@@ -396,7 +430,7 @@ class Timeline(Generic[E, S]):
         if not loaded.wants_checkpoint or loaded.state is None:
             return loaded
         try:
-            known = loaded.since(hint_from_bytes(self.store.read(HINT)))
+            known = loaded.since(self._hint())
             return self.write_checkpoint(loaded.state) if known.wants_checkpoint else known
         except Exception:
             # Whatever it is: the commit is made; the next writer will try again.
@@ -407,12 +441,20 @@ class Timeline(Generic[E, S]):
         data = self._codec.checkpoint(state)
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
-        for old in self._checkpoints()[:-KEPT_CHECKPOINTS]:
-            if not self._is_floor(old):
-                self.store.delete(self.checkpoint_path(old))
+        for old in self.checkpoints()[:-KEPT_CHECKPOINTS]:
+            self.store.delete(self.checkpoint_path(old))
         return Loaded(state, len(data))
 
-    def _is_floor(self, version: int) -> bool:
-        """Whether all before a checkpoint is expired, so that reading begins there."""
-        found = self.read(version - 1) if version > 0 else None
-        return found is not None and isinstance(found[0], Stub) and found[0].floor == version
+    def write_kept(self, state: S) -> None:
+        """Write the state at a version that is to be read when the entries before it are expired."""
+        self.store.overwrite(self.kept_path(state.version), self._codec.checkpoint(state))
+
+    def version_at(self, time: datetime, newest: int) -> int:
+        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none."""
+        low, high = -1, newest
+        while low < high:
+            middle = (low + high + 1) // 2
+            (entry,) = self.entries(middle, middle)
+            then = entry.time if isinstance(entry, Stub) else entry.head.time
+            low, high = (middle, high) if then <= time else (low, middle - 1)
+        return low

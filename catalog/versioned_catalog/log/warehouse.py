@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.limits import check_version
 from versioned_catalog.log.entry import (
     FORMAT,
     Features,
@@ -19,6 +20,7 @@ from versioned_catalog.log.entry import (
     head_from_json,
     head_to_json,
     load_json,
+    stub_from_json,
     time_from_text,
     time_to_text,
 )
@@ -104,6 +106,8 @@ class WarehouseCodec:
             return _entry(value)
         except CorruptTableError as error:
             raise CorruptTableError(f"{what}: {error}") from None
+        except RecursionError:
+            raise CorruptTableError(f"{what} is nested too deep") from None
 
     def encode(self, entry: WarehouseEntry) -> bytes:
         """The content of an entry's file."""
@@ -173,7 +177,7 @@ class WarehouseCodec:
         tables = [_table(table) for table in member(value, "tables", list)]
         return WarehouseState(
             member(value, "table_uuid", str),
-            member(value, "version", int),
+            check_version(member(value, "version", int)),
             member(value, "commit_id", str),
             time_from_text(member(value, "time", str)),
             _described({full_key(name): Namespace(name) for name in names}, described),
@@ -184,12 +188,7 @@ class WarehouseCodec:
 
 def _entry(value: Json) -> WarehouseEntry | Stub:
     if value.get("stub") is True:
-        return Stub(
-            member(value, "version", int),
-            member(value, "commit_id", str),
-            time_from_text(member(value, "time", str)),
-            member(value, "floor", int),
-        )
+        return stub_from_json(value)
     namespaces = optional(value, "namespaces", dict) or {}
     tables = optional(value, "tables", dict) or {}
     return WarehouseEntry(

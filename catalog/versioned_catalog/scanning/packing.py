@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from versioned_catalog.limits import SEGMENT_PIECES
 from versioned_catalog.segments.reader import SegmentTask
 
 WHOLE = 1_000_000
@@ -24,10 +25,13 @@ def pack(
         tasks: whole segments, and how many bytes each has.
         target: bytes of Parquet in a piece.
     """
+    known = list(tasks)
+    # What the log says of sizes may be anything.
+    target = max(target, sum(size for _, size in known) // SEGMENT_PIECES)
     packed: list[tuple[SegmentTask, ...]] = []
     held: list[SegmentTask] = []
     size = 0
-    for task, cost in _split(tasks, target):
+    for task, cost in _split(known, target):
         if held and size + cost > target:
             packed.append(tuple(held))
             held, size = [], 0

@@ -146,6 +146,7 @@ class Scan:
             shown=len(self.columns),
             nan_free=nan_free,
             prune=self._prune,
+            version=self.state.version,
         )
 
     def nan_free(self) -> list[frozenset[int]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.ddl import parse_columns, render_columns
 from versioned_catalog.schema.paths import ColumnPath, render_path
 from versioned_catalog.schema.types import (
@@ -214,6 +215,10 @@ def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
     seen: dict[str, str] = {}
     for column in columns:
         here = (*above, column.name)
+        if len(here) > TYPE_DEPTH + 1:
+            raise InvalidRequestError(
+                f"the column {render_path(here[:3])}… is nested more than {TYPE_DEPTH} deep; flatten it"
+            )
         if not column.name:
             raise InvalidRequestError(
                 f"a column in {render_path(above) or 'the table'} has no name"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.paths import quote
 from versioned_catalog.schema.sql_tokens import Cursor, Kind, sql_string
 from versioned_catalog.schema.types import (
@@ -22,7 +23,7 @@ from versioned_catalog.schema.types import (
     Varchar,
 )
 
-MAX_DEPTH = 100
+MAX_DEPTH = TYPE_DEPTH
 """How deep types and literals may be nested; parsing is recursive."""
 
 UNITS = ("day", "hour", "minute", "second")

@@ -69,7 +69,7 @@ def shown(value: object) -> str:
     """A value for a message."""
     try:
         return clip(repr(value))
-    except ValueError:  # Python writes no integers of more than some thousand digits
+    except (ValueError, RecursionError):  # Python writes no integers of thousands of digits
         return f"a very large {type(value).__name__}"
 
 

@@ -12,6 +12,7 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     UnsupportedFeatureError,
 )
+from versioned_catalog.limits import SCHEMA_VERSIONS
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
 from versioned_catalog.schema.types import (
     DAY_TIME_UNITS,
@@ -32,6 +33,7 @@ from versioned_catalog.schema.types import (
     Varchar,
     WriteDefault,
 )
+from versioned_catalog.storage.json_text import check_depth
 
 Json = Any
 T = TypeVar("T")
@@ -173,6 +175,7 @@ def _constant(value: Json) -> Constant | None:
         return None
     if not isinstance(value, str | list | dict):
         raise CorruptTableError("a default is text, or a list or object of texts")
+    check_depth(value, "a default")
     return constant_from_json(value)
 
 
@@ -216,9 +219,16 @@ def schema_from_json(value: Json) -> Schema:
             "not have; upgrade pyspark-versioned"
         )
     try:
-        return Schema(columns, member(value, "schema_version", int), partitioning, sort_by)
+        return Schema(columns, _schema_version(value), partitioning, sort_by)
     except InvalidRequestError as error:
         raise CorruptTableError(f"a stored schema does not hold together: {error}") from None
+
+
+def _schema_version(value: Json) -> int:
+    version: int = member(value, "schema_version", int)
+    if not 0 <= version < SCHEMA_VERSIONS:
+        raise CorruptTableError(f"the schema version {str(version)[:50]} is out of range")
+    return version
 
 
 def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:

@@ -25,6 +25,8 @@ from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.column_ranges import column_ranges
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.segments.missing import why_missing
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
 from versioned_catalog.storage.ranged import RangedFile
 from versioned_catalog.storage.store import Store
 
@@ -44,6 +46,7 @@ class SegmentTask:
         part: (first, end) in millionths of the file: row groups whose middle is there are read.
         nan_free: the columns of which the log knows that they hold no NaN.
         prune: whether row groups are skipped by their statistics.
+        version: of the snapshot that holds the segment; -1 where that is not known.
     """
 
     path: str
@@ -58,6 +61,7 @@ class SegmentTask:
     part: tuple[int, int] = (0, 1_000_000)
     nan_free: frozenset[int] = field(default_factory=frozenset)
     prune: bool = True
+    version: int = -1
 
 
 def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
@@ -65,11 +69,10 @@ def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
     Raises:
         CorruptTableError: the file is missing, damaged, or not what the log says it is.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
     """
-    try:
+    with told(f"{store.url}/{task.path}"):
         yield from _read(store, task)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
 
 
 def read_marked(
@@ -81,12 +84,10 @@ def read_marked(
         CorruptTableError: as for ``read_segment``, or fewer rows were read than the log says.
     """
     total = 0
-    try:
+    with told(f"{store.url}/{task.path}"):
         for batch in _adapted(store, replace(task, prune=False)):
             total += batch.num_rows
             yield _shown(batch, task), _mask(batch, task)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"{store.url}/{task.path} can't be read: {error}") from error
     if total != task.rows:
         raise CorruptTableError(
             f"{store.url}/{task.path}: {total} rows were read, and {task.rows} were committed; "
@@ -104,9 +105,10 @@ def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
-    source = store.open(task.path)
-    file = _open(store, task, source)
-    _check(file, f"{store.url}/{task.path}", task)
+    what = f"{store.url}/{task.path}"
+    file, source = open_segment(store, task)
+    if task.filter is not None and task.prune:
+        check_columns_of(source, file.metadata, what)
     adapter = Adapter(task.plan)
     for position, rows, batches in _groups(file, task, source):
         at = position
@@ -114,16 +116,25 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
             count = batch.num_rows
             yield adapter.adapt(batch.columns, count, _implied(task, at, count))
             at += count
+        if at != position + rows:
+            raise CorruptTableError(f"{what} holds {at - position} rows where it says {rows}")
 
 
-def _open(store: Store, task: SegmentTask, source: Any) -> pq.ParquetFile:
-    local = isinstance(source, str)
+def open_segment(store: Store, task: SegmentTask) -> tuple[pq.ParquetFile, Any]:
+    """A segment's file, if it is the one that the log means, and what it is read from.
+
+    Raises:
+        CorruptTableError: it is missing, damaged, or another one.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
+    """
     try:
-        return pq.ParquetFile(source, memory_map=local, pre_buffer=False)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(
-            f"{store.url}/{task.path} is not a whole Parquet file: {error}"
-        ) from error
+        source = store.open(task.path)
+    except CorruptTableError as error:
+        raise why_missing(store, task.path, task.version, error) from error
+    what = f"{store.url}/{task.path}"
+    file = open_parquet(source, what, memory_map=isinstance(source, str), pre_buffer=False)
+    _check(file, what, task)
+    return file, source
 
 
 def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:

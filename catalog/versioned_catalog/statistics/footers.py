@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import (
     Atom,
@@ -36,6 +35,7 @@ from versioned_catalog.statistics.extremes import (
     upper_text,
 )
 from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
 
 
 def read_footer(tail: bytes) -> pq.FileMetaData:
@@ -47,10 +47,10 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
     Raises:
         CorruptTableError: it is none.
     """
-    try:
-        return pq.read_metadata(pa.BufferReader(tail))
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"what was written has no footer of Parquet: {error}") from error
+    source, what = pa.BufferReader(tail), "what was written"
+    footer = open_parquet(source, what).metadata
+    check_columns_of(source, footer, what)
+    return footer
 
 
 def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnStats]:
@@ -62,8 +62,9 @@ def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnSta
     """
     places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ColumnStats] = {}
-    for column in schema.columns:
-        found |= _visit(footer, places, column, column.physical_name, parents_null=False)
+    with told("what was written", "has bounds that can't be"):
+        for column in schema.columns:
+            found |= _visit(footer, places, column, column.physical_name, parents_null=False)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, StorageError
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.store import (
     Location,
     Put,
@@ -18,6 +20,7 @@ from versioned_catalog.storage.store import (
     Store,
     StoredFile,
     as_time,
+    check_size,
     safe_path,
 )
 
@@ -53,12 +56,16 @@ class LocalStore(Store):
             raise CorruptTableError(f"{full} is a link that leads outside the table's folder")
         return real
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._inside(self._full(path))
         with _told("read", full):
             try:
-                with open(full, "rb") as file:
-                    return file.read()
+                with open(full, "rb", opener=_without_waiting) as file:
+                    about = os.fstat(file.fileno())
+                    if not stat.S_ISREG(about.st_mode):
+                        raise CorruptTableError(f"{full} is no file")
+                    check_size(about.st_size, limit, full)
+                    return file.read(limit)
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
@@ -184,6 +191,11 @@ class LocalStore(Store):
         full = self._full(path)
         self._inside(full)
         return LocalStore(full)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe without a writer would keep us for ever."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _listed(folder: str) -> Iterator[StoredFile]:

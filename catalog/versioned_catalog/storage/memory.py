@@ -12,6 +12,7 @@ from typing import Any
 from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.store import (
     Location,
     Put,
@@ -19,6 +20,7 @@ from versioned_catalog.storage.store import (
     Store,
     StoredFile,
     as_time,
+    check_size,
     safe_path,
 )
 
@@ -37,9 +39,11 @@ class MemoryStore(Store):
     def _full(self, path: str) -> str:
         return f"{self._root}/{safe_path(path)}"
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
+        full = self._full(path)
         try:
-            return bytes(self._fs.cat_file(self._full(path)))
+            check_size(int(self._fs.info(full)["size"]), limit, self.url)
+            return bytes(self._fs.cat_file(full))
         except (FileNotFoundError, IsADirectoryError):
             return None
 

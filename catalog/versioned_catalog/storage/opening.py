@@ -11,6 +11,7 @@ from fsspec.core import split_protocol, url_to_fs
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.memory import MemoryStore
+from versioned_catalog.storage.secrets import check_url
 from versioned_catalog.storage.store import Location, Store
 
 
@@ -29,6 +30,7 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
         raise InvalidRequestError(f"{url!r} names no folder; give a path or URL as text")
     if "\0" in text or any(0xD800 <= ord(ch) <= 0xDFFF for ch in text):
         raise InvalidRequestError(f"{text!r} can't be the name of a folder")
+    check_url(text)
     protocol, path = split_protocol(text)
     match protocol:
         case None | "file" | "local":

@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Self
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    StorageError,
+    VersionedError,
+)
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.retrying import again_after
 from versioned_catalog.storage.store import (
@@ -20,6 +26,7 @@ from versioned_catalog.storage.store import (
     Store,
     StoredFile,
     as_time,
+    check_size,
     safe_path,
 )
 
@@ -60,7 +67,7 @@ class RemoteStore(Store):
         """Failures of the file system in our words."""
         try:
             yield
-        except FileNotFoundError:
+        except VersionedError:
             raise
         except Exception as error:  # file systems raise what their libraries do
             raise StorageError(f"can't {what} {self.url}/{path}: {self._reason(error)}") from error
@@ -72,11 +79,11 @@ class RemoteStore(Store):
         """Whether a failure may be gone if the same is asked again."""
         return isinstance(error, ConnectionError | TimeoutError)
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._full(path)
         with self._told("read", path):
             try:
-                return again_after(self._is_passing, lambda: bytes(self._whole(full)))
+                return again_after(self._is_passing, lambda: bytes(self._whole(full, limit)))
             except (FileNotFoundError, IsADirectoryError) as error:
                 self._check_absent(error)
                 return None
@@ -85,7 +92,8 @@ class RemoteStore(Store):
         with ThreadPoolExecutor(max(1, min(len(paths), AT_ONCE))) as pool:
             yield from pool.map(self.read, paths)
 
-    def _whole(self, full: str) -> bytes:
+    def _whole(self, full: str, limit: int) -> bytes:
+        check_size(int(self._fs.info(full)["size"]), limit, full)
         data: bytes = self._fs.cat_file(full)
         return data
 
@@ -183,11 +191,15 @@ class RemoteStore(Store):
         starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
 
         def attempt() -> Sequence[bytes]:
-            found: Sequence[bytes] = self._fs.cat_ranges([full] * len(ranges), starts, ends)
+            paths = [full] * len(ranges)
+            found: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
             return found
 
         with self._told("read", os.path.basename(full)):
-            return again_after(self._is_passing, attempt)
+            try:
+                return again_after(self._is_passing, attempt)
+            except FileNotFoundError:
+                raise CorruptTableError(f"{self._protocol}://{full} is missing") from None
 
     def child(self, path: str) -> Self:
         return self._at(self._full(path))

@@ -10,6 +10,8 @@ from typing import TypeVar
 from tenacity import Retrying, retry_if_exception, retry_if_result, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
+from versioned_catalog.errors import VersionedError
+
 T = TypeVar("T")
 PUT_TRIES = 8
 """How often a put without an answer is put again before the outcome is called unknown."""
@@ -39,7 +41,7 @@ def again_after(is_passing: Callable[[BaseException], bool], attempt: Callable[[
     policy = Retrying(
         stop=stop_after_attempt(_READ_TRIES),
         wait=wait_random_exponential(multiplier=0.05, max=5.0),
-        retry=retry_if_exception(is_passing),
+        retry=retry_if_exception(lambda e: not isinstance(e, VersionedError) and is_passing(e)),
         reraise=True,
     )
     return policy(attempt)

@@ -14,7 +14,7 @@ from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.remote import RemoteStore
 from versioned_catalog.storage.retrying import again_after
-from versioned_catalog.storage.store import Put, StoredFile, as_time
+from versioned_catalog.storage.store import Put, StoredFile, as_time, check_size
 
 PROBE = "_versioned/put_if_absent"
 """What is put twice, to see that the second one is refused (FORMAT.md, section 10)."""
@@ -39,14 +39,25 @@ class S3Store(RemoteStore):
     def _object(self, path: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._full(path).partition("/")[2]}
 
-    def _whole(self, full: str) -> bytes:
-        # Else s3fs asks for the size first.
-        data: bytes = self._fs.cat_file(full, max_concurrency=1)
-        return data
+    def _whole(self, full: str, limit: int) -> bytes:
+        from fsspec.asyn import sync
+
+        bucket, _, key = full.partition("/")
+
+        async def get() -> bytes:
+            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key)
+            async with answer["Body"] as body:
+                # Its size comes with it; s3fs would ask for that first.
+                check_size(int(answer["ContentLength"]), limit, full)
+                data: bytes = await body.read()
+                return data
+
+        found: bytes = sync(self._fs.loop, get)
+        return found
 
     def _check_absent(self, error: OSError) -> None:
         if _answer(error)[0] == "NoSuchBucket":
-            raise StorageError(self._reason(error)) from error
+            raise StorageError(f"can't read {self.url}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
         code, status, message = _answer(error)
@@ -73,14 +84,19 @@ class S3Store(RemoteStore):
         self._prove()
         return self._put(path, data)
 
-    def _put(self, path: str, data: bytes) -> Put:
+    def _put(self, path: str, data: bytes, *, is_probe: bool = False) -> Put:
+        """Put, if absent. Refused, only a probe has surely failed.
+
+        aiohttp sends a request again by itself where a connection breaks, and tells nobody: the first
+        may have been carried out, and the second be refused.
+        """
         try:
             self._fs.call_s3("put_object", **self._object(path), Body=data, IfNoneMatch="*")
         except Exception as error:
             code, status, _ = _answer(error)
             if status == 412 or isinstance(error, FileExistsError):
                 return Put.TAKEN
-            if code in _LASTING or (_is_refusal(code, status) and not _retries(error)):
+            if code in _LASTING or (is_probe and _is_refusal(code, status)):
                 raise StorageError(
                     f"can't write {self.url}/{path}: {self._reason(error)}"
                 ) from error
@@ -94,7 +110,7 @@ class S3Store(RemoteStore):
         if place in proven:
             return
         for _ in range(4):  # a first one that wins, one that loses, and two that get lost
-            if self._put(PROBE, b"") is Put.TAKEN:
+            if self._put(PROBE, b"", is_probe=True) is Put.TAKEN:
                 proven.add(place)
                 return
         raise StorageError(
@@ -294,17 +310,6 @@ def _answer(error: BaseException | None) -> tuple[str, int | None, str]:
 def _is_refusal(code: str, status: int | None) -> bool:
     """Whether an object was surely not made by the request that was answered so."""
     return status in _REFUSED and code != "RequestTimeout"
-
-
-def _retries(error: BaseException) -> int:
-    """How often botocore had asked before: an earlier request may have been carried out."""
-    at: BaseException | None = error
-    while at is not None:
-        response = getattr(at, "response", None)
-        if isinstance(response, Mapping):
-            return int(response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
-        at = at.__cause__
-    return 0
 
 
 def _stored(one: Mapping[str, Any]) -> StoredFile:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.limits import ENTRY_BYTES
 
 
 class Put(enum.Enum):
@@ -78,8 +79,16 @@ class Store(abc.ABC):
         return self.location.url
 
     @abc.abstractmethod
-    def read(self, path: str) -> bytes | None:
-        """The whole content, or None where there is no such file."""
+    def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
+        """The whole content, or None where there is no such file.
+
+        Args:
+            path: the file.
+            limit: how many bytes it may have, so that no file takes all memory.
+
+        Raises:
+            CorruptTableError: it is longer, or no plain file.
+        """
 
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         """The content of several files, as ``read`` gives it; where that pays, read at once."""
@@ -147,6 +156,16 @@ def safe_path(path: str) -> str:
     if _UNSAFE.search(path):
         raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
     return path
+
+
+def check_size(size: int, limit: int, what: str) -> None:
+    """Refuse a file that is larger than its like may be.
+
+    Raises:
+        CorruptTableError: naming it.
+    """
+    if size > limit:
+        raise CorruptTableError(f"{what} has {size} bytes; such files have up to {limit}")
 
 
 def as_time(value: datetime | float) -> datetime:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as spark
 
-from pyspark_versioned.native import is_exact, is_written_alike
+from pyspark_versioned.native import is_exact, is_plain, is_written_alike
 from pyspark_versioned.projection import project
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.parquet_schema import read_schema
@@ -130,25 +130,26 @@ class _Groups:
         self._scan = scan
         self._native = native
         self._paths = paths
-        self._known: dict[tuple[int, frozenset[int]], int] = {}
+        self._known: dict[tuple[int, frozenset[int], bool], int] = {}
         self.told: list[Json] = []
 
     def file(self, row: Json, nan_free: frozenset[int]) -> Json:
         """A segment, and which group it is in."""
-        return {**row, "group": self._place(row["schema_version"], nan_free)}
+        plain = is_plain(row["path"])
+        return {**row, "group": self._place(row["schema_version"], nan_free, plain)}
 
-    def _place(self, schema_version: int, nan_free: frozenset[int]) -> int:
+    def _place(self, schema_version: int, nan_free: frozenset[int], plain: bool) -> int:
         """Schema versions that are read alike share a group."""
-        key = (schema_version, nan_free)
+        key = (schema_version, nan_free, plain)
         if key not in self._known:
-            told = self._tell(self._scan.plan(schema_version), nan_free)
+            told = self._tell(self._scan.plan(schema_version), nan_free, plain)
             if told not in self.told:
                 self.told.append(told)
             self._known[key] = self.told.index(told)
         return self._known[key]
 
-    def _tell(self, plan: SegmentPlan, nan_free: frozenset[int]) -> Json:
-        if not self._native or not is_exact(plan):
+    def _tell(self, plan: SegmentPlan, nan_free: frozenset[int], plain: bool) -> Json:
+        if not (self._native and plain and is_exact(plan)):
             return {"native": False}
         return tell_native(plan, {p: _in_file(p, plan, nan_free) for p in self._paths})
 

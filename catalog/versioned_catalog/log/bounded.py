@@ -1,0 +1,86 @@
+"""Reading the rows of a checkpoint in memory that is a multiple of its file."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.limits import EXPANSION, MIB
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
+from versioned_catalog.storage.parquet_chunks import page_bytes
+
+_CELL_BYTES = 8
+_BYTES_OF_A_ROW = 4
+"""A segment takes more than this in a checkpoint: its path is made of random digits."""
+
+
+def read_bounded(data: bytes, what: str) -> pa.Table:
+    """The rows of a small file, with its metadata.
+
+    Texts are read as dictionaries, of which one long value can stand for very many rows, and are
+    spelled out when it is known how long they are.
+
+    Args:
+        data: the file's content.
+        what: the file, for errors.
+
+    Raises:
+        CorruptTableError: it is damaged, or its rows would be very many times larger than it is.
+    """
+    source = pa.BufferReader(data)
+    footer = open_parquet(source, what).metadata
+    check_columns_of(source, footer, what)
+    most = EXPANSION * len(data) + 256 * MIB
+    with told(what, "is not a whole Parquet file"):
+        if footer.num_rows * _BYTES_OF_A_ROW > len(data):
+            raise CorruptTableError(f"{what} is too small for {footer.num_rows} segments")
+        cells = footer.num_rows * footer.num_columns * _CELL_BYTES
+        names = footer.schema.to_arrow_schema().names
+        if len(set(names)) < len(names):
+            raise CorruptTableError(f"{what} has a column twice")
+        _check(max(cells, page_bytes(memoryview(data), footer)), most, what)
+        places = (footer.schema.column(at) for at in range(footer.num_columns))
+        texts = [place.path for place in places if place.physical_type == "BYTE_ARRAY"]
+        file = open_parquet(source, what, read_dictionary=texts, page_checksum_verification=True)
+        table = file.read(use_threads=False)
+        table.validate(full=True)
+        return _spelled_out(table, most, what)
+
+
+def _check(size: int, most: int, what: str) -> None:
+    if size > most:
+        raise CorruptTableError(
+            f"{what} would take {size} bytes of memory, which no checkpoint does"
+        )
+
+
+def _spelled_out(table: pa.Table, most: int, what: str) -> pa.Table:
+    """The table without dictionaries."""
+    _check(sum(map(_length, table.columns)), most, what)
+    types = [_plain(field.type) for field in table.schema]
+    fields = [field.with_type(type_) for field, type_ in zip(table.schema, types, strict=True)]
+    return table.cast(pa.schema(fields, metadata=table.schema.metadata))
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(type_):
+        return type_.value_type
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
+    return type_
+
+
+def _length(column: pa.ChunkedArray) -> int:
+    """How many bytes the texts of a column have when they are spelled out."""
+    return sum(_chunk_length(chunk) for chunk in column.chunks)
+
+
+def _chunk_length(array: pa.Array) -> int:
+    if pa.types.is_list(array.type):
+        return _chunk_length(array.flatten())
+    if not pa.types.is_dictionary(array.type):
+        return 0
+    lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+    found: int | None = pc.sum(pc.take(lengths, array.indices)).as_py()
+    return found or 0

@@ -1,0 +1,108 @@
+"""What a Parquet file says of its columns, looked at before PyArrow does.
+
+PyArrow ends the process where what a footer says of a column can't be, and takes memory by what a
+page's header says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from versioned_catalog.limits import FOOTER_ITEMS
+from versioned_catalog.storage.thrift import Damaged, Reader
+
+_TYPES = {
+    **{"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5},
+    **{"BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7},
+}
+_ROW_GROUPS = 4
+_COLUMNS = 1
+_CHUNK_META, _CHUNK_KEY = 3, 8
+_META_TYPE, _META_SIZES = 1, 16
+_REPETITION, _DEFINITION = 2, 3
+_PAGE_SIZE, _PAGE_COMPRESSED = 2, 3
+
+
+def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
+    """Refuse a footer over whose columns PyArrow would end the process.
+
+    Args:
+        footer: as it stands in the file.
+        metadata: what PyArrow made of it.
+
+    Raises:
+        Damaged: it is one.
+    """
+    schema = metadata.schema
+    leaves = [schema.column(at) for at in range(metadata.num_columns)]
+    for group in _listed(Reader(footer, most=FOOTER_ITEMS).struct(), _ROW_GROUPS):
+        chunks = _listed(group, _COLUMNS)
+        if len(chunks) != len(leaves):
+            raise Damaged("a row group has not the columns of the file")
+        for chunk, leaf in zip(chunks, leaves, strict=True):
+            _check_column(chunk, leaf)
+
+
+def _listed(value: Any, field: int) -> list[Any]:
+    found = value.get(field) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        raise Damaged("a list is missing")
+    return found
+
+
+def _check_column(chunk: Any, leaf: Any) -> None:
+    meta = chunk.get(_CHUNK_META) if isinstance(chunk, dict) else None
+    if not isinstance(meta, dict) or _CHUNK_KEY in chunk:
+        raise Damaged("a column says nothing of itself, or is encrypted")
+    if meta.get(_META_TYPE) != _TYPES.get(leaf.physical_type):
+        raise Damaged("a column has another type than in the schema")
+    sizes = meta.get(_META_SIZES, {})
+    if not isinstance(sizes, dict):
+        raise Damaged("sizes are none")
+    levels = ((_REPETITION, leaf.max_repetition_level), (_DEFINITION, leaf.max_definition_level))
+    for field, most in levels:
+        found = sizes.get(field, [])
+        if not isinstance(found, list) or len(found) not in (0, most + 1):
+            raise Damaged("a column has sizes of another one")
+
+
+def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:
+    """How many bytes all pages of a file are together when they are uncompressed.
+
+    Args:
+        data: the whole file.
+        footer: what it says of itself, its columns checked.
+
+    Raises:
+        Damaged: the headers are.
+    """
+    groups = (footer.row_group(group) for group in range(footer.num_row_groups))
+    chunks = (group.column(at) for group in groups for at in range(footer.num_columns))
+    return sum(_chunk_bytes(data, chunk) for chunk in chunks)
+
+
+def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
+    if chunk.num_values == 0:  # PyArrow reads none of its pages, of which there may be no first one
+        return 0
+    at = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset < at:
+        at = chunk.dictionary_page_offset
+    end = at + chunk.total_compressed_size
+    if not 0 <= at <= end <= len(data):
+        raise Damaged("a column is outside of the file")
+    total = 0
+    while at < end:
+        header = Reader(data, at)
+        page = header.struct()
+        size, compressed = page.get(_PAGE_SIZE), page.get(_PAGE_COMPRESSED)
+        if (
+            not isinstance(size, int)
+            or not isinstance(compressed, int)
+            or min(size, compressed) < 0
+        ):
+            raise Damaged("a page has no size")
+        total += size
+        at = header.at + compressed
+    return total

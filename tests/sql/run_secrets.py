@@ -1,0 +1,128 @@
+"""An application that is given secrets in every way there is, and does all that could show them.
+
+Usage: run_secrets.py FOLDER SECRETS, where the latter is JSON: storage options.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from pyspark_versioned import configure, read_table
+from versioned_catalog import Catalog, Table
+
+WAREHOUSE = "w"
+
+
+def shown(act: Callable[[], Any]) -> None:
+    """What a user would see of it, an error with all that it says too."""
+    try:
+        found = act()
+        print("SHOWN", repr(found)[:100_000])
+    except Exception:
+        import traceback
+
+        traceback.print_exc(file=sys.stdout)
+
+
+def explained(frame: Any) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        for mode in ("formatted", "extended", "codegen", "cost"):
+            frame.explain(mode=mode)
+    return out.getvalue()
+
+
+def main() -> None:
+    folder, storage = Path(sys.argv[1]), json.loads(sys.argv[2])
+    logging.basicConfig(level=logging.DEBUG)
+    # It writes down every call between Python and Spark, with what is passed: docs/trust.md says so.
+    logging.getLogger("py4j").setLevel(logging.INFO)
+    where = str(folder / WAREHOUSE)
+    builder = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", False)
+        .config("spark.eventLog.enabled", True)
+        .config("spark.eventLog.dir", f"file://{folder}/events")
+        .config("spark.eventLog.compress", False)
+        .config("spark.sql.warehouse.dir", str(folder / "spark"))
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={folder}/log4j2.xml")
+    )
+    (folder / "events").mkdir()
+    spark = configure(builder, where, storage_options=storage).getOrCreate()
+    catalog = Catalog(where, storage)
+    catalog.create_namespace("n")
+    table: Table = catalog.create_table("n.t", "a INT, k STRING", partitioned_by=["k"])
+    table.append(pa.table({"a": pa.array([1], pa.int32()), "k": ["x"]}))
+    options = {f"storage.{key}": str(value) for key, value in storage.items()}
+    path = f"{where}/n/t"
+    for statement in (
+        *("SHOW TBLPROPERTIES versioned.n.t", "DESCRIBE EXTENDED versioned.n.t", "SET", "SET -v"),
+        *(
+            "SHOW CREATE TABLE versioned.n.t",
+            "DESCRIBE NAMESPACE EXTENDED versioned.n",
+            "SHOW CATALOGS",
+        ),
+        *(
+            "INSERT INTO versioned.n.t VALUES (2, 'y')",
+            "ALTER TABLE versioned.n.t ADD COLUMN b INT",
+        ),
+        *("UPDATE versioned.n.t SET a = 3 WHERE k = 'x'", "DELETE FROM versioned.n.t WHERE a = 9"),
+        *("SELECT * FROM versioned.n.t VERSION AS OF 99", "SELECT nope FROM versioned.n.t"),
+        *(
+            "SELECT * FROM versioned.n.nope",
+            "CREATE TABLE versioned.n.u (a INT) PARTITIONED BY (zz)",
+        ),
+        *(
+            "SELECT * FROM versioned.n.t.history",
+            "EXPLAIN FORMATTED DELETE FROM versioned.n.t WHERE a = 1",
+        ),
+    ):
+        shown(lambda statement=statement: spark.sql(statement).collect())
+    for way in ("native", "python"):
+        read = spark.read.format("versioned").options(**options, io=way)
+        shown(lambda read=read: explained(read.load(path)))
+        shown(lambda read=read: read.load(path).collect())
+        shown(lambda read=read: read.load(path + "x").collect())
+        shown(lambda read=read: read.option("nope", 1).load(path).collect())
+    frame = spark.createDataFrame([(5, "z", 1)], "a INT, k STRING, b INT")
+    for given in ({}, {"nope": "1"}, {"mergeSchema": "so"}):
+        writer = frame.write.format("versioned").options(**options, **given).mode("append")
+        shown(lambda writer=writer: writer.save(path))
+    shown(lambda: frame.write.format("versioned").options(**options).save(path))
+    wrong = spark.createDataFrame([("q",)], "a STRING").write.format("versioned").options(**options)
+    shown(lambda: wrong.mode("append").save(path))
+    shown(lambda: explained(read_table(spark, path, storage=storage)))
+    shown(lambda: read_table(spark, path + "x", storage=storage))
+    spark.sql(f"CREATE TEMPORARY VIEW v USING versioned OPTIONS (path '{path}', {_sql(options)})")
+    shown(lambda way=way: spark.sql("DESCRIBE EXTENDED v").collect())
+    shown(lambda way=way: spark.sql("SHOW CREATE TABLE v").collect())
+    for segment in (folder / WAREHOUSE / "n" / "t" / "data").iterdir():
+        segment.write_bytes(b"damaged")
+    for way in ("native", "python"):
+        reader = spark.read.format("versioned").options(**options, io=way)
+        shown(reader.load(path).collect)
+    shown(lambda: spark.table("versioned.n.t").collect())
+    shown(lambda: catalog.load_table("n.t").scan().to_arrow())
+    for scheme in ("s3", "file", "gs", "memory"):
+        url = f"{scheme}://user:{storage['secret']}@bucket/x"
+        shown(lambda url=url: Catalog(url))
+        shown(lambda url=url: configure(SparkSession.builder, url, "other"))
+    shown(lambda: [catalog, table, table.store, table.store.location, table.scan(), table.state])
+    spark.stop()
+
+
+def _sql(options: dict[str, str]) -> str:
+    return ", ".join(f"`{key}` '{value}'" for key, value in options.items())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Names of all kinds through Spark: stored and read back the same, or refused by a plain error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from pyspark_versioned import read_table
+from sql.plans import is_native, plan_of
+from versioned_catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMES = [
+    *(
+        "a b",
+        " x ",
+        "..",
+        "a.b",
+        "a/../b",
+        "/etc",
+        "data",
+        "_versioned",
+        "con",
+        "x.",
+        "a%2Fb",
+        "a\\b",
+    ),
+    *("a'b", 'a"b', "a`b", "{x,y}", "*?[a]", "#", "a:b", "s3://b/k", "a;b--", "a,b=c", "$x{y}"),
+    *("\u00e9", "e\u0301", "ß", "İ", "ı", "日本語" * 30, "\U0001f600", "\u202eab", "<b>&amp;"),
+]
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def test_names_of_tables_and_columns(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    """All in few statements, since each takes a while."""
+    columns = ", ".join(f"{quoted(name)} INT" for name in NAMES)
+    wide = f"versioned.{ns}.wide"
+    sql_spark.sql(f"CREATE TABLE {wide} ({columns}, s STRUCT<{columns.replace(' INT', ': INT')}>)")
+    values = ", ".join(str(n) for n in range(len(NAMES)))
+    fields = ", ".join(f"'{_escaped(name)}', {n}" for n, name in enumerate(NAMES))
+    sql_spark.sql(f"INSERT INTO {wide} SELECT {values}, named_struct({fields})")
+    frame = sql_spark.table(wide)
+    assert frame.columns == [*NAMES, "s"]
+    assert is_native(frame)
+    (row,) = frame.collect()
+    assert list(row)[:-1] == list(range(len(NAMES)))
+    assert row.s.asDict() == {name: n for n, name in enumerate(NAMES)}
+    asked = [f"{quoted(name)} = {n} AND s.{quoted(name)} = {n}" for n, name in enumerate(NAMES)]
+    assert sql_spark.sql(f"SELECT 1 FROM {wide} WHERE {' AND '.join(asked)}").count() == 1
+    read = catalog.load_table(f"{ns}.wide").scan().to_arrow()
+    assert read.column_names == [*NAMES, "s"]
+    folder = str(catalog.load_table(f"{ns}.wide").location)
+    plain = sql_spark.read.format("versioned").option("io", "python").load(folder)
+    assert plain.collect() == [row]
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("'", "\\'")
+
+
+@pytest.mark.parametrize(
+    "some", [NAMES[:12], NAMES[12:23], NAMES[23:]], ids=["paths", "signs", "letters"]
+)
+def test_names_of_tables(
+    some: list[str], sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path
+) -> None:
+    beside = sorted(path.name for path in warehouse.parent.iterdir())
+    for n, name in enumerate(some):
+        where = f"versioned.{ns}.{quoted(name)}"
+        sql_spark.sql(f"CREATE NAMESPACE {where}")
+        sql_spark.sql(f"CREATE TABLE {where}.{quoted(name)} AS SELECT {n} AS a")
+    shown = [row.namespace for row in sql_spark.sql(f"SHOW NAMESPACES IN versioned.{ns}").collect()]
+    assert len(shown) == len(some)
+    for n, name in enumerate(some):
+        where = f"versioned.{ns}.{quoted(name)}"
+        assert [r.tableName for r in sql_spark.sql(f"SHOW TABLES IN {where}").collect()] == [name]
+        assert [row.a for row in sql_spark.table(f"{where}.{quoted(name)}").collect()] == [n]
+        assert catalog.load_table((ns, name, name)).scan().to_arrow() == pa.table(
+            {"a": pa.array([n], pa.int32())}
+        )
+        sql_spark.sql(f"DROP TABLE {where}.{quoted(name)}")
+    assert sorted(path.name for path in warehouse.parent.iterdir()) == beside
+
+
+@pytest.mark.parametrize("name", ["a\nb", "x" * 256])
+def test_names_that_are_refused(name: str, sql_spark: SparkSession, ns: str) -> None:
+    with pytest.raises(Exception, match=r"control characters|use up to 255"):
+        sql_spark.sql(f"CREATE TABLE versioned.{ns}.{quoted(name)} (a INT)")
+
+
+PATHS = [
+    *("a{b,c}.parquet", "*.parquet", "?.parquet", "[ab].parquet", "a%41.parquet", "a%2Fb.parquet"),
+    *(
+        "a#b.parquet",
+        "a b+c.parquet",
+        "é.parquet",
+        "file:.parquet",
+        "a:b.parquet",
+        "a;b=c&d.parquet",
+    ),
+    *("_hidden.parquet", "s3://x/y.parquet", "hdfs:/x.parquet", "root:a/x.parquet"),
+]
+
+
+@pytest.mark.parametrize("io", ["native", "python"])
+def test_odd_paths_of_segments(io: str, sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    """Each is the file of that name in the table's folder and no other, or refused."""
+    table = catalog.create_table(f"{ns}.t", "a INT")
+    for value in range(len(PATHS)):
+        table.append(pa.table({"a": pa.array([value], pa.int32())}))
+    folder = Path(table.location)
+    fine = {}
+    for value, name in enumerate(PATHS):
+        log = folder / "_versioned" / "log" / f"{value + 1:020d}.json"
+        entry = json.loads(log.read_text())
+        old, new = folder / entry["added"][0]["path"], folder / "data" / name
+        if "//" in name:
+            continue
+        new.parent.mkdir(parents=True, exist_ok=True)
+        old.rename(new)
+        entry["added"][0]["path"] = f"data/{name}"
+        log.write_text(json.dumps(entry))
+        fine[value] = name
+    for decoy in ("ab.parquet", "aA.parquet", "x.parquet", "aA.parquet", "a.parquet"):
+        (folder / "data" / decoy).write_bytes(b"no segment")
+    frame = sql_spark.read.format("versioned").option("io", io).load(str(folder))
+    assert "Python" in plan_of(frame)
+    assert sorted(row.a for row in frame.collect()) == list(range(len(PATHS)))
+    shown = read_table(sql_spark, str(folder))
+    assert sorted(row.a for row in shown.collect()) == list(range(len(PATHS)))
+    assert len(fine) > 10

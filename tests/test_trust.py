@@ -1,0 +1,372 @@
+"""A stranger's table can't take all memory, or keep a reader busy for ever (docs/trust.md)."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from versioned_catalog import Catalog, CorruptTableError, InvalidRequestError, Table
+from versioned_catalog.limits import (
+    CHECKPOINT_BYTES,
+    ENTRY_BYTES,
+    HINT_BYTES,
+    JSON_VALUES,
+    SEGMENT_BYTES,
+    SEGMENT_PIECES,
+    SEGMENT_ROWS,
+    TYPE_DEPTH,
+    VERSIONS,
+)
+from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
+from versioned_catalog.log.entry import commit_from_bytes
+from versioned_catalog.scanning.packing import pack
+from versioned_catalog.statistics.footers import read_footer
+from versioned_catalog.storage.parquet import open_parquet
+from versioned_catalog.storage.thrift import Damaged, Reader
+
+INTS = pa.int32()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    made = Catalog.create_path(tmp_path / "t", "a INT, s STRING")
+    made.append(pa.table({"a": pa.array([1], INTS)}))
+    return made
+
+
+def entry(table: Table, version: int) -> Path:
+    return Path(table.location) / "_versioned" / "log" / f"{version:020d}.json"
+
+
+def refused(table: Table, fragment: str) -> None:
+    with pytest.raises(CorruptTableError, match=fragment):
+        Catalog.load_path(table.location).scan().to_arrow()
+
+
+def edit(path: Path, change: Callable[[Any], None]) -> None:
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+def peak_mib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+# Files that are too long, or no files.
+
+
+def test_a_long_entry_is_not_read(table: Table) -> None:
+    before = peak_mib()
+    os.truncate(entry(table, 1), ENTRY_BYTES + 1)
+    refused(table, f"has {ENTRY_BYTES + 1} bytes")
+    assert peak_mib() - before < 64
+
+
+def test_a_long_hint_and_a_long_checkpoint_mean_nothing(table: Table) -> None:
+    table._timeline.write_checkpoint(table.state)
+    folder = Path(table.location) / "_versioned"
+    os.truncate(folder / "last_checkpoint.json", HINT_BYTES + 1)
+    assert Catalog.load_path(table.location).count() == 1
+    (checkpoint,) = (folder / "checkpoint").iterdir()
+    os.truncate(checkpoint, CHECKPOINT_BYTES + 1)
+    assert Catalog.load_path(table.location).count() == 1
+
+
+@pytest.mark.parametrize("name", ["log/00000000000000000001.json", "last_checkpoint.json"])
+def test_a_pipe_keeps_nobody_waiting(name: str, table: Table) -> None:
+    path = Path(table.location) / "_versioned" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    if name == "last_checkpoint.json":
+        assert Catalog.load_path(table.location).count() == 1
+    else:
+        refused(table, "is no file")
+
+
+# JSON.
+
+
+@pytest.mark.parametrize(
+    "content, fragment",
+    [
+        (b'{"x":[' + b"0," * JSON_VALUES + b"0]}", "values"),
+        (b'{"format":1,"comment":"\\ud800"}', "not JSON"),
+        ('{"format":1}'.encode("utf-16"), "not JSON"),
+    ],
+    ids=["many values", "half a character", "another encoding"],
+)
+def test_json_that_is_none(content: bytes, fragment: str) -> None:
+    with pytest.raises(CorruptTableError, match=fragment):
+        commit_from_bytes(content, "x")
+
+
+def test_a_whole_character_in_halves(table: Table) -> None:
+    table.alter().set_property("p", "\U0001f600").commit()
+    path = entry(table, 2)
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    assert b"\\ud83d\\ude00" in path.read_bytes()
+    assert Catalog.load_path(table.location).properties == {"p": "\U0001f600"}
+
+
+@pytest.mark.parametrize("depth", [301, 900])
+def test_what_nobody_looks_at_is_not_nested_for_ever(depth: int, table: Table) -> None:
+    deep: Any = {}
+    for _ in range(depth):
+        deep = {"x": deep}
+    edit(entry(table, 1), lambda value: value.update(details=deep))
+    refused(table, "nested")
+
+
+def test_nobody_commits_what_nobody_would_read(table: Table) -> None:
+    with pytest.raises(InvalidRequestError, match="write fewer segments at once"):
+        table.alter().set_property("p", "," * JSON_VALUES).commit()
+    deep = "STRUCT<x: " * 60 + "INT" + ">" * 60
+    alter = table.alter().add_column("x", deep).add_column("x" + ".x" * 59 + ".y", deep)
+    with pytest.raises(InvalidRequestError, match=f"nested more than {TYPE_DEPTH} deep"):
+        alter.commit()
+    assert Catalog.load_path(table.location).version == 1
+
+
+# Numbers.
+
+
+@pytest.mark.parametrize(
+    "member, value",
+    [
+        ("rows", SEGMENT_ROWS + 1),
+        ("bytes", SEGMENT_BYTES + 1),
+    ],
+)
+def test_sizes_that_no_segment_has(member: str, value: int, table: Table) -> None:
+    edit(entry(table, 1), lambda e: e["added"][0].update({member: value}))
+    refused(table, "impossible size")
+
+
+@pytest.mark.parametrize(
+    "member, value",
+    [
+        ("next_column_id", 2**31),
+        ("fence", -1),
+        ("fence", VERSIONS),
+        ("batch", {"application": "a", "id": 2**63}),
+    ],
+)
+def test_numbers_that_are_none(member: str, value: Any, table: Table) -> None:
+    edit(entry(table, 1), lambda e: e.update({member: value}))
+    refused(table, "out of range")
+
+
+def test_a_first_schema_of_any_number(table: Table) -> None:
+    edit(entry(table, 0), lambda e: e["schema"].update(schema_version=2**31))
+    refused(table, "the schema version 2147483648 is out of range")
+
+
+def test_a_time_with_none_after_it(table: Table) -> None:
+    edit(entry(table, 1), lambda e: e.update(time="9999-12-31T23:59:59.999999Z"))
+    last = Catalog.load_path(table.location)
+    assert last.count() == 1
+    with pytest.raises(CorruptTableError, match="no time is later"):
+        last.append(pa.table({"a": pa.array([1], INTS)}))
+
+
+def test_a_time_of_early_years_is_written_as_it_was_read(table: Table) -> None:
+    for version in (0, 1):
+        time = f"0001-01-01T00:00:00.00000{version}Z"
+        edit(entry(table, version), lambda e, time=time: e.update(time=time))
+    loaded = Catalog.load_path(table.location)
+    restored = state_from_bytes(state_to_bytes(loaded.state), "x")
+    assert restored.time == loaded.state.time
+
+
+def test_pieces_of_work_are_bounded(table: Table) -> None:
+    """2**46 bytes, or so says the log, would be half a million pieces of 128 MiB, of each segment."""
+    edit(entry(table, 1), lambda e: e.update(added=[e["added"][0] | {"bytes": SEGMENT_BYTES}] * 3))
+    pieces = pack(Catalog.load_path(table.location).scan().tasks())
+    assert 3 <= len(pieces) <= SEGMENT_PIECES + 3
+
+
+# Stubs.
+
+
+def stub(table: Table, version: int, floor: int) -> None:
+    known = json.loads(entry(table, version).read_text())
+    kept = {key: known[key] for key in ("format", "version", "commit_id", "time")}
+    entry(table, version).write_text(json.dumps({**kept, "stub": True, "floor": floor}))
+
+
+@pytest.mark.parametrize("floor", [0, 1])
+def test_a_stub_that_leads_back_to_itself(floor: int, table: Table) -> None:
+    table._timeline.write_checkpoint(table.at(0))
+    stub(table, 1, floor)
+    refused(table, "the stub of version 1")
+
+
+def test_very_many_stubs() -> None:
+    """Each is found after the checkpoint that the one before it names."""
+    table = Catalog.create_path("memory://stubs", "a INT")
+    for value in range(1100):
+        table.alter().set_property("p", str(value)).commit()
+    store, timeline = table.store, table._timeline
+    states = {state.version: state for _, state in timeline.walk(table.version)}
+    for version in range(0, table.version, 2):
+        path = timeline.entry_path(version)
+        known = json.loads(store.read(path) or b"")
+        kept = {key: known[key] for key in ("format", "version", "commit_id", "time")}
+        store.overwrite(path, json.dumps({**kept, "stub": True, "floor": version + 1}).encode())
+        store.overwrite(timeline.checkpoint_path(version + 1), state_to_bytes(states[version + 1]))
+    store.overwrite("_versioned/last_checkpoint.json", b'{"version":1}')
+    assert Catalog.load_path("memory://stubs").properties == {"p": "1099"}
+
+
+# Checkpoints.
+
+
+def damaged_checkpoint(table: Table, change: Callable[[pa.Table], pa.Table], **how: Any) -> bytes:
+    kept = pq.read_table(pa.BufferReader(state_to_bytes(table.state)))
+    sink = io.BytesIO()
+    rows = change(kept.replace_schema_metadata(None))
+    with pq.ParquetWriter(sink, rows.schema, store_schema=False, compression="zstd", **how) as out:
+        out.write_table(rows)
+        out.add_key_value_metadata(dict(kept.schema.metadata))
+    return sink.getvalue()
+
+
+def repeated(rows: pa.Table, name: str, value: Any, count: int) -> pa.Table:
+    """Many rows that take next to nothing in the file, one column of them a long text."""
+    index = pa.array([0] * count, INTS)
+    many = pa.table({field.name: rows[field.name].take(index) for field in rows.schema})
+    dictionary = pa.DictionaryArray.from_arrays(index, pa.array([value]))
+    return many.set_column(many.schema.get_field_index(name), name, dictionary)
+
+
+def test_a_checkpoint_without_segments(tmp_path: Path) -> None:
+    state = Catalog.create_path(tmp_path / "t", "a INT").state
+    assert state_from_bytes(state_to_bytes(state), "x").table_uuid == state.table_uuid
+
+
+def test_a_checkpoint_of_few_bytes_and_many_rows(table: Table) -> None:
+    data = damaged_checkpoint(table, lambda rows: repeated(rows, "path", "data/x", 1_000_000))
+    with pytest.raises(CorruptTableError, match="too small for 1000000 segments"):
+        state_from_bytes(data, "x")
+
+
+@pytest.mark.parametrize("name", ["path", "checksum", "extra"])
+def test_a_checkpoint_with_one_long_text_for_all_rows(name: str, table: Table) -> None:
+    """10 MB a row, of which there are 1,000: 10 GB out of some KB."""
+    before = peak_mib()
+    data = damaged_checkpoint(
+        table,
+        lambda rows: repeated(rows, name, "x" * 10_000_000, 1000),
+        dictionary_pagesize_limit=1 << 30,
+        write_batch_size=1000,
+    )
+    assert len(data) < 100_000
+    with pytest.raises(CorruptTableError, match="would take 100000"):
+        state_from_bytes(data, "x")
+    assert peak_mib() - before < 200
+
+
+def test_a_checkpoint_with_pages_that_swell(table: Table) -> None:
+    """300 MB of one letter, which compresses to nothing, in pages of 10 MB."""
+
+    def swollen(rows: pa.Table) -> pa.Table:
+        index = pa.array([0] * 30, INTS)
+        many = pa.table({field.name: rows[field.name].take(index) for field in rows.schema})
+        texts = pa.array(["x" * 10_000_000] * 30)
+        return many.set_column(many.schema.get_field_index("extra"), "extra", texts)
+
+    data = damaged_checkpoint(table, swollen, use_dictionary=False, write_batch_size=1)
+    assert len(data) < 1_000_000
+    with pytest.raises(CorruptTableError, match="would take 300"):
+        state_from_bytes(data, "x")
+
+
+@pytest.mark.parametrize(
+    "column, value",
+    [("rows", SEGMENT_ROWS + 1), ("bytes", SEGMENT_BYTES + 1), ("sequence", -1), ("rows", -1)],
+)
+def test_numbers_in_a_checkpoint_that_are_none(column: str, value: int, table: Table) -> None:
+    def changed(rows: pa.Table) -> pa.Table:
+        at = rows.schema.get_field_index(column)
+        return rows.set_column(at, column, pa.array([value], pa.int64()))
+
+    with pytest.raises(CorruptTableError, match=f"the column {column} holds what it can't"):
+        state_from_bytes(damaged_checkpoint(table, changed), "x")
+
+
+# Footers.
+
+
+def varint(number: int) -> bytes:
+    out = b""
+    while number > 127:
+        out, number = out + bytes([number & 127 | 128]), number >> 7
+    return out + bytes([number])
+
+
+def test_a_footer_of_very_many_parts() -> None:
+    """40 MB of column chunks, each of 3 bytes, and PyArrow takes 800 for one."""
+    columns = b"\x19\xfc" + varint(13_000_000) + b"\x26\x08\x00" * 13_000_000 + b"\x00"
+    footer = b"\x15\x02\x19\x1c" + b"\x00" + b"\x16\x00\x19\x1c" + columns + b"\x00"
+    data = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    before = peak_mib()
+    with pytest.raises(CorruptTableError, match="a footer that is not believed"):
+        open_parquet(pa.BufferReader(data), "x")
+    assert peak_mib() - before < 700
+
+
+def test_a_long_footer_of_one_text_is_read() -> None:
+    sink = io.BytesIO()
+    rows = pa.table({"a": [1]})
+    with pq.ParquetWriter(sink, rows.schema) as out:
+        out.write_table(rows)
+        out.add_key_value_metadata({"k": "x" * (33 << 20)})
+    assert open_parquet(pa.BufferReader(sink.getvalue()), "x").read() == rows
+
+
+def test_row_counts_of_a_footer_that_do_not_add_up(tmp_path: Path) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": list(range(11))}), sink)
+    data = sink.getvalue()
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = data[-8 - length : -8]
+    at = footer.index(b"\x16\x16\x19")  # num_rows = 11, zigzag, before the row groups
+    lying = data[: -8 - length] + footer[: at + 1] + b"\x18" + footer[at + 2 :] + data[-8:]
+    assert pq.read_metadata(io.BytesIO(lying)).num_rows == 12
+    with pytest.raises(CorruptTableError, match="numbers of rows can't be"):
+        read_footer(lying)
+
+
+def test_thrift() -> None:
+    """By hand: field 1 an i32 of 3, field 2 a text of 2 bytes, field 4 a list of two structs."""
+    data = b"\x15\x06\x18\x02ab\x29\x2c\x15\x01\x00\x00\x00rest"
+    reader = Reader(data)
+    assert reader.struct() == {1: 3, 2: 2, 4: [{1: -1}, {}]}
+    assert data[reader.at :] == b"rest"
+    for broken in (b"", b"\x15", b"\x15\xff\xff", b"\x1d", b"\x19\xfc\xff\xff\x7f", b"\x1c" * 30):
+        with pytest.raises(Damaged):
+            Reader(broken).struct()
+    with pytest.raises(Damaged):
+        Reader(data, most=2).struct()
+
+
+def test_what_ends_the_process_in_pyarrow_is_refused(tmp_path: Path) -> None:
+    """A found case (fuzz/cases): PyArrow ends the process when it is asked for the column."""
+    case = Path(__file__).parent / "fuzz" / "cases" / "footer" / "histogram"
+    ask = "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).to_dict()"
+    done = subprocess.run([sys.executable, "-c", ask, str(case)], capture_output=True, check=False)
+    assert done.returncode < 0, "PyArrow was mended: is the check still needed?"
+    with pytest.raises(CorruptTableError, match="a footer that can't be"):
+        read_footer(case.read_bytes())
