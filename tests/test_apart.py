@@ -26,7 +26,7 @@ def test_nothing_that_a_task_runs_asks_what_time_it_is() -> None:
         str(path.relative_to(ROOT))
         for root in (ROOT / "catalog", ROOT / "connector" / "pyspark_versioned")
         for path in root.rglob("*.py")
-        if PYTHON.search(path.read_text())
+        if "maintenance" not in path.parts and PYTHON.search(path.read_text())
     }
     assert asking == PLANNED_OR_COMMITTED
 

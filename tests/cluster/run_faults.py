@@ -1,6 +1,7 @@
 """Tasks that fail, tasks that run twice, and machines that are killed, on a cluster of two workers.
 
-``python -m cluster.run_faults WAREHOUSE ROWS FAULT:WAY...`` prints, as JSON, what came of each.
+``python -m cluster.run_faults WAREHOUSE ROWS FAULT:WAY...`` prints, as JSON, what came of each. The
+warehouse is a folder, or ``store``: one in an object store that is started with the cluster.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def told(catalog: Catalog, name: str) -> dict[str, Any]:
     table = catalog.load_table(name)
     ids = table.scan(columns=["id"]).to_arrow()["id"].to_pylist()
     live = {Path(path).name for path in table.segments()["path"].to_pylist()}
-    there = {file.name for file in Path(table.location, "data").iterdir()}
+    there = {file.name for file in table.store.files("data")}
     return {
         "rows": len(ids),
         "different": len(set(ids)),
@@ -169,7 +170,10 @@ def main() -> None:
         "spark__speculation__multiplier": "1.1",
         "spark__speculation__quantile": "0.5",
     }
-    with local_cluster().started(2) as cluster:
+    with local_cluster().started(2, store=warehouse == "store") as cluster:
+        if warehouse == "store":
+            warehouse = cluster.warehouse
+            os.environ |= {k: v for k, v in cluster.environment.items() if k.startswith("AWS_")}
         spark = session(cluster.master, warehouse, **speculation)
         spark.sql("CREATE NAMESPACE versioned.db")
         faults = Faults(spark, cluster, warehouse, int(rows))

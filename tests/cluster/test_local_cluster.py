@@ -37,7 +37,7 @@ def test_the_demo_on_a_cluster() -> None:
         text=True,
         env=environment(),
         cwd=ROOT,
-        timeout=600,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]

@@ -93,7 +93,7 @@ def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=900,
         )
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
@@ -127,7 +127,7 @@ def test_a_python_without_us_is_told_as_what_it_is(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=300,
+        timeout=900,
     )
     told = done.stdout.splitlines()[-1]
     assert "export PYSPARK_PYTHON" in told
