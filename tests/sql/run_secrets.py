@@ -108,9 +108,8 @@ def main() -> None:
     for segment in (folder / WAREHOUSE / "n" / "t" / "data").iterdir():
         segment.write_bytes(b"damaged")
     for way in ("native", "python"):
-        shown(
-            lambda: spark.read.format("versioned").options(**options, io=way).load(path).collect()
-        )
+        read = spark.read.format("versioned").options(**options, io=way)
+        shown(lambda read=read: read.load(path).collect())
     shown(lambda: spark.table("versioned.n.t").collect())
     shown(lambda: catalog.load_table("n.t").scan().to_arrow())
     for scheme in ("s3", "file", "gs", "memory"):
