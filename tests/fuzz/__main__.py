@@ -26,7 +26,10 @@ GROWTH = 1 << 20
 """By how many KiB an input may raise the most memory that was ever in use."""
 
 SECONDS = 20
-"""How long one input may take."""
+"""How much of a processor's time one input may take."""
+
+WAITING = 300
+"""How long it may take by the clock, on a machine that has much else to do."""
 
 
 class TooLong(BaseException):
@@ -44,7 +47,8 @@ def _peak() -> int:
 def attempt(target: str, data: bytes) -> str | None:
     """What is wrong with how an input is taken, or None."""
     before = _peak()
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(WAITING)
     try:
         TARGETS[target].attempt(data)
     except TooLong:
@@ -52,6 +56,7 @@ def attempt(target: str, data: bytes) -> str | None:
     except Exception:
         return traceback.format_exc()
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
     grown = _peak() - before
     return f"took {grown >> 10} MiB" if grown > GROWTH else None
@@ -68,7 +73,8 @@ def main() -> None:
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, _too_long)
+    for kind in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(kind, _too_long)
     make, current = TARGETS[given.target].make, given.folder / "current"
     make(Random(0))
     end = time.monotonic() + given.seconds

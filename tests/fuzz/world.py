@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -13,6 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog import Catalog, Table
 
+MADE_ONCE = Path(__file__).with_name("world.zip")
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
 ROOT = "/fuzz"
 MADE = "made/t"
@@ -73,15 +75,30 @@ def _make() -> None:
 
 
 def build() -> dict[str, bytes]:
-    """Make the world in memory; gives its files by path below the root."""
+    """Put the world into memory; gives its files by path below the root.
+
+    It was made once, so that an input can be made again.
+    """
     fs = MemoryFileSystem()
     if fs.exists(ROOT):
         fs.rm(ROOT, recursive=True)
+    with zipfile.ZipFile(MADE_ONCE) as kept:
+        found = {name: kept.read(name) for name in kept.namelist()}
     for path in sorted(GOLDEN.rglob("*")):
         if path.is_file():
-            fs.pipe_file(f"{ROOT}/golden/{path.relative_to(GOLDEN)}", path.read_bytes())
+            found[f"golden/{path.relative_to(GOLDEN)}"] = path.read_bytes()
+    for name, content in found.items():
+        fs.pipe_file(f"{ROOT}/{name}", content)
+    return found
+
+
+def remake() -> None:
+    """Make the part of the world that is not golden: ``python -m fuzz.world``."""
+    fs = MemoryFileSystem()
     _make()
-    return {path.removeprefix(ROOT + "/"): bytes(fs.cat_file(path)) for path in fs.find(ROOT)}
+    with zipfile.ZipFile(MADE_ONCE, "w", zipfile.ZIP_DEFLATED) as out:
+        for path in fs.find(ROOT):
+            out.writestr(path.removeprefix(ROOT + "/"), bytes(fs.cat_file(path)))
 
 
 @contextmanager
@@ -111,3 +128,7 @@ def load(folder: str) -> Table:
 
 def read(table: Table, **how: Any) -> pa.Table:
     return table.scan(**how).to_arrow()
+
+
+if __name__ == "__main__":
+    remake()

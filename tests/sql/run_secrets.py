@@ -1,6 +1,6 @@
 """An application that is given secrets in every way there is, and does all that could show them.
 
-Usage: run_secrets.py FOLDER SECRETS, where the latter is JSON: storage options.
+Usage: run_secrets.py FOLDER SECRETS [WAREHOUSE], where SECRETS is JSON: storage options.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from pyspark.sql import SparkSession
 from pyspark_versioned import configure, read_table
 from versioned_catalog import Catalog, Table
 
-WAREHOUSE = "w"
-
 
 def shown(act: Callable[[], Any]) -> None:
     """What a user would see of it, an error with all that it says too."""
@@ -36,7 +34,7 @@ def shown(act: Callable[[], Any]) -> None:
 
 def explained(frame: Any) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        for mode in ("formatted", "extended", "codegen", "cost"):
+        for mode in ("formatted", "extended"):
             frame.explain(mode=mode)
     return out.getvalue()
 
@@ -46,7 +44,7 @@ def main() -> None:
     logging.basicConfig(level=logging.DEBUG)
     # It writes down every call between Python and Spark, with what is passed: docs/trust.md says so.
     logging.getLogger("py4j").setLevel(logging.INFO)
-    where = str(folder / WAREHOUSE)
+    where = sys.argv[3] if len(sys.argv) > 3 else str(folder / "w")
     builder = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", False)
@@ -100,16 +98,16 @@ def main() -> None:
     shown(lambda: frame.write.format("versioned").options(**options).save(path))
     wrong = spark.createDataFrame([("q",)], "a STRING").write.format("versioned").options(**options)
     shown(lambda: wrong.mode("append").save(path))
-    shown(lambda: explained(read_table(spark, path, storage=storage)))
-    shown(lambda: read_table(spark, path + "x", storage=storage))
+    shown(lambda: explained(read_table(spark, path, storage_options=storage)))
+    shown(lambda: read_table(spark, path + "x", storage_options=storage))
     spark.sql(f"CREATE TEMPORARY VIEW v USING versioned OPTIONS (path '{path}', {_sql(options)})")
-    shown(lambda way=way: spark.sql("DESCRIBE EXTENDED v").collect())
-    shown(lambda way=way: spark.sql("SHOW CREATE TABLE v").collect())
-    for segment in (folder / WAREHOUSE / "n" / "t" / "data").iterdir():
-        segment.write_bytes(b"damaged")
+    shown(lambda: spark.sql("DESCRIBE EXTENDED v").collect())
+    shown(lambda: spark.sql("SHOW CREATE TABLE v").collect())
+    for segment in table.refresh().segments()["path"].to_pylist():
+        table.store.overwrite(segment, b"damaged")
     for way in ("native", "python"):
-        reader = spark.read.format("versioned").options(**options, io=way)
-        shown(reader.load(path).collect)
+        read = spark.read.format("versioned").options(**options, io=way)
+        shown(lambda read=read: read.load(path).collect())
     shown(lambda: spark.table("versioned.n.t").collect())
     shown(lambda: catalog.load_table("n.t").scan().to_arrow())
     for scheme in ("s3", "file", "gs", "memory"):

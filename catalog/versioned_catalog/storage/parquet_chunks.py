@@ -20,7 +20,10 @@ _TYPES = {
 _ROW_GROUPS = 4
 _COLUMNS = 1
 _CHUNK_META, _CHUNK_KEY = 3, 8
-_META_TYPE, _META_SIZES = 1, 16
+_META_TYPE, _META_BOUNDS, _META_SIZES = 1, 12, 16
+_BOUNDS = (1, 2, 5, 6)
+_FIXED = "FIXED_LEN_BYTE_ARRAY"
+_SIZES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _REPETITION, _DEFINITION = 2, 3
 _PAGE_SIZE, _PAGE_COMPRESSED = 2, 3
 
@@ -61,11 +64,21 @@ def _check_column(chunk: Any, leaf: Any) -> None:
     sizes = meta.get(_META_SIZES, {})
     if not isinstance(sizes, dict):
         raise Damaged("sizes are none")
+    _check_bounds(meta.get(_META_BOUNDS, {}), leaf)
     levels = ((_REPETITION, leaf.max_repetition_level), (_DEFINITION, leaf.max_definition_level))
     for field, most in levels:
         found = sizes.get(field, [])
         if not isinstance(found, list) or len(found) not in (0, most + 1):
             raise Damaged("a column has sizes of another one")
+
+
+def _check_bounds(bounds: Any, leaf: Any) -> None:
+    """Bounds are as long as the values of a type that has one length."""
+    size = leaf.length if leaf.physical_type == _FIXED else _SIZES.get(leaf.physical_type)
+    if not isinstance(bounds, dict):
+        raise Damaged("bounds are none")
+    if size is not None and not {bounds.get(field, size) for field in _BOUNDS} <= {size}:
+        raise Damaged("a column has bounds of another type")
 
 
 def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:

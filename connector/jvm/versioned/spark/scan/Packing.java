@@ -10,12 +10,16 @@ import versioned.spark.internals.SparkFiles;
 
 /** Segments into pieces of work of about one size, as Spark does it for files: large ones first, small ones together. */
 final class Packing {
+    private static final int MOST_PIECES = 100_000;
+
     private Packing() {}
 
     /** @param whole whether segments are read from end to end, and not split */
     static List<InputPartition> pack(TableRef table, ScanPlan plan, List<ScanPlan.Segment> segments, boolean whole) {
         long open = SparkFiles.openCost();
-        long target = SparkFiles.targetBytes(segments.stream().mapToLong(s -> s.bytes() + open).sum());
+        double total = segments.stream().mapToDouble(s -> s.bytes() + open).sum();
+        // What the log says of sizes may be anything: there are never more pieces than this, beside one a segment.
+        long target = Math.max(SparkFiles.targetBytes((long) total), (long) (total / MOST_PIECES));
         List<NativePartition.Piece> pieces = new ArrayList<>();
         for (ScanPlan.Segment segment : segments) {
             split(table.files().url(), plan, segment, whole ? Long.MAX_VALUE : target, pieces);
