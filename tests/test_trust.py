@@ -6,9 +6,10 @@ import io
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,7 @@ def test_a_long_hint_and_a_long_checkpoint_mean_nothing(table: Table) -> None:
     assert Catalog.load_path(table.location).count() == 1
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("name", ["log/00000000000000000001.json", "last_checkpoint.json"])
 def test_a_pipe_keeps_nobody_waiting(name: str, table: Table) -> None:
     path = Path(table.location) / "_versioned" / name
@@ -206,6 +208,25 @@ def stub(table: Table, version: int, floor: int) -> None:
     entry(table, version).write_text(json.dumps({**kept, "stub": True, "floor": floor}))
 
 
+class TooLong(BaseException):
+    """No error that anything of ours catches."""
+
+
+def _too_long(*_: Any) -> None:
+    raise TooLong
+
+
+@pytest.fixture
+def patience() -> Iterator[None]:
+    """Ends what would go on for ever."""
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("floor", [0, 1])
 def test_a_stub_that_leads_back_to_itself(floor: int, table: Table) -> None:
     table._timeline.write_checkpoint(table.at(0))

