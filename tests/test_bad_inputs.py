@@ -119,7 +119,8 @@ NAMES: list[Request] = [
     ("empty path", lambda _: Catalog(" "), BAD, "names no folder"),
     ("number as path", lambda _: Catalog(5), BAD, "5 names no folder"),  # type: ignore[arg-type]
     ("zero in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "can't be the name of a folder"),
-    ("protocol without put", lambda _: Catalog("s3://bucket/x"), BAD, "s3://"),
+    ("credentials in a URL", lambda _: Catalog("s3://k:s@bucket/x"), BAD, "no credentials"),
+    ("no bucket", lambda _: Catalog("s3://"), BAD, "s3://<bucket>"),
     ("unknown protocol", lambda _: Catalog.load_path("what://x"), BAD, "what://"),
 ]
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,47 @@ def test_a_release_needs_the_jar(tmp_path: Path) -> None:
 def test_the_jar_is_the_same_each_time(tmp_path: Path, jar: str) -> None:
     again = builder().build(tmp_path / "again" / "versioned-spark.jar")
     assert again.read_bytes() == Path(jar).read_bytes()
+
+
+def zipped(tmp_path: Path) -> Path:
+    """Our packages as ``--py-files`` takes them."""
+    made = tmp_path / "pyspark_versioned.zip"
+    with zipfile.ZipFile(made, "w") as archive:
+        for root in (ROOT / "connector", ROOT / "catalog"):
+            for package in ("pyspark_versioned", "versioned_catalog"):
+                for file in (root / package).rglob("*"):
+                    if file.suffix in (".py", ".jar"):
+                        archive.write(file, file.relative_to(root))
+    return made
+
+
+def run_from(archive: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_out_of_a_zip_the_jar_is_a_copy_that_does_not_stay(tmp_path: Path, jar: str) -> None:
+    ask = (
+        "import pathlib, zlib, pyspark_versioned as p; j = p.jar_path(); assert j == p.jar_path(); "
+        "print(j); print(zlib.crc32(pathlib.Path(j).read_bytes())); print(p.__file__)"
+    )
+    told = run_from(zipped(tmp_path), "-c", ask).stdout.splitlines()
+    assert "pyspark_versioned.zip" in told[2]
+    assert int(told[1]) == zlib.crc32(Path(jar).read_bytes())
+    assert not Path(told[0]).exists()
+    assert not Path(told[0]).parent.exists()
+
+
+def test_settings_that_are_kept_do_not_name_a_copy(tmp_path: Path) -> None:
+    archive = zipped(tmp_path)
+    ask = ("-m", "pyspark_versioned", "conf", "--warehouse", "/w")
+    refused = run_from(archive, *ask)
+    assert refused.returncode == 1
+    assert f"python -m zipfile -e {archive}" in refused.stderr
+    told = run_from(archive, *ask, "--jar", "hdfs://host/versioned-spark.jar")
+    assert "spark.jars hdfs://host/versioned-spark.jar\n" in told.stdout

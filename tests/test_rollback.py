@@ -201,6 +201,7 @@ def test_from_entries_that_are_expired(table: Table) -> None:
     record = {s.record.path: s.record for s in table.state.segments.tail}[path]
     table = checkpointed(table)
     table.delete([("k", "<=", 2)])
+    table._timeline.write_kept(table.at(2))
     stub = {"format": 1, "stub": True, "commit_id": "x", "time": "2020-01-01T00:00:00.000000Z"}
     for number in range(2):
         text = json.dumps(stub | {"version": number, "floor": 2}).encode()

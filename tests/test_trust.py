@@ -246,7 +246,7 @@ def test_very_many_stubs() -> None:
         known = json.loads(store.read(path) or b"")
         kept = {key: known[key] for key in ("format", "version", "commit_id", "time")}
         store.overwrite(path, json.dumps({**kept, "stub": True, "floor": version + 1}).encode())
-        store.overwrite(timeline.checkpoint_path(version + 1), state_to_bytes(states[version + 1]))
+        store.overwrite(timeline.kept_path(version + 1), state_to_bytes(states[version + 1]))
     store.overwrite("_versioned/last_checkpoint.json", b'{"version":1}')
     assert Catalog.load_path("memory://stubs").properties == {"p": "1099"}
 

@@ -7,6 +7,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,14 @@ from versioned_catalog.log.operations import Create
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
+from versioned_catalog.maintained import SHORT_VACUUM
+from versioned_catalog.maintenance.complaints import Verified
+from versioned_catalog.maintenance.progress import Progress, silent
+from versioned_catalog.maintenance.recover import Recovered, recover
+from versioned_catalog.maintenance.retention import DEFAULT as DEFAULT_RETENTION
+from versioned_catalog.maintenance.retention import check_retention
+from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum_dropped
+from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.making import Making
 from versioned_catalog.namespaces import Namespaces
 from versioned_catalog.naming import Names, check_free, check_namespace, head_of, parse_namespace
@@ -154,6 +163,98 @@ class Catalog(Making, Namespaces):
         """
         store = open_store(path, storage_options)
         return load_at(store, store.url)
+
+    def verify_table(
+        self,
+        name: str | Name,
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+    ) -> Verified:
+        """``Table.verify`` of a table that may be too damaged to be loaded.
+
+        Raises:
+            NotFoundError: no table has that name.
+        """
+        parts = parse_path(name)
+        store = self._store.child(self._names.find(self._names.state(), parts).location)
+        shown = render_path(parts)
+        return verify(store, shown, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def verify_path(
+        path: str | os.PathLike[str],
+        *,
+        deep: bool = False,
+        every_version: bool = False,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Verified:
+        """``Table.verify`` of whatever is in a folder."""
+        store = open_store(path, storage_options)
+        return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
+
+    @staticmethod
+    def recover(
+        broken: str | os.PathLike[str],
+        new: str | os.PathLike[str],
+        *,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Recovered:
+        """Make a table anew from what can still be read of one whose log is lost or corrupt.
+
+        The log counts as far as it can be followed, from its beginning or a checkpoint; then what later
+        entries say that can be read; then the footers of segments that nobody names. Segments are read
+        whole and copied; nothing is written in the old folder. The new table has the old one's table
+        UUID, column IDs and schema versions; load it with ``load_path``.
+
+        Args:
+            broken: the folder of the old table.
+            new: where the new one will be: a folder that is empty.
+            progress: is told how far it is.
+            storage_options: what the file systems are opened with.
+
+        Returns:
+            What was brought back, what was left, and what could not be known.
+
+        Raises:
+            AlreadyExistsError: the new folder is not empty.
+            CorruptTableError: nothing that can be read says what columns there were.
+        """
+        return recover(
+            open_store(broken, storage_options), open_store(new, storage_options), progress
+        )
+
+    @staticmethod
+    def vacuum_path(
+        path: str | os.PathLike[str],
+        retention: timedelta = DEFAULT_RETENTION,
+        *,
+        dry_run: bool = True,
+        force: bool = False,
+        progress: Progress = silent,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Vacuumed:
+        """Vacuum a table by its folder; of one that was dropped, longer ago than the retention, all
+        data goes, and its history with it. See ``Table.vacuum``.
+
+        Raises:
+            NotFoundError: there never was a table.
+        """
+        store = open_store(path, storage_options)
+        timeline = timeline_at(store)
+        loaded = timeline.load()
+        if loaded.state is None:
+            raise NotFoundError(f"there is no table at {store.url}")
+        if not loaded.state.dropped:
+            table = Table(timeline, loaded, store.url)
+            return table.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
+        span = check_retention(retention, store.url, SHORT_VACUUM, force=force)
+        return vacuum_dropped(
+            timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
+        )
 
     @staticmethod
     def create_path(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from versioned_catalog import inspection, lineage
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.state import TableState
 from versioned_catalog.pinned import PinnedTable
 
 
@@ -45,10 +49,16 @@ class InspectedTable(PinnedTable):
 
     def snapshots(self) -> pa.Table:
         """One row a version that can be read, oldest first: ``version`` (int64), ``time`` (timestamp,
-        UTC), ``operation``, ``schema_version`` (int32), ``segments``, ``rows``, ``bytes`` (int64),
-        ``tags`` (list of text).
+        UTC), ``operation`` (null where only a tag keeps the version), ``schema_version`` (int32),
+        ``segments``, ``rows``, ``bytes`` (int64), ``tags`` (list of text).
         """
-        return inspection.snapshots(self._timeline.walk(self.version), self.tags)
+        return inspection.snapshots(self._readable(), self.tags)
+
+    def _readable(self) -> Iterator[tuple[Commit | None, TableState]]:
+        floor = self.state.floor
+        for version in sorted({v for v in self.tags.values() if v < floor}):
+            yield None, self.at(version)
+        yield from self._timeline.walk(self.version, floor)
 
     def lineage(self, path: str | tuple[str, ...] | int) -> pa.Table:
         """What a column was, one row a schema version that it is in, oldest first:

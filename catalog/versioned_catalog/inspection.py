@@ -106,13 +106,15 @@ def segments(state: TableState) -> pa.Table:
     return state.segments.core.select(SEGMENTS.names)
 
 
-def snapshots(walked: Iterable[tuple[Commit, TableState]], tags: Mapping[str, int]) -> pa.Table:
+def snapshots(
+    walked: Iterable[tuple[Commit | None, TableState]], tags: Mapping[str, int]
+) -> pa.Table:
     """See ``Table.snapshots``."""
     rows = [
         {
             "version": state.version,
             "time": state.time,
-            "operation": commit.head.operation,
+            "operation": None if commit is None else commit.head.operation,
             "schema_version": state.schema_version,
             "segments": state.segments.count,
             "rows": state.segments.rows,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.log.entry import Stub
+from versioned_catalog.log.expiring import check_kept
 from versioned_catalog.log.operations import Operation
 from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
@@ -107,7 +107,7 @@ class PinnedTable:
             timestamp: a time (without offset: UTC).
 
         Raises:
-            NotFoundError: there was no table then, or there is no such tag.
+            NotFoundError: there was no table then, the version is expired, or there is no such tag.
             InvalidRequestError: both are given, or the time is none.
         """
         if isinstance(version, bool) or not isinstance(version, int | str | None):
@@ -126,6 +126,7 @@ class PinnedTable:
             raise NotFoundError(
                 f"{self.name} has no version {version}; the newest is {self.version}"
             )
+        check_kept(version, self.state, self.name)
         state = self._timeline.load(version).state
         if state is None or state.dropped:
             raise NotFoundError(f"{self.name} was dropped at version {version}")
@@ -140,16 +141,11 @@ class PinnedTable:
         return type(self)(self._timeline, Loaded(self.at(version)), self.name)
 
     def _version_at(self, time: datetime) -> int:
-        """The last version not later than a time, by halving."""
-        low, high = -1, self.version
-        while low < high:
-            middle = (low + high + 1) // 2
-            (entry,) = self._timeline.entries(middle, middle)
-            then = entry.time if isinstance(entry, Stub) else entry.head.time
-            low, high = (middle, high) if then <= time else (low, middle - 1)
-        if low < 0:
+        """The last version not later than a time."""
+        found = self._timeline.version_at(time, self.version)
+        if found < 0:
             raise NotFoundError(f"{self.name} did not exist yet at {time.isoformat()}")
-        return low
+        return found
 
     def _commit(self, operation: Operation, commit_id: str | None = None) -> int:
         identity = commit_id or str(uuid.uuid4())

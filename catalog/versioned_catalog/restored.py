@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.inspected import InspectedTable
 from versioned_catalog.log.operations import Base, Rollback, Tag
 from versioned_catalog.log.restoring import check_same_life
 from versioned_catalog.log.tagging import check_tag
+from versioned_catalog.maintained import MaintainedTable
 
 
-class RestoredTable(InspectedTable):
+class RestoredTable(MaintainedTable):
     """The part of ``Table`` that names versions and brings them back."""
 
     def rollback(

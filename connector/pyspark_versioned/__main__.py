@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from pyspark_versioned.jar import installed_jar
 from pyspark_versioned.registering import catalog_conf
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.storage.secrets import WAY_OUT, is_secret
@@ -13,7 +14,8 @@ _WHY = {
     "spark.jars": "The jar that brings SQL and native scans. Append it to jars that are there.",
     "spark.sql.extensions": "Lets ALTER COLUMN SET NOT NULL through, and makes\n"
     '# spark.read.format("versioned") native.',
-    "spark.pyspark.python": "The Python that has pyspark_versioned, for Spark's workers.",
+    "spark.pyspark.python": "The Python that has pyspark_versioned. Export it as PYSPARK_PYTHON, too:\n"
+    "# while it plans, Spark looks for Python nowhere else.",
     "spark.sql.catalog.": "A catalog: SELECT * FROM <its name>.<namespace>.<table>. There may be any\n"
     "# number of them. Below it, the folder where its tables are.",
 }
@@ -48,13 +50,15 @@ def main() -> None:
         metavar="KEY=VALUE",
         help="what the file system is opened with; keep secrets out of it",
     )
+    conf.add_argument("--jar", help="where Spark gets the jar, if not from this installation")
     given = parser.parse_args()
     storage = dict(option.split("=", 1) for option in given.storage_option)
     secret = next(filter(is_secret, storage), None)
     if secret is not None:
         sys.exit(f"the storage option {secret} is a secret, and would be shown; {WAY_OUT}")
     try:
-        found = catalog_conf(given.warehouse, given.catalog, storage)
+        jar = given.jar or installed_jar()
+        found = catalog_conf(given.warehouse, given.catalog, storage, jar)
     except VersionedError as error:
         sys.exit(str(error))
     sys.stdout.write(conf_text({**found, "spark.pyspark.python": sys.executable}))

@@ -2,27 +2,69 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import pkgutil
+import shutil
+import tempfile
 from pathlib import Path
 
 from versioned_catalog.errors import VersionedError
 
-_JAR = Path(__file__).parent / "jars" / "versioned-spark.jar"
+_INSIDE = "jars/versioned-spark.jar"
+_JAR = Path(__file__).parent / _INSIDE
 
 
 class JarMissing(VersionedError):
-    """This installation has no jar; the message is one line with the remedy."""
+    """There is no jar where it is looked for; the message is one line with the remedy."""
 
 
 def jar_path() -> str:
-    """The jar's path, for ``spark.jars``.
+    """The jar's path, for ``spark.jars``. Out of a zip, it is a copy that goes when Python ends.
 
     Raises:
         JarMissing: it was not built, since there was no JDK, or no PySpark to build against.
     """
-    if not _JAR.is_file():
+    return str(_JAR) if _JAR.is_file() else _unpacked()
+
+
+def installed_jar() -> str:
+    """The jar's path, for settings that are kept.
+
+    Raises:
+        JarMissing: it was not built; or this is a zip, and nothing is installed.
+    """
+    if not _JAR.is_file() and _packed() is not None:
+        raise JarMissing(
+            "the jar of pyspark-versioned is packed in a zip, where Spark can't take it from: "
+            f"`python -m zipfile -e {_archive()} FOLDER` unpacks it; give its path by --jar"
+        )
+    return jar_path()
+
+
+@functools.cache
+def _unpacked() -> str:
+    content = _packed()
+    if content is None:
         raise JarMissing(
             "SQL needs the jar of pyspark-versioned, and this installation was built without it: "
             "install a wheel, or, with PySpark and a JDK 17 at hand, build it by "
             "`pip install hatchling && pip install --no-build-isolation .` in a checkout"
         )
-    return str(_JAR)
+    folder = tempfile.mkdtemp(prefix="versioned-jar-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copy = Path(folder, _JAR.name)
+    copy.write_bytes(content)
+    return str(copy)
+
+
+def _packed() -> bytes | None:
+    """The jar's bytes, from wherever Python has this package; None where there is none."""
+    try:
+        return pkgutil.get_data(__package__ or "pyspark_versioned", _INSIDE)
+    except OSError:
+        return None
+
+
+def _archive() -> Path:
+    return next(parent for parent in _JAR.parents if parent.is_file())

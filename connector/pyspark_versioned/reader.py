@@ -18,7 +18,8 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.reader import SegmentTask, read_segment
+from versioned_catalog.segments.reader import SegmentTask
+from versioned_catalog.segments.reading_ahead import read_segments
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 
@@ -98,9 +99,8 @@ class VersionedReader(DataSourceReader):
             # What Spark makes of a read that has no pieces.
             return
         store = reopen(self._location)
-        for task in partition.tasks:
-            for batch in read_segment(store, task):
-                yield shaped(batch, self._shape)
+        for batch in read_segments(store, partition.tasks):
+            yield shaped(batch, self._shape)
 
 
 class PushdownReader(VersionedReader):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
+from pyspark_versioned.hadoop import HadoopFolder, hadoop_folder
 from pyspark_versioned.native import is_exact, is_plain
 from pyspark_versioned.options import Options
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
@@ -153,10 +154,11 @@ class _Ways:
 
     def frame(self, way: _Way, paths: list[str]) -> DataFrame:
         """The rows of segments that are read alike, in the table's schema."""
-        if not way.native:
+        folder = hadoop_folder(self._location, self._storage)
+        if not way.native or folder is None:
             return self._through_python(paths)
         try:
-            return self._native(dict(way.defaults), paths)
+            return self._native(folder, dict(way.defaults), paths)
         except Exception as error:
             if not _NO_FILE_SYSTEM.search(str(error)):
                 raise
@@ -166,11 +168,13 @@ class _Ways:
             )
             return self._through_python(paths)
 
-    def _native(self, defaults: Mapping[int, Constant], paths: list[str]) -> DataFrame:
+    def _native(
+        self, folder: HadoopFolder, defaults: Mapping[int, Constant], paths: list[str]
+    ) -> DataFrame:
         columns = self._state.schema.columns
         stored = read_schema(column for column in columns if column.id not in defaults)
-        reader = self._spark.read.schema(stored).options(**_FIXED)
-        files = reader.parquet(*[_escaped(f"{_hadoop(self._location)}/{path}") for path in paths])
+        reader = self._spark.read.schema(stored).options(**_FIXED, **folder.conf)
+        files = reader.parquet(*[_escaped(f"{folder.url}/{path}") for path in paths])
         misled = _MISLED if self._spark.conf.get(_JAVA_8, "false") == "true" else _MISLED_IN_TIME
         return files.select(*[_shown(c, defaults.get(c.id), misled) for c in columns])
 
@@ -181,11 +185,6 @@ class _Ways:
         for key, value in self._storage.items():
             reader = reader.option(f"storage.{key}", str(value))
         return reader.load(self._location)
-
-
-def _hadoop(location: str) -> str:
-    """A folder as Hadoop calls it."""
-    return f"s3a{location[2:]}" if location.startswith("s3://") else location
 
 
 def _escaped(path: str) -> str:

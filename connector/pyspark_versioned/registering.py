@@ -61,8 +61,10 @@ def catalog_conf(
     warehouse: str | os.PathLike[str],
     catalog: str = "versioned",
     storage_options: Mapping[str, Any] | None = None,
+    jar: str | None = None,
 ) -> dict[str, str]:
-    """The settings that register a catalog. See ``configure``."""
+    """The settings that register a catalog. See ``configure``; the jar is this installation's, or a copy
+    that stands elsewhere, as on a cluster's own storage."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", catalog):
         raise InvalidRequestError(
             f"{catalog!r} can't be a catalog's name; use letters, digits and underscores"
@@ -71,7 +73,7 @@ def catalog_conf(
     name = f"spark.sql.catalog.{catalog}"
     storage = {f"{name}.storage.{k}": str(v) for k, v in (storage_options or {}).items()}
     return {
-        _JARS: jar_path(),
+        _JARS: jar_path() if jar is None else jar,
         _EXTENSIONS: EXTENSIONS_CLASS,
         name: CATALOG_CLASS,
         f"{name}.warehouse": _absolute(os.fspath(warehouse)),

@@ -143,7 +143,7 @@ def test_checkpoints_of_a_warehouse(damage: Callable[[Path, Path], object], tmp_
 
 def expire(table: Table, floor: int) -> None:
     """What FORMAT.md, section 9, says of expiry."""
-    table._timeline.write_checkpoint(table.at(floor))
+    table._timeline.write_kept(table.at(floor))
     for version in range(floor):
         path = f"_versioned/log/{version:020d}.json"
         entry = json.loads(table.store.read(path) or b"")
@@ -171,7 +171,7 @@ def test_reading_after_expiry(tmp_path: Path) -> None:
 
 
 def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
-    """Writers keep the newest two checkpoints, and the one that expired logs begin with."""
+    """Writers keep the newest two checkpoints, and touch no state that expired logs begin with."""
     make(tmp_path)
     early = Catalog.load_path(tmp_path / "t")
     expire(Catalog.load_path(tmp_path / "t"), 4)
@@ -179,7 +179,8 @@ def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
         early.append(ids(number))
         early._timeline.write_checkpoint(early.state)
     names = sorted(int(path.stem) for path in newest(tmp_path).parent.iterdir())
-    assert names == [4, 9, 10]
+    assert names == [9, 10]
+    assert [path.stem for path in (tmp_path / FOLDER / "kept").iterdir()] == [f"{4:020d}"]
     table = Catalog.load_path(tmp_path / "t")
     for version in (4, 5, 7, 8):
         assert table.scan(version=version).count() == table.at(version).segments.count
@@ -188,8 +189,9 @@ def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
 def test_a_floor_without_its_checkpoint_is_told(tmp_path: Path) -> None:
     make(tmp_path)
     expire(Catalog.load_path(tmp_path / "t"), 4)
-    for path in newest(tmp_path).parent.iterdir():
-        path.unlink()
+    for folder in ("checkpoint", "kept"):
+        for path in (tmp_path / FOLDER / folder).iterdir():
+            path.unlink()
     with pytest.raises(Exception, match="the checkpoint 4, from which all versions are read"):
         Catalog.load_path(tmp_path / "t")
 

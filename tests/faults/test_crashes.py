@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,8 +16,11 @@ import pyarrow as pa
 import pytest
 
 from faults.store import Fault, FaultyStore, Plan
-from versioned_catalog import Catalog, NotFoundError, VersionedError
+from versioned_catalog import Catalog, NotFoundError, Table, VersionedError
 from versioned_catalog.creation import creation
+from versioned_catalog.maintenance.progress import silent
+from versioned_catalog.maintenance.vacuum import vacuum_dropped as vacuum_of_dropped
+from versioned_catalog.placing import timeline_at
 from versioned_catalog.storage.local import LocalStore
 
 ROWS = pa.table({"id": pa.array([7, 8], pa.int64()), "b": ["x", None]})
@@ -103,6 +108,25 @@ def drop_namespace(catalog: Catalog) -> None:
     catalog.drop_namespace("n", cascade=True)
 
 
+def expire(catalog: Catalog) -> None:
+    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
+    catalog.load_table("n.t").expire(timedelta(0), keep_last=2, dry_run=False, force=True)
+
+
+def vacuum(catalog: Catalog) -> None:
+    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
+    catalog.load_table("n.t").vacuum(timedelta(0), dry_run=False, force=True)
+
+
+def vacuum_dropped(catalog: Catalog) -> None:
+    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
+    folder = catalog._store.child("n/d")
+    loaded = timeline_at(folder).load()
+    assert loaded.state is not None
+    clean = {"dry_run": False, "progress": silent}
+    vacuum_of_dropped(timeline_at(folder), loaded.state, "d", timedelta(0), **clean)
+
+
 def checkpoint(catalog: Catalog) -> None:
     table = catalog.load_table("n.t")
     table._timeline.write_checkpoint(table.state)
@@ -128,6 +152,9 @@ OPERATIONS = [
     create_namespace,
     alter_namespace,
     drop_namespace,
+    expire,
+    vacuum,
+    vacuum_dropped,
     checkpoint,
 ]
 
@@ -178,14 +205,52 @@ EXPECTED: dict[str, set[str]] = {
         "read n/t/_versioned/checkpoint/N.parquet",
     },
 }
-for _name in EXPECTED.keys() - {"rename", "create", "create_namespace", "alter_namespace"}:
+LISTED = ["data", "_versioned", "_versioned/log", "_versioned/checkpoint", "_versioned/kept"]
+EXPECTED["expire"] = {
+    *LOAD,
+    *OLD,
+    "now n/t/",
+    "files n/t/_versioned/log",
+    "read n/t/_versioned/kept/N.parquet",
+    "overwrite n/t/_versioned/kept/N.parquet",
+    "put n/t/_versioned/log/N.json",
+    "overwrite n/t/_versioned/log/N.json",
+}
+EXPECTED["vacuum"] = {
+    *LOAD,
+    *OLD,
+    "now n/t/",
+    *(f"files n/t/{folder}" for folder in LISTED),
+    "read n/t/_versioned/kept/N.parquet",
+    "put n/t/_versioned/log/N.json",
+    "delete n/t/data/N-ID.parquet",
+    "delete n/t/data/.x.tmp",
+    "delete n/t/_versioned/kept/N.parquet",
+}
+EXPECTED["vacuum_dropped"] = {
+    "read n/d/_versioned/last_checkpoint.json",
+    "read n/d/_versioned/log/N.json",
+    "list n/d/_versioned/checkpoint",
+    "now n/d/",
+    *(f"files n/d/{folder}" for folder in LISTED),
+    "overwrite n/d/_versioned/kept/N.parquet",
+    "overwrite n/d/_versioned/log/N.json",
+    "delete n/d/data/N-ID.parquet",
+}
+WITHOUT_CHECKPOINTS = {"rename", "create", "create_namespace", "alter_namespace", "vacuum_dropped"}
+for _name in EXPECTED.keys() - WITHOUT_CHECKPOINTS:
     EXPECTED[_name].add("read n/t/_versioned/checkpoint/N.parquet")
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with a table of some history, and two checkpoints."""
     folder = tmp_path_factory.mktemp("prepared")
+    prepare(folder)
+    return folder
+
+
+def prepare(folder: Path) -> None:
+    """Make a warehouse with a table of some history, and two checkpoints."""
     catalog = Catalog(folder)
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", "id LONG, b STRING")
@@ -193,12 +258,42 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table.append(pa.table({"id": pa.array(ids, pa.int64()), "b": pa.nulls(len(ids))}))
         table._timeline.write_checkpoint(table.state)
     table.set_tag("there", 2)
+    catalog.create_table("n.d", "id LONG").append(pa.table({"id": pa.array([1], pa.int64())}))
+    catalog.drop_table("n.d")
+
+
+@pytest.fixture(scope="module")
+def expired(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("expired") / "w"
+    shutil.copytree(prepared, folder)
+    leave_litter(folder)
     return folder
+
+
+def leave_litter(folder: Path) -> None:
+    """Expire old versions of the table, and leave what dead writers would."""
+    table = Catalog(folder).load_table("n.t")
+    for _ in range(2):
+        table.plan_write(ROWS.schema).write(ROWS.schema, iter(ROWS.to_batches()), table.store)
+        table.overwrite(ROWS)
+        time.sleep(0.015)
+        table.expire(timedelta(0), dry_run=False, force=True)
+    (folder / "n/t/data/.x.tmp").write_bytes(b"x")
+
+
+def readable(table: Table) -> list[int]:
+    """The versions that can be read, where some were given up."""
+    versions: list[int] = table.snapshots()["version"].to_pylist() if table.state.floor else []
+    return versions
 
 
 def seen(folder: Path) -> dict[str, Any]:
     """All that a reader can see of a warehouse."""
-    catalog = Catalog(folder)
+    return seen_in(Catalog(folder))
+
+
+def seen_in(catalog: Catalog) -> dict[str, Any]:
+    """All that a reader can see."""
     names = catalog.list_namespaces()
     found: dict[str, Any] = {"namespaces": [(n, catalog.namespace_properties(n)) for n in names]}
     for name in catalog.list_tables("n") if "n" in names else ():
@@ -207,10 +302,18 @@ def seen(folder: Path) -> dict[str, Any]:
             table.version,
             [(c.id, c.name, c.type) for c in table.schema.columns],
             table.scan().to_arrow().to_pylist(),
-            table.history()["operation"].to_pylist(),
+            table.history()["operation"].to_pylist()[table.state.floor :],
             table.tags,
+            {v: table.scan(version=v).to_arrow().num_rows for v in readable(table)},
         )
     return found
+
+
+def faults_at(call: str, every: bool) -> list[Fault]:
+    """What happens at a call. To die where nothing is written is to die before the next write."""
+    if not every and call.startswith(("read", "list", "files", "now", "open")):
+        return [Fault.FAIL_BEFORE]
+    return [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]
 
 
 def run(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -> bool:
@@ -231,36 +334,55 @@ def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -
     return os.waitstatus_to_exitcode(status) == 0
 
 
+def assert_clean(folder: Path) -> None:
+    """Logs, checkpoints and segments agree, in tables that were dropped, too."""
+    for table in (folder / "n").iterdir():
+        assert Catalog.verify_path(table, every_version=True).complaints == ()
+
+
 def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
-    catalog = Catalog(folder)
+    next_works(lambda: Catalog(folder), after)
+    assert_clean(folder)
+
+
+def next_works(again: Callable[[], Catalog], after: dict[str, Any]) -> None:
+    """Commit to whatever is there, as catalogs that are opened again see it."""
+    catalog = again()
     catalog.create_namespace("n", if_not_exists=True)
     for name in catalog.list_tables("n"):
         table = catalog.load_table(("n", name))
         rows = table.count()
         table.alter().add_column("later", "int", default=1).commit()
         table.append(pa.table({"later": pa.array([2], pa.int32())}))
-        assert Catalog(folder).load_table(("n", name)).count() == rows + 1
+        assert again().load_table(("n", name)).count() == rows + 1
     if "v" in after and "v" not in catalog.list_tables("n"):
         catalog.create_table("n.v", "x INT")
     if "t" not in catalog.list_tables("n"):
         catalog.create_table("n.t", "again INT").append(
             pa.table({"again": pa.array([1], pa.int32())})
         )
-        assert Catalog(folder).load_table("n.t").scan().to_arrow().to_pylist() == [{"again": 1}]
+        assert again().load_table("n.t").scan().to_arrow().to_pylist() == [{"again": 1}]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
-def test_every_call(operation: Callable[[Catalog], None], prepared: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_every_call(
+    operation: Callable[[Catalog], None],
+    every: bool,
+    prepared: Path,
+    expired: Path,
+    tmp_path: Path,
+) -> None:
+    prepared = expired if operation is vacuum else prepared
     recorded = Plan()
     whole = tmp_path / "whole"
     shutil.copytree(prepared, whole)
     assert run(whole, operation, recorded)
     assert set(recorded.calls) <= EXPECTED[operation.__name__], "a storage call without a case"
     before, after = seen(prepared), seen(whole)
-    assert before != after or operation is checkpoint
-    faults = [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]
-    for at in range(len(recorded.calls)):
-        for fault in faults:
+    assert before != after or operation in (checkpoint, vacuum_dropped)
+    for at, call in enumerate(recorded.calls):
+        for fault in faults_at(call, every):
             copy = tmp_path / f"{at}-{fault.name}"
             shutil.copytree(prepared, copy)
             how = run_killed if fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER) else run

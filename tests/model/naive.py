@@ -69,6 +69,11 @@ class Model:
     past: list[Version] = field(default_factory=list)
     life: int = 0
     tags: dict[str, int] = field(default_factory=dict)
+    floor: int = 0
+
+    def keeps(self, version: int) -> bool:
+        """Whether a version was not given up."""
+        return version >= self.floor or version in self.tags.values()
 
     def commit(self) -> None:
         """Remember the table as it is."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,7 +32,13 @@ from model.drive import (
     to_tuples,
 )
 from model.naive import Model, Refused
-from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedError
+from versioned_catalog import (
+    Catalog,
+    InvalidRequestError,
+    NotFoundError,
+    Table,
+    VersionedError,
+)
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.schema.literals import decode
 
@@ -163,8 +171,33 @@ class Histories(RuleBasedStateMachine):
             self.model.commit()
 
     @rule(random=randoms)
+    def clean(self, random: Random) -> None:
+        """Give up versions, and delete what nobody needs."""
+        time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
+        if random.random() < 0.3:
+            last = random.randint(1, len(self.model.past))
+            floor = max(self.model.floor, len(self.model.past) - last)
+            told = self.table.expire(timedelta(0), last, dry_run=False, force=True)
+            assert told.floor == floor
+            if floor > self.model.floor:
+                self.model.floor = floor
+                self.model.commit()
+        if random.random() < 0.3:
+            self.table.plan_write(self.table.scan().schema).write(  # of somebody who died
+                self.table.scan().schema, iter(self.table.scan().to_batches()), self.table.store
+            )
+        before = self.table.version
+        if self.table.vacuum(timedelta(0), dry_run=False, force=True).version > before:
+            self.model.commit()
+        assert self.table.verify(every_version=True).complaints == ()
+
+    @rule(random=randoms)
     def rollback(self, random: Random) -> None:
         version = random.randrange(len(self.model.past))
+        if not self.model.keeps(version):
+            with pytest.raises(NotFoundError, match="expired"):
+                self.table.rollback(version)
+            return
         before = self.table.version
         try:
             naive.rollback(self.model, version)
@@ -185,6 +218,10 @@ class Histories(RuleBasedStateMachine):
             del tags[name]
         else:
             tags[name] = random.randrange(len(self.model.past))
+            if not self.model.keeps(tags[name]):
+                with pytest.raises(NotFoundError, match="expired"):
+                    self.table.set_tag(name, tags[name])
+                return
             self.table.set_tag(name, tags[name])
         if tags != self.model.tags:
             self.model.tags = tags
@@ -228,8 +265,10 @@ class Histories(RuleBasedStateMachine):
         assert count_rows(scan) in ((None, len(rows)) if filters else (len(rows),))
         for field, column in zip(model.fields, scan.columns, strict=True):
             values = [v for row in rows if (v := naive.show(field, row)) is not None]
+            # A rollback does not bring back the statistics of what came with an expired commit.
+            unknown = filters or self.model.floor
             assert count_values(scan, column) in (
-                (None, len(values)) if filters else (len(values),)
+                (None, len(values)) if unknown else (len(values),)
             )
             for greatest in (False, True):
                 known, text = extreme(scan, column, greatest)
@@ -250,7 +289,11 @@ class Histories(RuleBasedStateMachine):
     @rule(random=randoms)
     def travelled(self, random: Random) -> None:
         version = random.randrange(len(self.model.past))
-        self.agrees(self.model.past[version], version)
+        if self.model.keeps(version):
+            self.agrees(self.model.past[version], version)
+        else:
+            with pytest.raises(NotFoundError, match="expired"):
+                self.table.scan(version=version)
         for name, tagged in self.model.tags.items():
             self.agrees(self.model.past[tagged], name)
 

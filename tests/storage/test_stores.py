@@ -6,8 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
+from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.storage.store import Put, Store
 
@@ -49,3 +52,20 @@ def test_the_first_put_wins(store: Store) -> None:
     assert store.put_if_absent("log/0", b"first") is Put.WON
     assert store.put_if_absent("log/0", b"second") is Put.TAKEN
     assert store.read("log/0") == b"first"
+
+
+class Plain(MemoryFileSystem):
+    """A file system that looks, and then writes, as fsspec's own default does."""
+
+    protocol = "plain"
+    store: dict[str, object] = {}  # noqa: RUF012 - fsspec's own way
+    pseudo_dirs = [""]  # noqa: RUF012
+
+
+def test_a_file_system_that_looks_and_then_writes_is_refused() -> None:
+    fsspec.register_implementation("plain", Plain, clobber=True)
+    with pytest.raises(InvalidRequestError, match=r"both win; put the table on"):
+        Catalog("plain://warehouse").create_namespace("n")
+    with pytest.raises(InvalidRequestError, match="two writers could both win"):
+        Catalog.create_path("plain://table", "x INT")
+    assert Plain().find("") == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import altering, lineage, looking, naming, versions
+from versioned_catalog.cli import altering, lineage, looking, maintaining, naming, versions
 from versioned_catalog.cli.failing import MEANINGS
 from versioned_catalog.cli.program import Program
 from versioned_catalog.cli.secrets import STORAGE, STORAGE_VARIABLE
@@ -44,13 +44,13 @@ def _options(
 @click.version_option(package_name="pyspark-versioned", message="%(version)s")
 @click.pass_context
 def main(context: click.Context, warehouse: str | None, storage: dict[str, str]) -> None:
-    """Look into versioned tables, alter them, go back.
+    """Look into versioned tables, alter them, go back, clean up, repair.
 
     A TABLE is a name in the warehouse, as metrics.cpu, or a table's folder: ./cpu, /data/cpu or a URL.
     """
     context.obj = Session(warehouse, storage)
 
 
-for _module in (naming, looking, lineage, altering, versions):
+for _module in (naming, looking, lineage, altering, versions, maintaining):
     for _command in _module.COMMANDS:
         main.add_command(_command)

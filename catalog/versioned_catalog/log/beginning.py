@@ -103,8 +103,9 @@ def check_fence(base_version: int, state: TableState, table: str) -> None:
     """Refuse segments that may have been cleaned away since they were written."""
     if base_version < state.fence:
         raise CommitConflictError(
-            f"{table}: this write was planned on version {base_version}, and what such writes left on "
-            f"storage may have been cleaned away (fence {state.fence}); write it again"
+            f"{table}: this write was planned on version {base_version} and outlived the retention of a "
+            f"vacuum (fence {state.fence}), so its segments may be deleted already; refresh() the table "
+            "and write it again, or vacuum with a longer retention"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -54,7 +56,7 @@ def state_to_bytes(state: TableState) -> bytes:
         sink, table.schema, compression="zstd", store_schema=False, write_page_checksum=True
     ) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({_KEY: dump_json(_state_to_json(state))})
+        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state))})
     return bytes(sink.getvalue())
 
 
@@ -118,6 +120,18 @@ def _check_core(table: pa.Table) -> None:
             raise CorruptTableError(f"the column {name} holds what it can't")
 
 
+def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
+    """The segments with bounds of intervals as such: Parquet has them as integers."""
+    base = segments.base
+    for at, name in enumerate(base.column_names):
+        column_id, _, kind = name.partition(".")
+        if column_id.isdecimal() and int(column_id) in schema.ids:
+            wanted = statistic_type(kind, schema.column(int(column_id)).type)
+            if pa.types.is_duration(wanted) and pa.types.is_int64(base[name].type):
+                base = base.set_column(at, pa.field(name, wanted), base[name].cast(wanted))
+    return replace(segments, base=base)
+
+
 def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
     """Refuse statistics that are not of the types of their columns."""
     for name in segments.base.column_names:
@@ -128,7 +142,8 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
                 raise CorruptTableError(f"the column {name} is not {wanted}")
 
 
-def _state_to_json(state: TableState) -> Json:
+def state_to_json(state: TableState) -> dict[str, Json]:
+    """What a checkpoint says beside the segments (FORMAT.md, section 8)."""
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
@@ -182,8 +197,9 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         raise CorruptTableError("a schema version is missing")
     if max(max(schema.ids, default=0) for schema in schemas.values()) >= state.next_column_id:
         raise CorruptTableError("it would give column IDs again")
-    _check_statistics(segments, state.schema)
-    return state
+    typed = _with_intervals(segments, state.schema)
+    _check_statistics(typed, state.schema)
+    return replace(state, segments=typed)
 
 
 def hint_to_bytes(version: int) -> bytes:

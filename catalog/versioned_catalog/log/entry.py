@@ -31,7 +31,18 @@ REWRITES = ("delete", "update", "merge", "overwrite")
 """Operations that put segments in the place of others."""
 
 OPERATIONS = frozenset(
-    {"create", "append", *REWRITES, "alter", "rollback", "tag", "replace", "drop", "fence"}
+    {
+        "create",
+        "append",
+        *REWRITES,
+        "alter",
+        "rollback",
+        "tag",
+        "replace",
+        "drop",
+        "fence",
+        "expire",
+    }
 )
 
 NEW_LIFE = frozenset({"create", "replace"})
@@ -90,6 +101,7 @@ class Commit:
     removed: tuple[str, ...] = ()
     batch: Batch | None = None
     fence: int | None = None
+    floor: int | None = None
     tags: Mapping[str, int] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -273,11 +285,27 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["batch"] = {"application": commit.batch.application, "id": commit.batch.id}
     if commit.fence is not None:
         out["fence"] = commit.fence
+    if commit.floor is not None:
+        out["floor"] = commit.floor
     if commit.tags is not None:
         out["tags"] = dict(commit.tags)
     if commit.details:
         out["details"] = dict(commit.details)
     return dump_json(out)
+
+
+def stub_to_bytes(stub: Stub) -> bytes:
+    """What expiry puts in the place of an entry."""
+    return dump_json(
+        {
+            "format": FORMAT,
+            "stub": True,
+            "version": stub.version,
+            "commit_id": stub.commit_id,
+            "time": time_to_text(stub.time),
+            "floor": stub.floor,
+        }
+    )
 
 
 def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
@@ -336,9 +364,17 @@ def _commit(value: Json) -> Commit:
         removed=_paths(optional(value, "removed", list) or []),
         batch=_batch(optional(value, "batch", dict)),
         fence=_fence(optional(value, "fence", int)),
+        floor=_floor(value, head.version),
         tags=_tags(value, head.version - 1),
         details=_details(optional(value, "details", dict) or {}),
     )
+
+
+def _floor(value: Json, version: int) -> int | None:
+    floor = optional(value, "floor", int)
+    if floor is not None and not 0 <= floor < version:
+        raise CorruptTableError(f"the floor {str(floor)[:50]} is not one before the commit")
+    return floor
 
 
 def column_id_from_json(value: Json) -> int:

@@ -185,4 +185,29 @@ class Drop:
     base: Base
 
 
-Operation = Append | Overwrite | Rewrite | Rollback | Tag | Alter | Create | Replace | Drop
+@dataclass(frozen=True)
+class Fence:
+    """Keep out segments that were planned on a version below this one."""
+
+    base: Base
+    fence: int
+
+
+@dataclass(frozen=True)
+class Expire:
+    """Give up the versions below a floor, but for those that a tag names.
+
+    Args:
+        base: the newest snapshot when that was asked for.
+        floor: the first version that is kept.
+        kept: the versions below whose states are kept on storage.
+    """
+
+    base: Base
+    floor: int
+    kept: frozenset[int]
+
+
+Operation = (
+    Append | Overwrite | Rewrite | Rollback | Tag | Alter | Create | Replace | Drop | Fence | Expire
+)

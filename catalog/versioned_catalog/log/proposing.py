@@ -22,6 +22,7 @@ from versioned_catalog.log.beginning import (
     propose_replace,
 )
 from versioned_catalog.log.entry import Batch, Commit, check_writable
+from versioned_catalog.log.expiring import propose_expire, propose_fence
 from versioned_catalog.log.fitting import check_fits, never_null
 from versioned_catalog.log.isolation import check_reads
 from versioned_catalog.log.operations import (
@@ -30,6 +31,8 @@ from versioned_catalog.log.operations import (
     Base,
     Create,
     Drop,
+    Expire,
+    Fence,
     Operation,
     Overwrite,
     Replace,
@@ -99,6 +102,10 @@ def propose(
         case Drop(base):
             head = head_after(known, commit_id, "drop", base.version)
             return Commit(head, known.next_column_id)
+        case Fence():
+            return propose_fence(operation, known, commit_id)
+        case Expire():
+            return propose_expire(operation, known, commit_id, table)
 
 
 def _same_table(base: Base, state: TableState | None, table: str) -> TableState:

@@ -12,6 +12,7 @@ from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.log.beginning import head_after
 from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.expiring import check_kept
 from versioned_catalog.log.operations import Rollback
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -24,6 +25,7 @@ def propose_rollback(
 ) -> Commit | None:
     """The entry that makes the table what it was. See ``proposing.propose``."""
     _check_quiet(operation, state, table, log)
+    check_kept(operation.version, state, table)
     then = log.load(operation.version).state
     check_same_life(then, state, operation.version, table)
     assert then is not None

@@ -31,7 +31,7 @@ class TableState:
         applications: the last batch of each exactly-once sink.
         tags: names of versions, of this life and of those that it replaced.
         fence: commits that add segments must be planned on this version or later.
-        floor: versions below can't be read any more.
+        floor: versions below are expired, but for those that a tag names.
         features: what the table needs of readers and writers.
     """
 
@@ -59,6 +59,10 @@ class TableState:
     def schema(self) -> Schema:
         """The current schema."""
         return self.schemas[self.schema_version]
+
+    def keeps(self, version: int) -> bool:
+        """Whether a version up to this one can be read: it is not expired (FORMAT.md, section 9)."""
+        return version >= self.floor or version in self.tags.values()
 
     @property
     def own_schemas(self) -> list[Schema]:
@@ -100,6 +104,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         applications=applications,
         tags=begun.tags if commit.tags is None else commit.tags,
         fence=begun.fence if commit.fence is None else max(begun.fence, commit.fence),
+        floor=begun.floor if commit.floor is None else max(begun.floor, commit.floor),
         features=begun.features | commit.head.features,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.beginning import head_after
 from versioned_catalog.log.entry import Commit, check_writable
+from versioned_catalog.log.expiring import check_kept
 from versioned_catalog.log.operations import Tag
 from versioned_catalog.log.state import TableState
 
@@ -68,6 +69,7 @@ def propose_tag(
 
 def _changed(operation: Tag, state: TableState, table: str) -> dict[str, int]:
     if operation.version is not None:
+        check_kept(operation.version, state, table)
         return {**state.tags, operation.name: operation.version}
     tagged_version(state, operation.name, table)
     return {name: version for name, version in state.tags.items() if name != operation.name}

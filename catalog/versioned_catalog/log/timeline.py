@@ -5,6 +5,7 @@ Tables and the warehouse keep logs of the same kind; what differs between them i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,12 +20,19 @@ from versioned_catalog.errors import (
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
-from versioned_catalog.storage.retrying import again_while
+from versioned_catalog.storage.retrying import again_while, pause_after
 from versioned_catalog.storage.store import Put, Store
 
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
+LOG = f"{FOLDER}/log"
+KEPT = f"{FOLDER}/kept"
 KEPT_CHECKPOINTS = 2
+MANY_ENTRIES = 16
+"""How many small entries a log gathers before the next checkpoint: those are what a load reads."""
+
+MOST_AT_ONCE = 16
+"""How many entries of a log are asked for at once."""
 
 
 class Entry(Protocol):
@@ -103,11 +111,20 @@ class Loaded(Generic[S]):
         """The last version, -1 before the first."""
         return -1 if self.state is None else self.state.version
 
+    def since(self, checkpoint: int | None) -> Loaded[S]:
+        """The same, counted from a checkpoint that another writer may have written meanwhile."""
+        entries = self.version - checkpoint if checkpoint is not None else self.entries
+        if not 0 <= entries < self.entries:
+            return self
+        return replace(
+            self, entries=entries, entry_bytes=self.entry_bytes * entries // self.entries
+        )
+
     @property
     def wants_checkpoint(self) -> bool:
         """Whether the entries since the last checkpoint are a fraction of it worth saving."""
         large = self.entry_bytes >= 64 * 1024 and self.entry_bytes * 4 >= self.checkpoint_bytes
-        many = self.entries >= 64 and self.entry_bytes * 10 >= self.checkpoint_bytes
+        many = self.entries >= MANY_ENTRIES and self.entry_bytes * 10 >= self.checkpoint_bytes
         return large or many
 
 
@@ -120,11 +137,15 @@ class Timeline(Generic[E, S]):
 
     def entry_path(self, version: int) -> str:
         """Where an entry stands."""
-        return f"{FOLDER}/log/{version:020d}.json"
+        return f"{LOG}/{version:020d}.json"
 
     def checkpoint_path(self, version: int) -> str:
         """Where a checkpoint stands."""
         return f"{FOLDER}/checkpoint/{version:020d}{self._codec.suffix}"
+
+    def kept_path(self, version: int) -> str:
+        """Where the state at a version stands that outlives the entries before it."""
+        return f"{KEPT}/{version:020d}{self._codec.suffix}"
 
     def load(self, version: int | None = None) -> Loaded[S]:
         """The newest state, or that at a version.
@@ -134,41 +155,67 @@ class Timeline(Generic[E, S]):
             CorruptTableError: the log can't be read.
         """
         start = self._start(version)
-        loaded = self.advance(start, version)
+        loaded = self.advance(start, version, expected=2)
         if version is not None and loaded.version != version:
             raise NotFoundError(
                 f"{self.store.url} has no version {version}; the newest is {loaded.version}"
             )
         return loaded
 
-    def advance(self, loaded: Loaded[S], until: int | None = None) -> Loaded[S]:
+    def advance(
+        self, loaded: Loaded[S], until: int | None = None, *, expected: int = 1
+    ) -> Loaded[S]:
         """What was loaded, and all that was committed since (or up to a version)."""
-        while until is None or loaded.version < until:
-            found = self.read(loaded.version + 1)
-            if found is None:
-                return loaded
-            entry, size = found
-            if isinstance(entry, Stub):
-                loaded = self._from_floor(entry, until)
-            else:
+        while True:
+            for entry, size in self._following(loaded.version + 1, until, expected):
+                if isinstance(entry, Stub):
+                    loaded = self._from_floor(entry, until)
+                    break
                 loaded = self._apply(loaded, entry, size)
-        return loaded
+            else:
+                return loaded
+
+    def _following(
+        self, start: int, until: int | None, count: int = 1
+    ) -> Iterator[tuple[E | Stub, int]]:
+        """The entries from ``start`` on, until one is absent or that of ``until`` was given.
+
+        The more there are, the more are read at once, ``count`` at first.
+        """
+        while until is None or start <= until:
+            end = start + count if until is None else min(start + count, until + 1)
+            versions = range(start, end)
+            contents = self.store.read_in_order([self.entry_path(v) for v in versions])
+            for version, data in zip(versions, contents, strict=False):
+                if data is None:
+                    return
+                yield self.decoded(version, data), len(data)
+            start, count = end, min(2 * count, MOST_AT_ONCE)
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
         if until is not None and until < stub.floor:
-            raise NotFoundError(
-                f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
-            )
-        return self._at_floor(stub.floor)
+            tagged = self.restore(until, self.kept_path(until))
+            if tagged is None:
+                raise NotFoundError(
+                    f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
+                )
+            return tagged
+        start = self._at_floor(stub.floor)
+        if until is not None and until < start.version:
+            return self._from_floor(replace(stub, floor=start.version), until)
+        return start
 
     def _at_floor(self, floor: int) -> Loaded[S]:
-        """The checkpoint that stands in for the entries before it, which were expired."""
-        found = self._restore(floor)
-        if found is None:
-            raise CorruptTableError(
-                f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
-                "is missing or damaged"
-            )
+        """The state that stands in for the entries before it, which were expired."""
+        while (found := self.restore(floor, self.kept_path(floor))) is None:
+            # Where the floor has moved on since the stub was written, it says so itself.
+            entry = self.read(floor)
+            if entry is None or not isinstance(entry[0], Stub) or entry[0].floor <= floor:
+                raise CorruptTableError(
+                    f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
+                    "is missing or damaged"
+                )
+            floor = entry[0].floor
         return found
 
     def _apply(self, loaded: Loaded[S], entry: E, size: int) -> Loaded[S]:
@@ -183,16 +230,21 @@ class Timeline(Generic[E, S]):
 
     def read(self, version: int) -> tuple[E | Stub, int] | None:
         """The entry of a version and its size, or None where there is none."""
-        path = self.entry_path(version)
-        data = self.store.read(path)
-        if data is None:
-            return None
-        what = f"{self.store.url}/{path}"
+        data = self.store.read(self.entry_path(version))
+        return None if data is None else (self.decoded(version, data), len(data))
+
+    def decoded(self, version: int, data: bytes) -> E | Stub:
+        """The entry of a version from its file's content.
+
+        Raises:
+            CorruptTableError: it is none, or calls itself another version.
+        """
+        what = f"{self.store.url}/{self.entry_path(version)}"
         entry = self._codec.decode(data, what)
         said = entry.version if isinstance(entry, Stub) else entry.head.version
         if said != version:
             raise CorruptTableError(f"{what} calls itself version {said}")
-        return entry, len(data)
+        return entry
 
     def entries(self, start: int, end: int) -> Iterator[E | Stub]:
         """The entries from ``start`` up to and with ``end``.
@@ -200,20 +252,21 @@ class Timeline(Generic[E, S]):
         Raises:
             CorruptTableError: one is missing.
         """
-        for version in range(start, end + 1):
-            found = self.read(version)
-            if found is None:
-                raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
-            yield found[0]
+        version = start
+        for entry, _ in self._following(start, end):
+            yield entry
+            version += 1
+        if version <= end:
+            raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
 
-    def walk(self, until: int) -> Iterator[tuple[E, S]]:
-        """The commits up to and with a version that can still be read, oldest first, and the state
-        after each.
+    def walk(self, until: int, floor: int = 0) -> Iterator[tuple[E, S]]:
+        """The commits from a floor up to and with a version, oldest first, and the state after each;
+        those that are expired are left out.
 
         Raises:
             CorruptTableError: the log can't be read.
         """
-        first = self._first_kept()
+        first = self.first_kept(floor)
         loaded = self._at_floor(first) if first else Loaded[S]()
         for entry in self.entries(first, until):
             if isinstance(entry, Stub):
@@ -223,8 +276,9 @@ class Timeline(Generic[E, S]):
             if loaded.state is not None:
                 yield entry, loaded.state
 
-    def _first_kept(self) -> int:
-        version = 0
+    def first_kept(self, floor: int = 0) -> int:
+        """The first version from a floor on whose entry is there still."""
+        version = floor
         while (found := self.read(version)) is not None and isinstance(found[0], Stub):
             version = max(found[0].floor, version + 1)
         return version
@@ -233,17 +287,21 @@ class Timeline(Generic[E, S]):
         """The nearest good checkpoint at or below a version, or nothing."""
         hint = self._hint()
         if hint is not None and (version is None or hint <= version):
-            restored = self._restore(hint)
+            restored = self.restore(hint, self.checkpoint_path(hint))
             if restored is not None:
                 return restored
-        if hint is None and self.store.read(self.entry_path(0)) is None:
+        first = self.store.read(self.entry_path(0)) if hint is None else None
+        if hint is None and first is None:
             return Loaded()
-        for candidate in reversed(self._checkpoints()):
+        for candidate in reversed(self.checkpoints()):
             if version is None or candidate <= version:
-                restored = self._restore(candidate)
+                restored = self.restore(candidate, self.checkpoint_path(candidate))
                 if restored is not None:
                     return restored
-        return Loaded()
+        entry = None if first is None else self.decoded(0, first)
+        if first is None or entry is None or isinstance(entry, Stub):
+            return Loaded()
+        return self._apply(Loaded(), entry, len(first))
 
     def _hint(self) -> int | None:
         try:
@@ -251,15 +309,15 @@ class Timeline(Generic[E, S]):
         except CorruptTableError:
             return None
 
-    def _checkpoints(self) -> list[int]:
+    def checkpoints(self) -> list[int]:
+        """The versions that have checkpoints, in order."""
         names = self.store.list(f"{FOLDER}/checkpoint")
         ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
         known = (int(name) for name in ours if len(name) == 20 and name.isdecimal())
         return sorted(version for version in known if version < VERSIONS)
 
-    def _restore(self, version: int) -> Loaded[S] | None:
+    def restore(self, version: int, path: str) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
-        path = self.checkpoint_path(version)
         try:
             data = self.store.read(path, CHECKPOINT_BYTES)
             if data is None:
@@ -286,7 +344,7 @@ class Timeline(Generic[E, S]):
         Raises:
             CommitOutcomeUnknown: the store did not say, and could not be asked.
         """
-        while True:
+        for losses in itertools.count(1):
             entry = propose(loaded.state)
             if entry is None:
                 newest = self.advance(loaded)
@@ -299,9 +357,12 @@ class Timeline(Generic[E, S]):
             after = self._apply(loaded, entry, len(data))
             if self._put(loaded.version + 1, data, commit_id):
                 return self._after_commit(after)
+            if self.store.is_remote:
+                pause_after(losses)
             loaded, done = self._catch_up(loaded, commit_id)
             if done:
                 return self._after_commit(loaded)
+        raise AssertionError("there is no end to trying")
 
     def _put(self, version: int, data: bytes, commit_id: str) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""
@@ -343,10 +404,11 @@ class Timeline(Generic[E, S]):
         """
         start = loaded.version
         try:
-            while (found := self.read(loaded.version + 1)) is not None:
-                entry, size = found
+            for entry, size in self._following(start + 1, None):
                 if isinstance(entry, Stub):
-                    return self.advance(self._from_floor(entry, None)), entry.commit_id == commit_id
+                    newest = self.advance(self._from_floor(entry, None))
+                    landed = self.find_commit(commit_id, loaded.version, newest.version)
+                    return newest, landed is not None
                 loaded = self._apply(loaded, entry, size)
                 if entry.head.commit_id == commit_id:
                     return loaded, True
@@ -368,7 +430,8 @@ class Timeline(Generic[E, S]):
         if not loaded.wants_checkpoint or loaded.state is None:
             return loaded
         try:
-            return self.write_checkpoint(loaded.state)
+            known = loaded.since(self._hint())
+            return self.write_checkpoint(loaded.state) if known.wants_checkpoint else known
         except Exception:
             # Whatever it is: the commit is made; the next writer will try again.
             return loaded
@@ -378,12 +441,20 @@ class Timeline(Generic[E, S]):
         data = self._codec.checkpoint(state)
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
-        for old in self._checkpoints()[:-KEPT_CHECKPOINTS]:
-            if not self._is_floor(old):
-                self.store.delete(self.checkpoint_path(old))
+        for old in self.checkpoints()[:-KEPT_CHECKPOINTS]:
+            self.store.delete(self.checkpoint_path(old))
         return Loaded(state, len(data))
 
-    def _is_floor(self, version: int) -> bool:
-        """Whether all before a checkpoint is expired, so that reading begins there."""
-        found = self.read(version - 1) if version > 0 else None
-        return found is not None and isinstance(found[0], Stub) and found[0].floor == version
+    def write_kept(self, state: S) -> None:
+        """Write the state at a version that is to be read when the entries before it are expired."""
+        self.store.overwrite(self.kept_path(state.version), self._codec.checkpoint(state))
+
+    def version_at(self, time: datetime, newest: int) -> int:
+        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none."""
+        low, high = -1, newest
+        while low < high:
+            middle = (low + high + 1) // 2
+            (entry,) = self.entries(middle, middle)
+            then = entry.time if isinstance(entry, Stub) else entry.head.time
+            low, high = (middle, high) if then <= time else (low, middle - 1)
+        return low

@@ -24,6 +24,7 @@ from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column, Struct, children, is_floating, walk
 from versioned_catalog.segments.reader import SegmentTask, read_segment
+from versioned_catalog.segments.reading_ahead import AHEAD, read_segments
 from versioned_catalog.storage.store import Store
 
 
@@ -145,6 +146,7 @@ class Scan:
             shown=len(self.columns),
             nan_free=nan_free,
             prune=self._prune,
+            version=self.state.version,
         )
 
     def nan_free(self) -> list[frozenset[int]]:
@@ -172,13 +174,13 @@ class Scan:
             CorruptTableError: a segment is missing or not what the log says.
         """
         left = self.limit
-        for task, _ in self.tasks() if left != 0 else ():
-            for batch in read_segment(self.store, task):
-                shown = batch if left is None else batch.slice(0, left)
-                yield shown
-                left = None if left is None else left - shown.num_rows
-                if left == 0:
-                    return
+        tasks = [task for task, _ in self.tasks()] if left != 0 else []
+        for batch in read_segments(self.store, tasks):
+            shown = batch if left is None else batch.slice(0, left)
+            yield shown
+            left = None if left is None else left - shown.num_rows
+            if left == 0:
+                return
 
     def to_arrow(self) -> pa.Table:
         """The rows, in the order of segments."""
@@ -192,7 +194,8 @@ class Scan:
         elif len(tasks) < 2:
             found = [read(task) for task in tasks]
         else:
-            with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1)) as pool:
+            threads = AHEAD if self.store.is_remote else os.cpu_count() or 1
+            with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
                 found = list(pool.map(read, tasks))
         batches = [batch for part in found for batch in part]
         if not self.columns:

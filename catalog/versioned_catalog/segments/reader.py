@@ -15,7 +15,7 @@ from versioned_catalog.adapting import implicit
 from versioned_catalog.adapting.adapter import Adapter, batch_of_nothing
 from versioned_catalog.adapting.planning import SegmentPlan
 from versioned_catalog.arrow_values import repeat, scalar_of
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.evaluate import keep_mask
 from versioned_catalog.filtering.filters import Bound
@@ -23,8 +23,11 @@ from versioned_catalog.filtering.pruning import may_match
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
+from versioned_catalog.segments.column_ranges import column_ranges
 from versioned_catalog.segments.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.segments.missing import why_missing
 from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
+from versioned_catalog.storage.ranged import RangedFile
 from versioned_catalog.storage.store import Store
 
 BATCH_ROWS = 262_144
@@ -43,6 +46,7 @@ class SegmentTask:
         part: (first, end) in millionths of the file: row groups whose middle is there are read.
         nan_free: the columns of which the log knows that they hold no NaN.
         prune: whether row groups are skipped by their statistics.
+        version: of the snapshot that holds the segment; -1 where that is not known.
     """
 
     path: str
@@ -57,6 +61,7 @@ class SegmentTask:
     part: tuple[int, int] = (0, 1_000_000)
     nan_free: frozenset[int] = field(default_factory=frozenset)
     prune: bool = True
+    version: int = -1
 
 
 def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
@@ -64,6 +69,7 @@ def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
     Raises:
         CorruptTableError: the file is missing, damaged, or not what the log says it is.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
     """
     with told(f"{store.url}/{task.path}"):
         yield from _read(store, task)
@@ -100,25 +106,47 @@ def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
     what = f"{store.url}/{task.path}"
-    source = store.open(task.path)
-    file = _open(source, what)
-    _check(file, what, task)
+    file, source = open_segment(store, task)
     if task.filter is not None and task.prune:
         check_columns_of(source, file.metadata, what)
     adapter = Adapter(task.plan)
-    for position, rows, batches in _groups(file, task):
-        at = position
-        for batch in batches(rows):
-            count = batch.num_rows
-            yield adapter.adapt(batch.columns, count, _implied(task, at, count))
-            at += count
-        if at != position + rows:
-            raise CorruptTableError(f"{what} holds {at - position} rows where it says {rows}")
+    try:
+        for position, rows, batches in _groups(file, task, source):
+            at = position
+            for batch in batches(rows):
+                count = batch.num_rows
+                yield adapter.adapt(batch.columns, count, _implied(task, at, count))
+                at += count
+            if at != position + rows:
+                raise CorruptTableError(f"{what} holds {at - position} rows where it says {rows}")
+    except CorruptTableError as error:
+        raise _explained(store, task, error) from error
 
 
-def _open(source: Any, what: str) -> pq.ParquetFile:
-    local = isinstance(source, str)
-    return open_parquet(source, what, memory_map=local, pre_buffer=not local)
+def _explained(store: Store, task: SegmentTask, error: CorruptTableError) -> VersionedError:
+    """What failed while a segment was read: far away, it may have gone after it was opened."""
+    try:
+        store.open(task.path)
+    except CorruptTableError as gone:
+        return why_missing(store, task.path, task.version, gone)
+    return error
+
+
+def open_segment(store: Store, task: SegmentTask) -> tuple[pq.ParquetFile, Any]:
+    """A segment's file, if it is the one that the log means, and what it is read from.
+
+    Raises:
+        CorruptTableError: it is missing, damaged, or another one.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
+    """
+    try:
+        source = store.open(task.path)
+    except CorruptTableError as error:
+        raise why_missing(store, task.path, task.version, error) from error
+    what = f"{store.url}/{task.path}"
+    file = open_parquet(source, what, memory_map=isinstance(source, str), pre_buffer=False)
+    _check(file, what, task)
+    return file, source
 
 
 def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:
@@ -165,7 +193,9 @@ def _is_same(field: pa.Field, column: Column) -> bool:
 Reading = Callable[[int], Iterator[pa.RecordBatch]]
 
 
-def _groups(file: pq.ParquetFile, task: SegmentTask) -> Iterator[tuple[int, int, Reading]]:
+def _groups(
+    file: pq.ParquetFile, task: SegmentTask, source: Any
+) -> Iterator[tuple[int, int, Reading]]:
     """The row groups to read: position of the first row, number of rows, how to read them."""
     meta = file.metadata
     wanted = _kept_groups(file, task)
@@ -174,13 +204,15 @@ def _groups(file: pq.ParquetFile, task: SegmentTask) -> Iterator[tuple[int, int,
     for group in range(meta.num_row_groups):
         rows: int = meta.row_group(group).num_rows
         if group in wanted:
-            yield position, rows, _reading(file, group, paths)
+            yield position, rows, _reading(file, group, paths, source)
         position += rows
 
 
-def _reading(file: pq.ParquetFile, group: int, paths: list[str]) -> Reading:
+def _reading(file: pq.ParquetFile, group: int, paths: list[str], source: Any) -> Reading:
     def read(rows: int) -> Iterator[pa.RecordBatch]:
         if paths:
+            if isinstance(source, RangedFile):
+                source.prefetch(column_ranges(file.metadata, group, paths))
             yield from file.iter_batches(BATCH_ROWS, [group], paths, use_threads=False)
             return
         for start in range(0, rows, BATCH_ROWS):

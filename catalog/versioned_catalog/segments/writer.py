@@ -84,7 +84,7 @@ def write_segments(
     done: list[SegmentRecord] = []
     try:
         for table in _buffered(batches, full, None if arranged else ROW_GROUP_ROWS):
-            for key, part in _split(table, spec.schema):
+            for key, part in split(table, spec.schema):
                 run = runs.get(key) or runs.setdefault(key, _Run(store, spec, key))
                 run.write(_sorted(part, spec.schema))
                 if arranged or run.is_full:
@@ -126,7 +126,7 @@ def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
     return found
 
 
-def _split(table: pa.Table, schema: Schema) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
+def split(table: pa.Table, schema: Schema) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
     """The rows of each partition, with its value texts."""
     if not schema.partitioning:
         yield (), table

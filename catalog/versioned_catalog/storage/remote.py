@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Self
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError, StorageError
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    StorageError,
+    VersionedError,
+)
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.retrying import again_after
@@ -28,6 +34,9 @@ CONDITIONAL = ("gs", "gcs", "abfs", "abfss", "az")
 """Protocols whose file systems put with a condition that the server checks: fsspec's own default
 looks, and then writes."""
 
+AT_ONCE = 16
+"""How many requests a process has under way for one purpose."""
+
 _BLOCK = 16 * 1024 * 1024
 """The size of one part of an upload, in bytes."""
 
@@ -41,6 +50,8 @@ class RemoteStore(Store):
         root: the folder, as that file system calls it.
         options: what it was opened with.
     """
+
+    is_remote = True
 
     def __init__(self, fs: Any, protocol: str, root: str, options: dict[str, Any]) -> None:
         self._fs = fs
@@ -56,7 +67,7 @@ class RemoteStore(Store):
         """Failures of the file system in our words."""
         try:
             yield
-        except (FileNotFoundError, CorruptTableError):
+        except VersionedError:
             raise
         except Exception as error:  # file systems raise what their libraries do
             raise StorageError(f"can't {what} {self.url}/{path}: {self._reason(error)}") from error
@@ -76,6 +87,10 @@ class RemoteStore(Store):
             except (FileNotFoundError, IsADirectoryError) as error:
                 self._check_absent(error)
                 return None
+
+    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        with ThreadPoolExecutor(max(1, min(len(paths), AT_ONCE))) as pool:
+            yield from pool.map(self.read, paths)
 
     def _whole(self, full: str, limit: int) -> bytes:
         check_size(int(self._fs.info(full)["size"]), limit, full)
@@ -176,11 +191,15 @@ class RemoteStore(Store):
         starts, ends = [first for first, _ in ranges], [end for _, end in ranges]
 
         def attempt() -> Sequence[bytes]:
-            found: Sequence[bytes] = self._fs.cat_ranges([full] * len(ranges), starts, ends)
+            paths = [full] * len(ranges)
+            found: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
             return found
 
         with self._told("read", os.path.basename(full)):
-            return again_after(self._is_passing, attempt)
+            try:
+                return again_after(self._is_passing, attempt)
+            except FileNotFoundError:
+                raise CorruptTableError(f"{self._protocol}://{full} is missing") from None
 
     def child(self, path: str) -> Self:
         return self._at(self._full(path))

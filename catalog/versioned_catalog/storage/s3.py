@@ -26,7 +26,7 @@ _FLAGS = ("anon", "use_ssl", "requester_pays", "fixed_upload_size")
 _NUMBERS = ("max_concurrency", "default_block_size")
 
 _REFUSED = frozenset((400, 401, 403, 404, 405, 411, 413, 501))
-"""Answers after which an object was surely not made by this request."""
+"""Statuses that say that nothing was done."""
 
 
 class S3Store(RemoteStore):
@@ -57,7 +57,7 @@ class S3Store(RemoteStore):
 
     def _check_absent(self, error: OSError) -> None:
         if _answer(error)[0] == "NoSuchBucket":
-            raise StorageError(self._reason(error)) from error
+            raise StorageError(f"can't read {self.url}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
         code, status, message = _answer(error)
@@ -84,15 +84,19 @@ class S3Store(RemoteStore):
         self._prove()
         return self._put(path, data)
 
-    def _put(self, path: str, data: bytes) -> Put:
-        once = _file_system(_key_of(self.location.options), os.getpid(), retrying=False)
+    def _put(self, path: str, data: bytes, *, is_probe: bool = False) -> Put:
+        """Put, if absent. Refused, only a probe has surely failed.
+
+        aiohttp sends a request again by itself where a connection breaks, and tells nobody: the first
+        may have been carried out, and the second be refused.
+        """
         try:
-            once.call_s3("put_object", **self._object(path), Body=data, IfNoneMatch="*")
+            self._fs.call_s3("put_object", **self._object(path), Body=data, IfNoneMatch="*")
         except Exception as error:
             code, status, _ = _answer(error)
             if status == 412 or isinstance(error, FileExistsError):
                 return Put.TAKEN
-            if code in _LASTING or (status in _REFUSED and code != "RequestTimeout"):
+            if code in _LASTING or (is_probe and _is_refusal(code, status)):
                 raise StorageError(
                     f"can't write {self.url}/{path}: {self._reason(error)}"
                 ) from error
@@ -106,7 +110,7 @@ class S3Store(RemoteStore):
         if place in proven:
             return
         for _ in range(4):  # a first one that wins, one that loses, and two that get lost
-            if self._put(PROBE, b"") is Put.TAKEN:
+            if self._put(PROBE, b"", is_probe=True) is Put.TAKEN:
                 proven.add(place)
                 return
         raise StorageError(
@@ -212,7 +216,7 @@ def open_s3(path: str, options: Mapping[str, Any]) -> S3Store:
     if not path.strip("/") or "?" in path:
         raise InvalidRequestError("give S3 as s3://<bucket>/<folder>, without a query")
     key = _key_of(tuple(options.items()))
-    fs = _file_system(key, os.getpid(), retrying=True)
+    fs = _file_system(key, os.getpid())
     return S3Store(fs, "s3", path.strip("/"), dict(options))
 
 
@@ -228,11 +232,8 @@ def _key_of(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]
 
 
 @lru_cache(maxsize=16)
-def _file_system(key: tuple[tuple[str, Any], ...], process: int, *, retrying: bool) -> Any:
-    """One file system an account, and process, since connections do not survive a fork.
-
-    Without retrying each call is one request: what was answered is about that one alone.
-    """
+def _file_system(key: tuple[tuple[str, Any], ...], process: int) -> Any:
+    """One file system an account, and process, since connections do not survive a fork."""
     try:
         import s3fs
     except ImportError:
@@ -243,7 +244,7 @@ def _file_system(key: tuple[tuple[str, Any], ...], process: int, *, retrying: bo
         "read_timeout": 30,
         "max_pool_connections": 32,
         **given.pop("config_kwargs", {}),
-        "retries": {"mode": "standard", "total_max_attempts": 5 if retrying else 1},
+        "retries": {"mode": "standard", "total_max_attempts": 5},
     }
     try:
         fs = s3fs.S3FileSystem(
@@ -251,7 +252,7 @@ def _file_system(key: tuple[tuple[str, Any], ...], process: int, *, retrying: bo
         )
         fs.retries = 1  # botocore does it, with jitter
         fs.connect()
-    except (TypeError, ValueError, KeyError) as error:
+    except Exception as error:  # botocore has many of its own
         names = ", ".join(sorted(given))
         raise InvalidRequestError(
             f"S3 can't be opened with the options {names}: {_kind(error)}"
@@ -304,6 +305,11 @@ def _answer(error: BaseException | None) -> tuple[str, int | None, str]:
     if isinstance(error, asyncio.TimeoutError):
         return "timed out", None, ""
     return type(error).__name__, None, str(error)
+
+
+def _is_refusal(code: str, status: int | None) -> bool:
+    """Whether an object was surely not made by the request that was answered so."""
+    return status in _REFUSED and code != "RequestTimeout"
 
 
 def _stored(one: Mapping[str, Any]) -> StoredFile:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import enum
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -70,6 +70,8 @@ class Store(abc.ABC):
     """
 
     location: Location
+    is_remote = False
+    """Whether a request takes long, so that several at once pay."""
 
     @property
     def url(self) -> str:
@@ -87,6 +89,10 @@ class Store(abc.ABC):
         Raises:
             CorruptTableError: it is longer, or no plain file.
         """
+
+    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """The content of several files, as ``read`` gives it; where that pays, read at once."""
+        return map(self.read, paths)
 
     @abc.abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> Put:

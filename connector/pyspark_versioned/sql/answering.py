@@ -25,6 +25,7 @@ def questions() -> dict[str, Question]:
     )
 
     return {
+        "reach": lambda request: {},
         **catalog_questions.QUESTIONS,
         **metadata_questions.QUESTIONS,
         **procedures.QUESTIONS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import can_declare, to_spark
 from versioned_catalog import Table
 from versioned_catalog.adapting.implicit import IMPLICIT
@@ -42,17 +43,33 @@ def describe(
         pending: changes of the schema that a statement brings along; the version has them already.
     """
     return {
-        "table": {
-            "location": table.location,
-            "storage": dict(storage),
-            "name": table.name,
-            "uuid": state.table_uuid,
-            "version": state.version,
-            "pending": list(pending),
-        },
+        "table": reference(
+            table.location, storage, table.name, state.table_uuid, state.version, pending
+        ),
         **describe_schema(state.schema),
         "properties": {**state.properties, **_sort_order(state.schema)},
         "comment": state.comment,
+    }
+
+
+def reference(
+    location: str,
+    storage: Mapping[str, str],
+    name: str,
+    uuid: str,
+    version: int,
+    pending: Sequence[Json] = (),
+) -> Json:
+    """Which table, at which version: what the jar asks about it with."""
+    folder = hadoop_folder(location, storage)
+    return {
+        "location": location,
+        "storage": dict(storage),
+        "hadoop": None if folder is None else {"url": folder.url, "conf": dict(folder.conf)},
+        "name": name,
+        "uuid": uuid,
+        "version": version,
+        "pending": list(pending),
     }
 
 

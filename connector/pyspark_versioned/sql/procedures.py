@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import open_catalog
-from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.log.warehouse import Name
+from versioned_catalog.maintenance.retention import DEFAULT
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.paths import parse_path
 from versioned_catalog.schema.types import Struct
@@ -32,26 +34,140 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A procedure as it is called.
+
+    Args:
+        request: what was asked: ``commit_id``; ``retry``, where it is not asked for the first time.
+        catalog: where tables are.
+        name: the table's.
+        given: value texts by parameter, None for null.
+    """
+
+    request: Json
+    catalog: Catalog
+    name: Name
+    given: Arguments
+
+    @property
+    def table(self) -> Table:
+        """The table, loaded anew."""
+        return self.catalog.load_table(self.name)
+
+    def hours(self, parameter: str, default: timedelta) -> timedelta:
+        """A number of hours as a time span.
+
+        Raises:
+            InvalidRequestError: there is no span as long.
+        """
+        text = self.given[parameter]
+        try:
+            return default if text is None else timedelta(hours=float(text))
+        except (OverflowError, ValueError):
+            raise InvalidRequestError(f"{parameter} is {text}; give a number of hours") from None
+
+    def says(self, parameter: str, default: bool) -> bool:
+        """A boolean."""
+        text = self.given[parameter]
+        return default if text is None else text == "true"
+
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Procedure:
     """Something that can be called.
 
     Args:
         description: for people.
         parameters: in order.
-        result: the columns of the one row that comes back, as Spark's DDL.
-        run: does it to a table, under a commit ID; gives the version of the commit.
-        row: what comes back, of the arguments, the version before and that of the commit.
+        result: the columns of the rows that come back, as Spark's DDL.
+        run: does it, and gives the rows.
+        writes: whether it changes what the table shows, or can show.
     """
 
     description: str
     parameters: tuple[Parameter, ...]
     result: str
-    run: Callable[[Table, Arguments, str], int]
-    row: Callable[[Arguments, int, int], tuple[Any, ...]]
+    run: Callable[[Call], Iterable[Row]]
+    writes: bool = True
+
+
+def _once(
+    commit: Callable[[Table, Arguments, str], int], row: Callable[[Arguments, int, int], Row]
+) -> Callable[[Call], Iterable[Row]]:
+    """What is one commit, made once however often it is asked for, and gives one row.
+
+    Args:
+        commit: does it to a table, under a commit ID; gives the version of the commit.
+        row: what comes back, of the arguments, the version before and that of the commit.
+    """
+
+    def run(call: Call) -> Iterable[Row]:
+        table = call.table
+        done, before = landed(call.request, table), table.version
+        if done is None:
+            done = commit(table, call.given, call.request["commit_id"])
+        else:
+            before = done - 1
+        yield row(call.given, before, done)
+
+    return run
 
 
 _TABLE = Parameter("table", "STRING", "the table's name, after that of its namespace")
+_DRY_RUN = Parameter(
+    "dry_run", "BOOLEAN", "false does it; true, or left out, only tells", required=False
+)
+_FORCE = Parameter("force", "BOOLEAN", "true allows less than an hour", required=False)
 _ROLLED = "STRUCT<previous_version: BIGINT, version: BIGINT>"
+
+
+def _vacuum(call: Call) -> Iterable[Row]:
+    table = call.table
+    # Where it landed and the answer was lost, it is done once more: what went is not there to be told.
+    known = landed(call.request, table) is not None
+    told = table.vacuum(
+        call.hours("retention_hours", DEFAULT),
+        dry_run=call.says("dry_run", True),
+        force=call.says("force", False),
+        commit_id=None if known else call.request["commit_id"],
+    )
+    yield from ((path, "segment", not told.dry_run) for path in told.segments)
+    yield from ((path, "temporary or checkpoint", not told.dry_run) for path in told.others)
+    yield from ((path, "not ours, left", False) for path in told.foreign)
+
+
+def _expire(call: Call) -> Iterable[Row]:
+    table, given = call.table, call.given
+    older_than = call.hours("older_than_hours", DEFAULT)
+    if given["older_than"] is not None:
+        if given["older_than_hours"] is not None:
+            raise InvalidRequestError(
+                f"{table.name}: give older_than or older_than_hours, not both"
+            )
+        older_than = table.store.now() - _time(given["older_than"])
+    if landed(call.request, table) is not None:
+        older_than = timedelta.max  # only what that left undone
+    told = table.expire(
+        older_than,
+        1 if given["keep_last"] is None else int(given["keep_last"]),
+        dry_run=call.says("dry_run", True),
+        force=call.says("force", False),
+        commit_id=call.request["commit_id"],
+    )
+    yield told.floor, told.versions, len(told.tagged), not told.dry_run, told.version
+
+
+def _verify(call: Call) -> Iterable[Row]:
+    deep, every = call.says("deep", False), call.says("every_version", False)
+    told = call.catalog.verify_table(call.name, deep=deep, every_version=every)
+    yield from ((one.path, one.problem) for one in told.complaints)
+
+
+def _time(micros: str) -> datetime:
+    return UNIX_EPOCH + timedelta(microseconds=int(micros))
 
 
 def _rollback_to_version(table: Table, given: Arguments, commit_id: str) -> int:
@@ -59,11 +175,10 @@ def _rollback_to_version(table: Table, given: Arguments, commit_id: str) -> int:
 
 
 def _rollback_to_timestamp(table: Table, given: Arguments, commit_id: str) -> int:
-    time = UNIX_EPOCH + timedelta(microseconds=int(given["timestamp"] or 0))
-    return table.rollback(timestamp=time, commit_id=commit_id)
+    return table.rollback(timestamp=_time(given["timestamp"] or "0"), commit_id=commit_id)
 
 
-def _rolled_row(given: Arguments, before: int, version: int) -> tuple[Any, ...]:
+def _rolled_row(given: Arguments, before: int, version: int) -> Row:
     return before, version
 
 
@@ -73,7 +188,7 @@ def _set_tag(table: Table, given: Arguments, commit_id: str) -> int:
     return table.set_tag(given["tag"] or "", tagged, commit_id=commit_id)
 
 
-def _set_tag_row(given: Arguments, before: int, version: int) -> tuple[Any, ...]:
+def _set_tag_row(given: Arguments, before: int, version: int) -> Row:
     return given["tag"], given["version"] or before, version
 
 
@@ -81,7 +196,7 @@ def _drop_tag(table: Table, given: Arguments, commit_id: str) -> int:
     return table.drop_tag(given["tag"] or "", commit_id=commit_id)
 
 
-def _drop_tag_row(given: Arguments, before: int, version: int) -> tuple[Any, ...]:
+def _drop_tag_row(given: Arguments, before: int, version: int) -> Row:
     return given["tag"], version
 
 
@@ -90,8 +205,7 @@ PROCEDURES = {
         "Shows the rows and the columns of an earlier version again, in a new one.",
         (_TABLE, Parameter("version", "BIGINT", "the version to go back to")),
         _ROLLED,
-        _rollback_to_version,
-        _rolled_row,
+        _once(_rollback_to_version, _rolled_row),
     ),
     "rollback_to_timestamp": Procedure(
         "Shows the rows and the columns of the version of a time again, in a new one.",
@@ -100,8 +214,7 @@ PROCEDURES = {
             Parameter("timestamp", "TIMESTAMP", "the newest version up to then is gone back to"),
         ),
         _ROLLED,
-        _rollback_to_timestamp,
-        _rolled_row,
+        _once(_rollback_to_timestamp, _rolled_row),
     ),
     "set_tag": Procedure(
         "Gives a version a name, for VERSION AS OF.",
@@ -113,15 +226,60 @@ PROCEDURES = {
             ),
         ),
         "STRUCT<tag: STRING, tagged_version: BIGINT, version: BIGINT>",
-        _set_tag,
-        _set_tag_row,
+        _once(_set_tag, _set_tag_row),
     ),
     "drop_tag": Procedure(
         "Takes a name from the version that has it.",
         (_TABLE, Parameter("tag", "STRING", "the name")),
         "STRUCT<tag: STRING, version: BIGINT>",
-        _drop_tag,
-        _drop_tag_row,
+        _once(_drop_tag, _drop_tag_row),
+    ),
+    "vacuum": Procedure(
+        "Deletes files that no kept version needs; without dry_run => false it only tells which.",
+        (
+            _TABLE,
+            Parameter(
+                "retention_hours",
+                "DOUBLE",
+                "younger files stay, as do those of writes in flight; a week where left out",
+                required=False,
+            ),
+            _DRY_RUN,
+            _FORCE,
+        ),
+        "STRUCT<path: STRING, kind: STRING, deleted: BOOLEAN>",
+        _vacuum,
+    ),
+    "expire": Procedure(
+        "Gives up old versions, but for those with tags; without dry_run => false it only tells.",
+        (
+            _TABLE,
+            Parameter(
+                "older_than_hours",
+                "DOUBLE",
+                "versions are given up that were replaced longer ago; a week where left out",
+                required=False,
+            ),
+            Parameter("older_than", "TIMESTAMP", "or those replaced before", required=False),
+            Parameter("keep_last", "INT", "so many are kept in any case", required=False),
+            _DRY_RUN,
+            _FORCE,
+        ),
+        "STRUCT<first_kept: BIGINT, expired: BIGINT, tagged: BIGINT, done: BOOLEAN, version: BIGINT>",
+        _expire,
+    ),
+    "verify": Procedure(
+        "Checks log, checkpoints and segments against each other: a row for all that is wrong.",
+        (
+            _TABLE,
+            Parameter("deep", "BOOLEAN", "true reads the rows, too", required=False),
+            Parameter(
+                "every_version", "BOOLEAN", "true checks older versions, too", required=False
+            ),
+        ),
+        "STRUCT<path: STRING, problem: STRING>",
+        _verify,
+        writes=False,
     ),
 }
 
@@ -169,7 +327,7 @@ def _lower(parts: Any) -> tuple[str, ...]:
 def call(request: Json) -> Json:
     """Do what a procedure does: ``name``, ``arguments`` (value texts by name), ``commit_id``.
 
-    Of the answer: ``rows``; ``table``, the name of the table that it was done to.
+    Of the answer: ``rows``; ``table``, the name of the table, where it may show something else now.
     """
     known, given = PROCEDURES[request["name"][-1].lower()], request["arguments"]
     for parameter in known.parameters:
@@ -179,15 +337,15 @@ def call(request: Json) -> Json:
                 f"{parameter.comment}"
             )
     name = _name(request, given["table"])
-    table = open_catalog(request["catalog"]).load_table(name)
-    done, before = landed(request, table), table.version
-    if done is None:
-        done = known.run(table, given, request["commit_id"])
-    else:
-        before = done - 1
-    row = known.row(given, before, done)
-    cells = [None if value is None else str(value) for value in row]
-    return {"rows": [cells], "table": [request["catalog"]["name"], *name]}
+    asked = Call(request, open_catalog(request["catalog"]), name, given)
+    rows = [[_cell(value) for value in row] for row in known.run(asked)]
+    return {"rows": rows, "table": [request["catalog"]["name"], *name] if known.writes else None}
+
+
+def _cell(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
 
 
 def _name(request: Json, given: str) -> tuple[str, ...]:

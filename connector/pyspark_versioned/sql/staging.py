@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from pyspark_versioned.sql.creating import Declaration, parse_declaration, without_defaults
-from pyspark_versioned.sql.describing import describe_schema
+from pyspark_versioned.sql.describing import describe_schema, reference
 from pyspark_versioned.sql.snapshots import open_catalog
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog.log.record import SegmentRecord
@@ -45,14 +45,13 @@ def stage(request: Json) -> Json:
     plan = plan_rows(made)
     return {
         "loaded": {
-            "table": {
-                "location": plan.location.url,
-                "storage": request["catalog"]["storage"],
-                "name": render_path((request["catalog"]["name"], *declared.name)),
-                "uuid": placement.table_uuid,
-                "version": max(placement.base_version, 0),
-                "pending": [],
-            },
+            "table": reference(
+                plan.location.url,
+                request["catalog"]["storage"],
+                render_path((request["catalog"]["name"], *declared.name)),
+                placement.table_uuid,
+                max(placement.base_version, 0),
+            ),
             **describe_schema(plan.spec.schema),
             "properties": dict(declared.properties),
             "comment": declared.comment,

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Serializable;
 import java.util.Map;
 import java.util.TreeMap;
+import versioned.spark.internals.HadoopFolder;
 import versioned.spark.python.Python;
 
 /**
@@ -12,18 +13,28 @@ import versioned.spark.python.Python;
  *
  * @param location the table's folder
  * @param storage what its file system is opened with; may hold secrets, so it is never shown
+ * @param files the folder as Hadoop reaches it; null where it can't be told how
  * @param name the table as users call it
  * @param uuid which life of the table
  * @param version of the snapshot
  * @param pending changes of the schema that a statement brings along, as JSON; they are committed with its rows
  */
-public record TableRef(String location, Map<String, String> storage, String name, String uuid, long version,
-        String pending)
-        implements Serializable {
+public record TableRef(String location, Map<String, String> storage, HadoopFolder files, String name, String uuid,
+        long version, String pending) implements Serializable {
 
     static TableRef parse(JsonNode json) {
-        return new TableRef(json.get("location").asText(), map(json.get("storage")), json.get("name").asText(),
-            json.get("uuid").asText(), json.get("version").asLong(), json.get("pending").toString());
+        return new TableRef(json.get("location").asText(), map(json.get("storage")), folder(json.get("hadoop")),
+            json.get("name").asText(), json.get("uuid").asText(), json.get("version").asLong(),
+            json.get("pending").toString());
+    }
+
+    private static HadoopFolder folder(JsonNode json) {
+        return json.isNull() ? null : new HadoopFolder(json.get("url").asText(), map(json.get("conf")));
+    }
+
+    /** Whether Spark itself can read and write the table's files. */
+    public boolean isReachable() {
+        return files != null && files.isReachable();
     }
 
     /** The reference as it is sent to Python. */

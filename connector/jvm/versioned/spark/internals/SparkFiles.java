@@ -1,9 +1,6 @@
 package versioned.spark.internals;
 
 import java.io.IOException;
-import java.net.URI;
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -22,35 +19,6 @@ public final class SparkFiles {
 
     private SparkFiles() {}
 
-    /** Spark's configuration of file systems. */
-    public static Configuration configuration() {
-        return SparkSession.active().sessionState().newHadoopConf();
-    }
-
-    /** A folder as Hadoop calls it. */
-    public static String hadoop(String location) {
-        return location.startsWith("s3://") ? "s3a" + location.substring(2) : location;
-    }
-
-    /** Whether Spark has a file system for a folder. */
-    public static boolean canRead(String location) {
-        String scheme = new Path(hadoop(location)).toUri().getScheme();
-        if (scheme == null) {
-            return true;
-        }
-        try {
-            FileSystem.getFileSystemClass(scheme, configuration());
-            return true;
-        } catch (IOException e) {
-            return false;
-        } catch (RuntimeException e) { // Hadoop names classes for S3 and others that need not be there
-            if (e.getCause() instanceof ClassNotFoundException) {
-                return false;
-            }
-            throw e;
-        }
-    }
-
     /** Bytes that opening a file counts for. */
     public static long openCost() {
         return SQLConf.get().filesOpenCostInBytes();
@@ -66,7 +34,7 @@ public final class SparkFiles {
 
     /** A part of a file, with the values of the columns that are the same all over it. */
     public static PartitionedFile part(InternalRow constants, String path, long start, long length, long size) {
-        return new PartitionedFile(constants, SparkPath.fromPath(new Path(hadoop(path))), start, length, new String[0],
+        return new PartitionedFile(constants, SparkPath.fromPath(new Path(path)), start, length, new String[0],
             0L, size, scala.collection.immutable.Map$.MODULE$.empty());
     }
 

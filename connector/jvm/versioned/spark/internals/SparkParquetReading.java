@@ -50,17 +50,18 @@ public final class SparkParquetReading {
     /**
      * Readers of files that are read alike.
      *
+     * @param folder where the files are
      * @param columns by physical name, with IDs
      * @param rowPosition whether a row's position in its file comes after them
      * @param constants the columns after these, whose values each file brings along
      * @param filters in physical names; row groups are skipped by them
      */
-    public static PartitionReaderFactory factory(StructType columns, boolean rowPosition, StructType constants,
-            List<Predicate> filters) {
+    public static PartitionReaderFactory factory(HadoopFolder folder, StructType columns, boolean rowPosition,
+            StructType constants, List<Predicate> filters) {
         StructType read = rowPosition ? columns.add(ROW_POSITION, DataTypes.LongType) : columns;
         SparkSession session = SparkSession.active();
         SQLConf conf = session.sessionState().conf().clone();
-        Configuration hadoop = session.sessionState().newHadoopConf();
+        Configuration hadoop = folder.configuration();
         SparkParquetConf.fix(conf, hadoop, FIXED);
         hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
         hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), read.json());

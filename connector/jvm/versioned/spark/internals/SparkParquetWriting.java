@@ -44,13 +44,15 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
         "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS",
         "spark.sql.parquet.writeLegacyFormat", "false");
 
-    /** Writing with the session's access to storage; on the driver. */
-    public static SparkParquetWriting of(StructType schema, Map<String, Integer> ids, Map<String, String> footer) {
-        Configuration hadoop = SparkFiles.configuration();
+    /** Writing into a folder; on the driver. */
+    public static SparkParquetWriting of(HadoopFolder folder, StructType schema, Map<String, Integer> ids,
+            Map<String, String> footer) {
+        Configuration hadoop = folder.configuration();
         SparkParquetConf.fix(SQLConf.get().clone(), hadoop, FIXED);
-        // The local file system that Hadoop takes by itself puts checksum files beside ours.
-        hadoop.set("fs.file.impl", RawLocalFileSystem.class.getName());
-        hadoop.setBoolean("fs.file.impl.disable.cache", true);
+        if (folder.isLocal()) { // the file system that Hadoop takes by itself puts checksum files beside ours
+            hadoop.set("fs.file.impl", RawLocalFileSystem.class.getName());
+            hadoop.setBoolean("fs.file.impl.disable.cache", true);
+        }
         return new SparkParquetWriting(
             SerializableConfiguration.broadcast(SparkSession.active().sparkContext(), hadoop), schema,
             new HashMap<>(ids), new HashMap<>(footer));

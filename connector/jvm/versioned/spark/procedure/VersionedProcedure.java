@@ -87,7 +87,9 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
             arguments.put(parameters[i].name(), Values.text(value, parameters[i].dataType()));
         }
         JsonNode answer = Commits.ask("call", asked);
-        refresh(CatalogQuestions.parts(answer.get("table")));
+        if (answer.hasNonNull("table")) {
+            refresh(CatalogQuestions.parts(answer.get("table")));
+        }
         return List.<Scan>of(AnsweredRows.parse("VersionedProcedure " + name, result, answer.get("rows"))).iterator();
     }
 

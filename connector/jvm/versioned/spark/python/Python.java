@@ -12,6 +12,8 @@ public final class Python {
 
     private static final String WORKER = "pyspark_versioned.sql.worker";
 
+    private static volatile boolean reached;
+
     private Python() {}
 
     /**
@@ -41,7 +43,22 @@ public final class Python {
         }
     }
 
+    /** Whoever asks first asks for nothing: a commit that nobody could have heard is not one that may have landed. */
+    private static void reach() {
+        if (reached) {
+            return;
+        }
+        try {
+            SparkPython.exchange(WORKER, "{\"question\": \"reach\"}");
+        } catch (Exception e) {
+            throw VersionedException.of("unreachable", "no Python answers about versioned tables: where Spark is started, "
+                + "export PYSPARK_PYTHON as the path of a Python that has pyspark_versioned (" + e.getMessage() + ")");
+        }
+        reached = true;
+    }
+
     private static JsonNode exchange(String question, ObjectNode request) {
+        reach();
         try {
             ObjectNode asked = request.deepCopy().put("question", question);
             return JSON.readTree(SparkPython.exchange(WORKER, JSON.writeValueAsString(asked)));

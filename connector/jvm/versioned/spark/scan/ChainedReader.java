@@ -54,7 +54,8 @@ final class ChainedReader<T> implements PartitionReader<T> {
         } catch (Exception e) {
             if (isMissing(e)) {
                 throw VersionedException.of("corrupt", table + ": a segment is missing, one of " + files()
-                    + "; restore it, or read an older version with VERSION AS OF: " + e.getMessage());
+                    + "; restore it, or read an older version with VERSION AS OF; where the version that is read was "
+                    + "expired and vacuumed meanwhile, run this again: " + e.getMessage());
             }
             throw e;
         }

@@ -23,7 +23,6 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.VersionedTable;
-import versioned.spark.internals.SparkFiles;
 import versioned.spark.python.Io;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
@@ -45,7 +44,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         this.wanted = wanted;
         this.filters = List.copyOf(filters);
         this.limit = limit;
-        this.isNative = !Io.isPython(options) && SparkFiles.canRead(table.ref().location());
+        this.isNative = !Io.isPython(options) && table.ref().isReachable();
     }
 
     private synchronized ScanPlan plan() {
@@ -118,7 +117,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         Map<Boolean, List<ScanPlan.Segment>> ways =
             segments().stream().collect(Collectors.partitioningBy(plan()::isNative));
         List<InputPartition> partitions =
-            new ArrayList<>(Packing.pack(table.ref().location(), plan(), ways.get(true), isWhole()));
+            new ArrayList<>(Packing.pack(table.ref(), plan(), ways.get(true), isWhole()));
         if (!ways.get(false).isEmpty()) {
             partitions.addAll(python(ways.get(false)).partitions());
         }
@@ -139,7 +138,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         if (factory == null) { // adaptive execution asks twice
             List<ScanPlan.Segment> inPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
             PartitionReaderFactory other = inPython.isEmpty() ? null : python(inPython).factory();
-            factory = SegmentReaderFactory.of(table.ref().name(), plan(), wanted, filtersInside(), other);
+            factory = SegmentReaderFactory.of(table.ref(), plan(), wanted, filtersInside(), other);
         }
         return factory;
     }

@@ -61,8 +61,8 @@ final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrit
 
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-        SparkParquetWriting writing = SparkParquetWriting.of(plan.schema(), plan.ids(), plan.footer());
-        return new SegmentWriterFactory(writing, plan.location(), plan.prefix(), plan.targetBytes(),
+        SparkParquetWriting writing = SparkParquetWriting.of(plan.folder(), plan.schema(), plan.ids(), plan.footer());
+        return new SegmentWriterFactory(writing, plan.folder().url(), plan.prefix(), plan.targetBytes(),
             new ArrayList<>(plan.partitioning()));
     }
 

@@ -10,7 +10,6 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import versioned.spark.catalog.Committer;
 import versioned.spark.catalog.TableRef;
-import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Io;
@@ -82,7 +81,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
     @Override
     public Write build() {
         WritePlan plan = WritePlan.ask(table, creation, info.schema(), commit.get("filters"));
-        if (plan.isNative() && !Io.isPython(info.options()) && SparkFiles.canRead(table.location())) {
+        if (plan.isNative() && !Io.isPython(info.options()) && table.isReachable()) {
             return new VersionedWrite(table.name(), plan, commit, committer, replaced);
         }
         replaced.ahead(commit).put("commit_id", Commits.newId());

@@ -10,7 +10,7 @@ import java.util.Map;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.catalog.TableRef;
-import versioned.spark.internals.SparkFiles;
+import versioned.spark.internals.HadoopFolder;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
 
@@ -18,7 +18,7 @@ import versioned.spark.python.Values;
  * How segments are written: Python's answer, as it is.
  *
  * @param isNative whether Spark can write them
- * @param location the table's folder
+ * @param folder the table's; null where Spark can't reach it
  * @param prefix what the names of segments begin with
  * @param schema the columns by physical name, with IDs
  * @param ids IDs of elements, keys and values by their path in Parquet
@@ -27,7 +27,7 @@ import versioned.spark.python.Values;
  * @param partitioning what segments are split by
  * @param sortBy what rows are sorted by
  */
-record WritePlan(boolean isNative, String location, String prefix, StructType schema, Map<String, Integer> ids,
+record WritePlan(boolean isNative, HadoopFolder folder, String prefix, StructType schema, Map<String, Integer> ids,
         Map<String, String> footer, long targetBytes, List<Part> partitioning, List<Sort> sortBy) {
 
     /**
@@ -50,10 +50,10 @@ record WritePlan(boolean isNative, String location, String prefix, StructType sc
         if (creation != null) {
             request.set("creation", creation);
         }
-        return parse(SparkFiles.hadoop(table.location()), Python.ask("plan_write", request));
+        return parse(table.files(), Python.ask("plan_write", request));
     }
 
-    private static WritePlan parse(String location, JsonNode answer) {
+    private static WritePlan parse(HadoopFolder folder, JsonNode answer) {
         Map<String, Integer> ids = new HashMap<>();
         answer.get("ids").fields().forEachRemaining(id -> ids.put(id.getKey(), id.getValue().asInt()));
         List<Part> parts = new ArrayList<>();
@@ -62,7 +62,7 @@ record WritePlan(boolean isNative, String location, String prefix, StructType sc
         List<Sort> sorts = new ArrayList<>();
         answer.get("sort_by").forEach(sort -> sorts.add(
             new Sort(CatalogQuestions.parts(sort.get("column")), sort.get("descending").asBoolean())));
-        return new WritePlan(answer.get("native").asBoolean(), location, answer.get("prefix").asText(),
+        return new WritePlan(answer.get("native").asBoolean(), folder, answer.get("prefix").asText(),
             (StructType) Values.type(answer.get("schema")), ids, CatalogQuestions.texts(answer.get("footer")),
             answer.get("target_bytes").asLong(), parts, sorts);
     }

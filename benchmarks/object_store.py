@@ -1,0 +1,258 @@
+"""Commits and scans on a real S3 server on this machine: requests, milliseconds, commits a second."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet
+import s3fs
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import IntegerType
+from pyspark.sql import SparkSession
+from tests.s3.server import BUCKET, Server, serve
+
+from benchmarks import native_scan
+from benchmarks.commits import ROWS
+from benchmarks.common import DATA, Figure, Report, Work, seconds
+from pyspark_versioned import configure
+from versioned_catalog import Catalog
+from versioned_catalog.storage.opening import open_store
+
+FEW = ROWS.slice(0, 10)
+STAGES = (10, 1000, 10_000)
+WRITERS = (1, 4, 16)
+SECONDS = 8.0
+HADOOP, SDK = "3.5.0", "2.35.4"
+PACKAGES = (
+    f"org.apache.hadoop:hadoop-aws:{HADOOP}",
+    *(f"software.amazon.awssdk:{name}:{SDK}" for name in ("s3", "s3-transfer-manager", "sts")),
+)
+
+
+class Requests:
+    """Counts what one process sends."""
+
+    def __init__(self, server: Server) -> None:
+        fs: Any = open_store(f"s3://{BUCKET}/any", server.options)._fs  # type: ignore[attr-defined]
+        fs.s3.meta.events.register("before-send.s3", self._note)
+        self._fs = fs
+        self.sent: Counter[str] = Counter()
+
+    def _note(self, event_name: str, **_: Any) -> None:
+        self.sent[event_name.rpartition(".")[2]] += 1
+
+    def of(self, work: Work, count: int) -> tuple[list[float], float]:
+        """Milliseconds of each run, and requests a run."""
+        self.sent.clear()
+        times = [seconds(work) * 1000 for _ in range(count)]
+        return times, sum(self.sent.values()) / count
+
+
+def commits(report: Report, server: Server, last: int) -> None:
+    """Appends, ALTERs and loads at ever more commits. Means, since checkpoints are among them."""
+    place = f"s3://{BUCKET}/commits"
+    ddl = "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT"
+    table = Catalog.create_path(place, ddl, storage_options=server.options)
+    requests, numbers, first = Requests(server), iter(range(10**6)), {}
+    for stage in (stage for stage in STAGES if stage <= last):
+        while table.version < stage:
+            table.append(FEW)
+        works: dict[str, tuple[Work, int]] = {
+            "load": (lambda: Catalog.load_path(place, server.options), 50),
+            "append": (lambda: table.append(FEW), 300),
+            "ALTER": (lambda: table.alter().set_comment("id", f"{next(numbers)}").commit(), 150),
+        }
+        for what, (work, count) in works.items():
+            times, sent = requests.of(work, count)
+            mean = statistics.mean(times)
+            name = f"{what} at {stage:,} commits"
+            report.tell(Figure(f"{name}, mean", mean))
+            report.tell(Figure(f"{name}, 99th percentile", sorted(times)[int(count * 0.99)]))
+            report.tell(Figure(f"{name}, requests", sent, ""))
+            first.setdefault(what, mean)
+            if stage != STAGES[0]:
+                report.tell(Figure(f"{name} against 10", mean / first[what], "x", 1.2))
+
+
+def peers(report: Report, server: Server, folder: Path) -> None:
+    """The same small appends by deltalake and by pyiceberg, with its catalog in SQLite."""
+    delta = {
+        "AWS_ENDPOINT_URL": server.endpoint,
+        "AWS_ACCESS_KEY_ID": server.options["key"],
+        "AWS_SECRET_ACCESS_KEY": server.options["secret"],
+        "AWS_REGION": "us-east-1",
+        "AWS_ALLOW_HTTP": "true",
+        "conditional_put": "etag",
+    }
+    place = f"s3://{BUCKET}/delta"
+
+    def append() -> None:
+        deltalake.write_deltalake(place, FEW, mode="append", storage_options=delta)
+
+    ice = SqlCatalog(
+        "bench",
+        uri=f"sqlite:///{folder}/ice.db",
+        warehouse=f"s3://{BUCKET}/ice",
+        **{
+            "s3.endpoint": server.endpoint,
+            "s3.access-key-id": server.options["key"],
+            "s3.secret-access-key": server.options["secret"],
+            "s3.region": "us-east-1",
+        },
+    )
+    ice.create_namespace("n")
+    table = ice.create_table("n.t", schema=FEW.schema)
+    numbers = iter(range(10**6))
+
+    def add_to_delta() -> None:
+        field = deltalake.Field(f"c{next(numbers)}", "integer")
+        deltalake.DeltaTable(place, storage_options=delta).alter.add_columns([field])
+
+    def add_to_ice() -> None:
+        with table.update_schema() as update:
+            update.add_column(f"c{next(numbers)}", IntegerType())
+
+    works: dict[str, tuple[Work, int]] = {
+        "deltalake: append": (append, 200),
+        "deltalake: load": (lambda: deltalake.DeltaTable(place, storage_options=delta), 20),
+        "deltalake: add a column": (add_to_delta, 20),
+        "pyiceberg: append": (lambda: table.append(FEW), 100),
+        "pyiceberg: load": (lambda: ice.load_table("n.t"), 20),
+        "pyiceberg: add a column": (add_to_ice, 20),
+    }
+    for what, (work, count) in works.items():
+        report.tell(
+            Figure(f"{what}, mean", statistics.mean(seconds(work) * 1000 for _ in range(count)))
+        )
+
+
+def throughput(report: Report, server: Server) -> None:
+    """Commits a second of several processes at one table."""
+    for writers in WRITERS:
+        ours = f"s3://{BUCKET}/ours{writers}"
+        Catalog.create_path(ours, FEW.schema, storage_options=server.options)
+        rate = _rate(_append_ours, ours, server.options, writers)
+        report.tell(Figure(f"{writers} writers, commits a second", rate, "/s"))
+
+
+def _rate(target: Callable[..., None], place: str, options: dict[str, Any], writers: int) -> float:
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Barrier(writers + 1), context.Queue()
+    processes = [
+        context.Process(target=target, args=(place, options, ready, done)) for _ in range(writers)
+    ]
+    for process in processes:
+        process.start()
+    ready.wait()
+    found = [done.get() for _ in processes]
+    for process in processes:
+        process.join()
+    return sum(found) / SECONDS
+
+
+def _append_ours(place: str, options: dict[str, Any], ready: Any, done: Any) -> None:
+    table = Catalog.load_path(place, options)
+    table.append(FEW)
+    ready.wait()
+    end, count = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        table.append(FEW)
+        count += 1
+    done.put(count)
+
+
+def scans(report: Report, server: Server, total: int, runs: int) -> None:
+    """What ``native_scan`` measures, over S3, by both ways."""
+    native_scan.prepare(total)
+    fs = s3fs.S3FileSystem(**server.options, use_listings_cache=False)
+    for name in ("w", "plain"):
+        fs.put(f"{DATA}/sql/{name}/", f"{BUCKET}/scans/{name}/", recursive=True)
+    spark = _session(server)
+    place = f"s3a://{BUCKET}/scans/plain"
+    native_scan.verify(spark, place)
+    for way in ("native", "python"):
+        native_scan.scans(spark, report, total, runs, place, way)
+    spark.stop()
+    table = Catalog(f"s3://{BUCKET}/scans/w", server.options).load_table("b.t")
+    arrow = pa.fs.S3FileSystem(
+        endpoint_override=server.endpoint,
+        access_key=server.options["key"],
+        secret_key=server.options["secret"],
+        region="us-east-1",
+    )
+    plain = f"{BUCKET}/scans/plain"
+    for columns in (["usage"], None):
+        what = "PyArrow, one column" if columns else "PyArrow, all columns"
+        peer = (lambda c=columns: pa.parquet.read_table(plain, columns=c, filesystem=arrow), None)
+        report.compare(
+            what,
+            lambda c=columns: table.scan(c).to_arrow(),
+            {"pq.read_table by Arrow's S3": peer},
+            runs,
+        )
+    shutil.rmtree(DATA / "sql")
+
+
+def _session(server: Server) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
+        .config("spark.driver.memory", "6g")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.jars.packages", ",".join(PACKAGES))
+        .config("spark.jars.excludes", "software.amazon.awssdk:bundle")
+        .config("spark.hadoop.fs.s3a.endpoint", server.endpoint)
+        .config("spark.hadoop.fs.s3a.path.style.access", "true")
+        .config("spark.hadoop.fs.s3a.access.key", server.options["key"])
+        .config("spark.hadoop.fs.s3a.secret.key", server.options["secret"])
+        .config("spark.hadoop.fs.s3a.endpoint.region", "us-east-1")
+    )
+    warehouse = f"s3://{BUCKET}/scans/w"
+    spark = configure(builder, warehouse, storage_options=server.options).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commits", type=int, default=STAGES[-1])
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--part", choices=["commits", "scans"], help="this part alone")
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        with serve(folder / "server") as server:
+            if given.part != "scans":
+                report = Report("object_store_commits")
+                commits(report, server, given.commits)
+                throughput(report, server)
+                peers(report, server, folder)
+                report.save()
+            if given.part != "commits":
+                report = Report("object_store_scans")
+                scans(report, server, given.rows, given.runs)
+                report.save()
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

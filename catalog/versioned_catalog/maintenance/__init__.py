@@ -1,0 +1,1 @@
+"""Clean-up and repair: vacuum, expiry, verify, recover."""

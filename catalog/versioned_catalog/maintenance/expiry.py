@@ -1,0 +1,129 @@
+"""Expiry: old versions are given up, and their entries become stubs (FORMAT.md, section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.entry import Stub, stub_to_bytes
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.timeline import MOST_AT_ONCE
+from versioned_catalog.maintenance.progress import Progress
+from versioned_catalog.maintenance.retention import newest_before
+
+
+@dataclass(frozen=True)
+class Expired:
+    """What an expiry did, or would do.
+
+    Args:
+        table: which one.
+        dry_run: whether nothing was done.
+        floor: the first version that is kept.
+        versions: how many versions are expired by it that were not before.
+        tagged: versions below the floor that are kept for their tags.
+        version: the newest version afterwards.
+    """
+
+    table: str
+    dry_run: bool
+    floor: int
+    versions: int
+    tagged: tuple[int, ...]
+    version: int
+
+
+def next_floor(timeline: TableTimeline, state: TableState, cutoff: datetime, keep_last: int) -> int:
+    """The first version to keep: what was the newest at the cutoff, or an earlier one.
+
+    Args:
+        timeline: the table's log.
+        state: its newest state.
+        cutoff: versions that were the newest since then are kept.
+        keep_last: so many are kept in any case.
+    """
+    then = newest_before(timeline, state, cutoff)
+    return max(state.floor, min(then, state.version - keep_last + 1))
+
+
+def tagged_below(state: TableState, floor: int) -> frozenset[int]:
+    """The versions below a floor that tags keep."""
+    return frozenset(version for version in state.tags.values() if version < floor)
+
+
+def keep_states(
+    timeline: TableTimeline, state: TableState, floor: int, *, again: bool = False
+) -> None:
+    """Write down the states that are read when the entries below a floor are stubs.
+
+    Args:
+        timeline: the table's log.
+        state: its newest state.
+        floor: the first version that is kept.
+        again: only those that somebody took away meanwhile.
+    """
+    for version in sorted({floor, *tagged_below(state, floor)}):
+        if not again or timeline.store.read(timeline.kept_path(version)) is None:
+            then = timeline.load(version).state
+            assert then is not None
+            timeline.write_kept(then)
+            if timeline.restore(version, timeline.kept_path(version)) is None:
+                raise CorruptTableError(
+                    f"{timeline.store.url}: the state at version {version} can't be read back once it "
+                    "is written; nothing is expired"
+                )
+
+
+def is_unfinished(timeline: TableTimeline, state: TableState) -> bool:
+    """Whether entries below the floor are there that should be stubs."""
+    return _stubbed(timeline) < state.floor
+
+
+def _stubbed(timeline: TableTimeline) -> int:
+    """Below which version all entries are stubs: the stub of version 0 is written last, and says."""
+    first = timeline.read(0)
+    return first[0].floor if first is not None and isinstance(first[0], Stub) else 0
+
+
+def write_stubs(timeline: TableTimeline, floor: int, progress: Progress) -> None:
+    """Put stubs in the place of all entries below a floor; what somebody did already is left.
+
+    Raises:
+        CorruptTableError: an entry is missing or damaged, so that nobody could say who it was.
+    """
+    done = _stubbed(timeline)
+    if floor <= done:
+        return
+    total = floor - done
+    for number, _ in enumerate(_overwritten(timeline, max(done, 1), floor), 1):
+        progress("expire versions", number, total)
+    _overwrite(timeline, 0, floor)
+    progress("expire versions", total, total)
+
+
+def _overwritten(timeline: TableTimeline, start: int, floor: int) -> Iterator[int]:
+    versions = range(start, floor)
+    if not timeline.store.is_remote:
+        yield from (_overwrite(timeline, version, floor) for version in versions)
+        return
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        for first in range(start, floor, 64 * MOST_AT_ONCE):
+            some = versions[first - start : first - start + 64 * MOST_AT_ONCE]
+            yield from pool.map(lambda version: _overwrite(timeline, version, floor), some)
+
+
+def _overwrite(timeline: TableTimeline, version: int, floor: int) -> int:
+    """Put a stub in the place of an entry, and give its version."""
+    (entry,) = timeline.entries(version, version)
+    if isinstance(entry, Stub):
+        if version:
+            return version
+        stub = Stub(0, entry.commit_id, entry.time, max(floor, entry.floor))
+    else:
+        stub = Stub(version, entry.head.commit_id, entry.head.time, floor)
+    timeline.store.overwrite(timeline.entry_path(version), stub_to_bytes(stub))
+    return version

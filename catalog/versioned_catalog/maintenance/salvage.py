@@ -1,0 +1,299 @@
+"""What can still be read of a broken table: as much of its log as follows on, and segments' footers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from versioned_catalog.errors import CorruptTableError, VersionedError
+from versioned_catalog.log.entry import NEW_LIFE, Commit
+from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.timeline import Loaded
+from versioned_catalog.maintenance.litter import DATA
+from versioned_catalog.maintenance.log_check import entry_versions, stored_states
+from versioned_catalog.maintenance.parallel import in_parallel
+from versioned_catalog.maintenance.progress import Progress
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.wire import schema_from_json
+from versioned_catalog.segments.file_schema import SCHEMA, SCHEMA_VERSION, TABLE_UUID
+from versioned_catalog.storage.store import Store, StoredFile
+
+_NAME = re.compile(r"([0-9]{1,20})-([0-9a-f-]{32,36})\.parquet")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the log still says.
+
+    Args:
+        state: the newest state that follows from a checkpoint, or the first entry, without a gap.
+        later: entries after it that can be read, in order.
+        mentioned: segments that some entry, or a checkpoint, names.
+        unreadable: the paths of entries that can't be read, or are missing.
+    """
+
+    state: TableState | None
+    later: tuple[Commit, ...]
+    mentioned: frozenset[str]
+    unreadable: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a segment says of itself.
+
+    Args:
+        path: where it is.
+        base: the version that its writer planned on.
+        rows, bytes: its size.
+        modified: when it was written, by the store's clock.
+        table_uuid: of which life.
+        schema: what it was written under.
+    """
+
+    path: str
+    base: int
+    rows: int
+    bytes: int
+    modified: datetime
+    table_uuid: str
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The segments of a folder.
+
+    Args:
+        footers: of those whose footers can be read, by path.
+        damaged: why the others can't, by path.
+    """
+
+    footers: Mapping[str, Footer] = field(default_factory=dict)
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_log(timeline: TableTimeline) -> Told:
+    """What the log still says, from wherever it leads furthest."""
+    entries, unreadable = _entries(timeline)
+    states = list(_states(timeline))
+    starts: list[Loaded[TableState]] = [Loaded(), *map(Loaded, states)]
+    state: TableState | None = None
+    for start in starts:
+        found = _furthest(start.state, entries)
+        if found is not None and (state is None or found.version > state.version):
+            state = found
+    newest = -1 if state is None else state.version
+    later = tuple(commit for version, commit in sorted(entries.items()) if version > newest)
+    mentioned = {record.path for commit in entries.values() for record in commit.added}
+    mentioned.update(path for commit in entries.values() for path in commit.removed)
+    for one in states:
+        mentioned.update(one.segments.paths)
+    return Told(state, later, frozenset(mentioned), tuple(unreadable))
+
+
+def _entries(timeline: TableTimeline) -> tuple[dict[int, Commit], list[str]]:
+    found: dict[int, Commit] = {}
+    unreadable: list[str] = []
+    versions = entry_versions(timeline)
+    for version in versions:
+        try:
+            read = timeline.read(version)
+        except VersionedError:
+            read = None
+        if read is None:
+            unreadable.append(timeline.entry_path(version))
+        elif isinstance(read[0], Commit):
+            found[version] = read[0]
+    for before, after in zip([-1, *versions], versions, strict=False):
+        unreadable += [timeline.entry_path(v) for v in range(before + 1, min(after, before + 1000))]
+    return found, sorted(unreadable)
+
+
+def _states(timeline: TableTimeline) -> Iterator[TableState]:
+    for version, path in stored_states(timeline):
+        found = timeline.restore(version, path)
+        if found is not None and found.state is not None:
+            yield found.state
+
+
+def _furthest(state: TableState | None, entries: Mapping[int, Commit]) -> TableState | None:
+    """Where a state leads, entry after entry."""
+    while (entry := entries.get(0 if state is None else state.version + 1)) is not None:
+        try:
+            state = apply(state, entry)
+        except CorruptTableError:
+            return state
+    return state
+
+
+def read_segments(store: Store, progress: Progress) -> Segments:
+    """The footers of all segments in a folder, whoever they belong to."""
+    files = [file for file in store.files(DATA) if _NAME.fullmatch(file.name)]
+    footers: dict[str, Footer] = {}
+    damaged: dict[str, str] = {}
+
+    def read(file: StoredFile) -> Footer | str:
+        try:
+            return _footer(store, file)
+        except Exception as error:  # whatever a damaged file makes a library do
+            return f"{type(error).__name__}: {error}"
+
+    for number, (file, found) in enumerate(zip(files, in_parallel(read, files), strict=True), 1):
+        path = f"{DATA}/{file.name}"
+        if isinstance(found, Footer):
+            footers[path] = found
+        else:
+            damaged[path] = found
+        progress("read footers", number, len(files))
+    return Segments(footers, damaged)
+
+
+def _footer(store: Store, file: StoredFile) -> Footer:
+    path = f"{DATA}/{file.name}"
+    source = store.open(path)
+    try:
+        meta: Any = pq.ParquetFile(source).metadata
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTableError(f"it is not a whole Parquet file: {error}") from None
+    told = meta.metadata or {}
+    if TABLE_UUID not in told or SCHEMA not in told or SCHEMA_VERSION not in told:
+        raise CorruptTableError("its footer does not say what table and schema it is of")
+    schema = schema_from_json(json.loads(told[SCHEMA]))
+    if str(schema.version).encode() != told[SCHEMA_VERSION]:
+        raise CorruptTableError("its footer says two schema versions")
+    return Footer(
+        path=path,
+        base=int(file.name.partition("-")[0]),
+        rows=meta.num_rows,
+        bytes=file.bytes,
+        modified=file.modified,
+        table_uuid=told[TABLE_UUID].decode(),
+        schema=schema,
+    )
+
+
+@dataclass(frozen=True)
+class Life:
+    """The life of a table that is brought back.
+
+    Args:
+        table_uuid: which one.
+        schemas: those that are known of it, by version.
+        properties, comment: as they were known last.
+        live: segments that the log says are live, in order.
+        guessed: segments of which no log says anything, in the order in which they may have come.
+        left: why others are left, by path.
+        next_column_id: above every ID that is known.
+        applications: the last batch of each, as far as it is known.
+    """
+
+    table_uuid: str
+    schemas: dict[int, Schema]
+    properties: Mapping[str, str]
+    comment: str | None
+    live: tuple[str, ...]
+    guessed: tuple[str, ...]
+    left: Mapping[str, str]
+    next_column_id: int
+    applications: Mapping[str, int]
+
+
+def life_of(told: Told, segments: Segments, table: str) -> Life:
+    """What to bring back.
+
+    Raises:
+        CorruptTableError: nothing says what columns there were.
+    """
+    state = told.state
+    life = _of_state(state) if state is not None else Life("", {}, {}, None, (), (), {}, 1, {})
+    for commit in told.later:
+        life = _followed(life, commit)
+    life = life if life.table_uuid else _of_footers(segments, table)
+    left = {path: f"is damaged: {why}" for path, why in segments.damaged.items()}
+    live = [path for path in life.live if path in segments.footers]
+    left |= {path: "is missing" for path in life.live if path not in {*live, *left}}
+    schemas = dict(life.schemas)
+    guessed: list[Footer] = []
+    for footer in segments.footers.values():
+        if footer.table_uuid != life.table_uuid:
+            left[footer.path] = "is of another table, or of an earlier life of this one"
+        elif footer.path in live:
+            continue
+        elif footer.path in told.mentioned:
+            left[footer.path] = "was live once, and the log says that it was removed"
+        elif state is not None and footer.base < state.version and footer.modified < state.time:
+            left[footer.path] = (
+                f"is older than version {state.version}, and no entry up to there names it: what a "
+                "writer that died left, or what only an expired version held"
+            )
+        else:
+            guessed.append(footer)
+        if footer.table_uuid == life.table_uuid:
+            schemas.setdefault(footer.schema.version, footer.schema)
+    guessed.sort(key=lambda one: (one.base, one.modified, one.path))
+    highest = max((max(schema.ids, default=0) for schema in schemas.values()), default=0)
+    return replace(
+        life,
+        schemas=schemas,
+        live=tuple(live),
+        guessed=tuple(footer.path for footer in guessed),
+        left=left,
+        next_column_id=max(life.next_column_id, highest + 1),
+    )
+
+
+def _of_state(state: TableState) -> Life:
+    return Life(
+        table_uuid=state.table_uuid,
+        schemas={schema.version: schema for schema in state.own_schemas},
+        properties=state.properties,
+        comment=state.comment,
+        live=tuple(state.segments.paths),
+        guessed=(),
+        left={},
+        next_column_id=state.next_column_id,
+        applications=state.applications,
+    )
+
+
+def _followed(life: Life, commit: Commit) -> Life:
+    """What an entry says that can be read, though one before it is lost."""
+    if commit.head.operation in NEW_LIFE or commit.head.table_uuid != life.table_uuid:
+        life = Life(commit.head.table_uuid, {}, {}, None, (), (), {}, life.next_column_id, {})
+    gone, batch = set(commit.removed), commit.batch
+    return replace(
+        life,
+        schemas=life.schemas | ({commit.schema.version: commit.schema} if commit.schema else {}),
+        properties=life.properties if commit.properties is None else commit.properties,
+        comment=commit.comment if commit.sets_comment else life.comment,
+        live=(
+            *(path for path in life.live if path not in gone),
+            *(record.path for record in commit.added),
+        ),
+        next_column_id=max(life.next_column_id, commit.next_column_id),
+        applications={**life.applications, **({batch.application: batch.id} if batch else {})},
+    )
+
+
+def _of_footers(segments: Segments, table: str) -> Life:
+    """The newest life that segments tell of."""
+    newest = max(
+        segments.footers.values(),
+        key=lambda footer: (footer.schema.version, footer.base, footer.modified),
+        default=None,
+    )
+    if newest is None:
+        raise CorruptTableError(
+            f"{table}: neither a log nor a segment can be read there, so that nothing says what columns "
+            "there were"
+        )
+    return Life(newest.table_uuid, {}, {}, None, (), (), {}, 1, {})

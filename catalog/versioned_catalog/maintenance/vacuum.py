@@ -1,0 +1,156 @@
+"""Vacuum: files go that no kept version needs, nor a writer in flight (FORMAT.md, section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.maintenance.expiry import write_stubs
+from versioned_catalog.maintenance.litter import (
+    Litter,
+    References,
+    added_since,
+    find_litter,
+    references,
+)
+from versioned_catalog.maintenance.progress import Progress
+from versioned_catalog.maintenance.retention import ago, newest_before
+from versioned_catalog.storage.store import Store
+
+AT_ONCE = 1000
+"""How many files are deleted in one go."""
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What a vacuum did, or would do.
+
+    Args:
+        table: which one.
+        dry_run: whether nothing was done.
+        retention: what readers and writers in flight were protected by.
+        fence: writes planned on a version below this one can't be committed any more.
+        segments: the data files that went, by path.
+        others: temporary files and checkpoints that went.
+        bytes: the size of all that.
+        foreign: files in ``data/`` that were left, since they are not ours by name.
+        version: the newest version afterwards.
+    """
+
+    table: str
+    dry_run: bool
+    retention: timedelta
+    fence: int
+    segments: tuple[str, ...]
+    others: tuple[str, ...]
+    bytes: int
+    foreign: tuple[str, ...]
+    version: int
+
+
+@dataclass(frozen=True)
+class Vacuum:
+    """A vacuum as it was planned on a state.
+
+    Args:
+        table: for people.
+        retention: see ``Vacuumed``.
+        state: the state.
+        fence: what must be the fence before anything is deleted.
+        litter: what may go, as far as that state tells.
+    """
+
+    table: str
+    retention: timedelta
+    state: TableState
+    fence: int
+    litter: Litter
+
+    @property
+    def needs_fence(self) -> bool:
+        """Whether the fence must be committed first."""
+        return bool(self.litter.segments) and self.state.fence < self.fence
+
+    def told(self, *, dry_run: bool, version: int | None = None) -> Vacuumed:
+        """What comes of it."""
+        return Vacuumed(
+            table=self.table,
+            dry_run=dry_run,
+            retention=self.retention,
+            fence=max(self.fence, self.state.fence),
+            segments=tuple(self.litter.segments),
+            others=tuple(self.litter.others),
+            bytes=self.litter.bytes,
+            foreign=self.litter.foreign,
+            version=self.state.version if version is None else version,
+        )
+
+
+def plan_vacuum(
+    timeline: TableTimeline, state: TableState, table: str, retention: timedelta
+) -> Vacuum:
+    """What a vacuum of a table may take away; nothing is written.
+
+    Args:
+        timeline: the table's log.
+        state: its newest state.
+        table: for people.
+        retention: files younger than that stay, and who planned on a version that was the newest since.
+    """
+    cutoff = ago(timeline.store.now(), retention)
+    fence = max(state.fence, newest_before(timeline, state, cutoff), 0)
+    litter = find_litter(timeline.store, references(timeline, state), fence, cutoff)
+    return Vacuum(table, retention, state, fence, litter)
+
+
+def clean(
+    timeline: TableTimeline, plan: Vacuum, newest: TableState, progress: Progress
+) -> Vacuumed:
+    """Delete what a vacuum found, once the fence stands.
+
+    Args:
+        timeline: the table's log.
+        plan: what was found.
+        newest: the state with the fence; what was committed up to it is looked at again.
+        progress: is told of every thousand files.
+    """
+    since = added_since(timeline, plan.state.version, newest.version)
+    left = Vacuum(plan.table, plan.retention, plan.state, plan.fence, plan.litter.without(since))
+    delete(timeline.store, left.litter.paths, progress)
+    return left.told(dry_run=False, version=newest.version)
+
+
+def vacuum_dropped(
+    timeline: TableTimeline,
+    state: TableState,
+    table: str,
+    retention: timedelta,
+    *,
+    dry_run: bool,
+    progress: Progress,
+) -> Vacuumed:
+    """Take away all data of a table that was dropped; its log stays, as stubs.
+
+    Arguments are those of ``plan_vacuum``; nothing goes while the drop is younger than the retention.
+    """
+    cutoff = ago(timeline.store.now(), retention)
+    if newest_before(timeline, state, cutoff) < state.version:
+        litter = Litter({}, {}, ())
+    else:
+        needed = References(frozenset(), frozenset({state.version}))
+        litter = find_litter(timeline.store, needed, state.version, cutoff)
+    plan = Vacuum(table, retention, state, state.fence, litter)
+    if not dry_run and litter.segments:
+        timeline.write_kept(state)
+        write_stubs(timeline, state.version, progress)
+        delete(timeline.store, litter.paths, progress)
+    return plan.told(dry_run=dry_run)
+
+
+def delete(store: Store, paths: list[str], progress: Progress) -> None:
+    """Delete files, many at a time."""
+    for start in range(0, len(paths), AT_ONCE):
+        store.delete_all(paths[start : start + AT_ONCE])
+        progress("delete files", min(start + AT_ONCE, len(paths)), len(paths))

@@ -1,0 +1,144 @@
+"""Verify: a table's log, checkpoints and segments against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from versioned_catalog.errors import VersionedError
+from versioned_catalog.log.checkpoint import TableCodec
+from versioned_catalog.log.entry import NEW_LIFE
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.timeline import LOG, Timeline
+from versioned_catalog.maintenance.complaints import Complaint, Verified
+from versioned_catalog.maintenance.expiry import is_unfinished
+from versioned_catalog.maintenance.litter import DATA
+from versioned_catalog.maintenance.log_check import (
+    Step,
+    check_hint,
+    check_log,
+    check_tags,
+    entry_versions,
+    stored_states,
+)
+from versioned_catalog.maintenance.progress import Progress
+from versioned_catalog.maintenance.segment_check import SegmentCheck
+from versioned_catalog.storage.store import Store
+
+
+def verify(
+    store: Store, table: str, *, deep: bool, every_version: bool, progress: Progress
+) -> Verified:
+    """See ``Table.verify``.
+
+    Args:
+        store: the table's folder.
+        table: what it is called.
+        deep, every_version, progress: as there.
+    """
+    return _Verification(store, table, deep, every_version, progress).run()
+
+
+class _Verification:
+    """One run of ``verify``."""
+
+    def __init__(
+        self, store: Store, table: str, deep: bool, every_version: bool, progress: Progress
+    ) -> None:
+        self._timeline: TableTimeline = Timeline(store, TableCodec())
+        self._table = table
+        self._deep = deep
+        self._every = every_version
+        self._progress = progress
+        self._complaints: list[Complaint] = []
+        self._notes: list[str] = []
+        sizes = {f"{DATA}/{file.name}": file.bytes for file in store.files(DATA)}
+        self._segments = SegmentCheck(store, sizes, deep, self._complain, progress)
+        self._checked: set[str] = set()
+        self._rows = self._bytes = self._unrecorded = 0
+
+    def _complain(self, path: str, problem: str) -> None:
+        self._complaints.append(Complaint(path, problem))
+
+    def run(self) -> Verified:
+        """Check the log, then what is live."""
+        timeline = self._timeline
+        versions = entry_versions(timeline)
+        if not versions:
+            self._complain(LOG, "holds no entry: there is no table here, or its log is lost")
+        newest = self._loaded()
+        last: TableState | None = None
+        for step in check_log(timeline, versions, self._complain):
+            self._progress("read the log", step.version + 1, versions[-1] + 1)
+            last = step.after or last
+            if self._every and newest is not None:
+                self._check_leaving(step, newest)
+        state = newest or last
+        if state is not None:
+            self._check_state(state)
+        return Verified(
+            table=self._table,
+            deep=self._deep,
+            version=-1 if state is None else state.version,
+            entries=len(versions),
+            checkpoints=len(stored_states(timeline)),
+            segments=len(self._checked),
+            rows=self._rows,
+            bytes=self._bytes,
+            unrecorded=self._unrecorded,
+            complaints=tuple(self._complaints),
+            notes=tuple(self._notes),
+        )
+
+    def _loaded(self) -> TableState | None:
+        """The newest state as readers load it."""
+        try:
+            return self._timeline.load().state
+        except VersionedError as error:
+            self._complain(LOG, f"the table can't be loaded: {error}")
+            return None
+
+    def _check_state(self, state: TableState) -> None:
+        note = check_hint(self._timeline, self._complain)
+        self._notes += [note] if note else []
+        if state.dropped:
+            self._notes.append(f"the table was dropped at version {state.version}")
+            return
+        check_tags(self._timeline, state, self._complain)
+        if is_unfinished(self._timeline, state):
+            self._notes.append("an expiry died before all old entries were stubs; expire again")
+        self._check(state, frozenset(state.segments.paths))
+        for kept in self._tagged(state) if self._every else ():
+            self._check(kept, frozenset(kept.segments.paths))
+        if self._unrecorded and self._deep:
+            self._notes.append(
+                f"of {self._unrecorded} segments no checksum is recorded: whoever wrote them knew none"
+            )
+
+    def _tagged(self, state: TableState) -> Iterator[TableState]:
+        for version in sorted({v for v in state.tags.values() if v < state.floor}):
+            found = self._timeline.restore(version, self._timeline.kept_path(version))
+            if found is not None and found.state is not None:
+                yield found.state
+
+    def _check_leaving(self, step: Step, newest: TableState) -> None:
+        """Check the segments that a commit takes away from a version that is kept."""
+        before, commit = step.before, step.commit
+        if before is None or commit is None or before.version < newest.floor:
+            return
+        new_life = commit.head.operation in NEW_LIFE
+        gone = before.segments.paths if new_life else commit.removed
+        self._check(before, frozenset(gone))
+
+    def _check(self, state: TableState, paths: frozenset[str]) -> None:
+        new = paths - self._checked
+        if not new:
+            return
+        self._checked |= new
+        self._segments.check(state, new)
+        core = state.segments.core.select(["path", "rows", "bytes", "checksum"])
+        for row in core.to_pylist():
+            if row["path"] in new:
+                self._rows += row["rows"]
+                self._bytes += row["bytes"]
+                self._unrecorded += row["checksum"] is None

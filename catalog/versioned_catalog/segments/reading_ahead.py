@@ -1,0 +1,56 @@
+"""Reading segments one after another, the next ones on their way already where requests take long."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+
+from versioned_catalog.segments.reader import BATCH_ROWS, SegmentTask, read_segment
+from versioned_catalog.storage.store import Store
+
+AHEAD = 16
+"""How many segments are on their way at most."""
+
+AHEAD_ROWS = 2 * BATCH_ROWS
+"""How many rows these hold at most, so that large segments are read batch by batch."""
+
+
+def read_segments(store: Store, tasks: Iterable[SegmentTask]) -> Iterator[pa.RecordBatch]:
+    """The wanted rows of segments, in order.
+
+    Raises:
+        CorruptTableError: as for ``read_segment``.
+    """
+    if not store.is_remote:
+        for task in tasks:
+            yield from read_segment(store, task)
+        return
+    with ThreadPoolExecutor(AHEAD) as pool:
+        yield from _ahead(store, deque(tasks), pool)
+
+
+def _ahead(
+    store: Store, tasks: deque[SegmentTask], pool: ThreadPoolExecutor
+) -> Iterator[pa.RecordBatch]:
+    running: deque[tuple[int, Future[list[pa.RecordBatch]]]] = deque()
+    try:
+        while tasks or running:
+            rows = sum(held for held, _ in running)
+            while tasks and len(running) < AHEAD and rows + tasks[0].rows <= AHEAD_ROWS:
+                task = tasks.popleft()
+                rows += task.rows
+                running.append((task.rows, pool.submit(_read, store, task)))
+            if running:
+                yield from running.popleft()[1].result()
+            else:
+                yield from read_segment(store, tasks.popleft())
+    finally:
+        for _, future in running:
+            future.cancel()
+
+
+def _read(store: Store, task: SegmentTask) -> list[pa.RecordBatch]:
+    return list(read_segment(store, task))

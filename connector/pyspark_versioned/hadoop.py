@@ -1,0 +1,102 @@
+"""How Spark's own file systems reach a table's folder: Hadoop's names for what fsspec is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_PROVIDERS = "org.apache.hadoop.fs.s3a."
+_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_KNOWN = frozenset(
+    (
+        "key",
+        "secret",
+        "token",
+        "anon",
+        "endpoint_url",
+        "client_kwargs.endpoint_url",
+        "region",
+        "client_kwargs.region_name",
+        "use_ssl",
+        "max_concurrency",
+    )
+)
+"""Options that have a counterpart, or that do not matter to Hadoop."""
+
+
+@dataclass(frozen=True)
+class HadoopFolder:
+    """A folder as Hadoop calls it.
+
+    Args:
+        url: where it is.
+        conf: how it is opened; may hold secrets, so it is never shown.
+    """
+
+    url: str
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
+    """How Hadoop reaches a folder, or None where an option has no counterpart there.
+
+    Args:
+        location: the folder, as a path or URL.
+        storage: what fsspec opens it with; what is not given there, s3fs takes from the environment, and
+            so does Hadoop, but for the endpoint.
+    """
+    if not location.startswith("s3://"):
+        is_local = "://" not in location or location.startswith("file:")
+        return HadoopFolder(location) if is_local or not storage else None
+    flat = _flat(storage)
+    if not flat.keys() <= _KNOWN:
+        return None
+    bucket = location.removeprefix("s3://").partition("/")[0]
+    conf = {f"fs.s3a.bucket.{bucket}.{key}": value for key, value in _s3a(flat).items()}
+    return HadoopFolder(f"s3a{location[2:]}", conf)
+
+
+def _flat(storage: Mapping[str, Any]) -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for name, value in storage.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}.{inner}": str(of_it) for inner, of_it in value.items()}
+        elif value is not None:
+            flat[name] = str(value)
+    return flat
+
+
+def _s3a(given: Mapping[str, str]) -> dict[str, str]:
+    conf = _credentials(given)
+    endpoint = given.get("endpoint_url") or given.get("client_kwargs.endpoint_url")
+    endpoint = endpoint or _from_environment(_ENDPOINT_VARIABLES)
+    region = given.get("region") or given.get("client_kwargs.region_name")
+    if endpoint:
+        conf["endpoint"] = endpoint
+        conf["path.style.access"] = "true"
+        conf["connection.ssl.enabled"] = str(endpoint.startswith("https")).lower()
+        # Hadoop asks for one; s3fs takes this one where there is none.
+        region = region or _from_environment(_REGION_VARIABLES) or "us-east-1"
+    if region:
+        conf["endpoint.region"] = region
+    return conf
+
+
+def _credentials(given: Mapping[str, str]) -> dict[str, str]:
+    provider = "aws.credentials.provider"
+    if given.get("anon", "").lower() == "true":
+        return {provider: f"{_PROVIDERS}AnonymousAWSCredentialsProvider"}
+    if "key" not in given:
+        return {}
+    keys = {"access.key": given["key"], "secret.key": given.get("secret", "")}
+    if "token" in given:
+        temporary = f"{_PROVIDERS}TemporaryAWSCredentialsProvider"
+        return {**keys, "session.token": given["token"], provider: temporary}
+    return {**keys, provider: f"{_PROVIDERS}SimpleAWSCredentialsProvider"}
+
+
+def _from_environment(names: tuple[str, ...]) -> str | None:
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)

@@ -1,0 +1,60 @@
+"""What is to be done on a cluster whose machines have nothing of ours but what ``--py-files`` brought.
+
+``spark-submit ... run_py_files.py WAREHOUSE`` prints, as JSON, what each way gave.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+MERGE = """
+    MERGE INTO versioned.db.t t USING (SELECT 3L AS id) s ON t.id = s.id
+    WHEN MATCHED THEN UPDATE SET id = 100
+"""
+
+STATEMENTS = (
+    "CREATE TABLE versioned.db.t AS SELECT id, 'n' AS name FROM range(10)",
+    "INSERT INTO versioned.db.t SELECT id, 'm' FROM range(10, 20, 1, 4)",
+    MERGE,
+    "DELETE FROM versioned.db.t WHERE id = 100",
+    "ALTER TABLE versioned.db.t ADD COLUMN s STRUCT<a: INT>",
+    "INSERT INTO versioned.db.t WITH ('io' = 'python') SELECT id, 'p', null FROM range(5)",
+    "CALL versioned.system.set_tag('db.t', 'good')",
+)
+
+
+def imported(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Where a task's Python gets us from."""
+    list(batches)
+    import versioned_catalog
+
+    yield pa.RecordBatch.from_pydict({"place": [versioned_catalog.__file__]})
+
+
+def main() -> None:
+    warehouse = sys.argv[1]
+    spark: Any = SparkSession.builder.getOrCreate()
+    told: dict[str, Any] = {}
+    places = spark.range(0, 2, 1, 2).mapInArrow(imported, "place STRING").collect()
+    told["places"] = sorted({row.place for row in places})
+    spark.sql("CREATE NAMESPACE versioned.db")
+    for statement in STATEMENTS:
+        spark.sql(statement)
+    found = spark.sql("SELECT count(*), sum(id) FROM versioned.db.t").collect()
+    told["sql"] = list(found[0])
+    writer = spark.range(7).write.format("versioned").option("warehouse", warehouse)
+    writer.option("io", "python").mode("append").save("db.p")
+    reader = spark.read.format("versioned").option("warehouse", warehouse).option("io", "python")
+    told["python"] = [reader.load("db.p").count(), reader.load("db.t").count()]
+    print(json.dumps(told))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

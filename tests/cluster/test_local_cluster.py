@@ -1,0 +1,118 @@
+"""``make cluster``: the demo on a cluster and an object store; and nothing is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jar import ROOT, built_jar
+from sql.test_statements import environment
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = str(ROOT / "examples" / "local_cluster.py")
+
+
+def test_the_demo_on_a_cluster() -> None:
+    """The command of the Makefile, with this Python."""
+    built_jar()
+    recipe = re.search(
+        r"^cluster:\n\t.*?python (examples.*)$", (ROOT / "Makefile").read_text(), re.M
+    )
+    assert recipe
+    command = [sys.executable if word == "python" else word for word in shlex.split(recipe[1])]
+    done = subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        cwd=ROOT,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    answers = [line for line in done.stdout.splitlines() if line.endswith(("same", "DIFFERENT"))]
+    assert len(answers) == 5
+    assert all(line.endswith("same") for line in answers)
+    assert "all rows and columns, through Spark  336,776 rows  same" in done.stdout
+
+
+def is_up(master: str) -> bool:
+    host, port = master.removeprefix("spark://").split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def servers(master: str) -> list[int]:
+    """The processes, in Java, that know of a master."""
+    host, port = master.removeprefix("spark://").split(":")
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = line.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if words[0].endswith("java") and (master in words or {host, port} <= set(words)):
+            found.append(int(line.parent.name))
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.nightly), signal.SIGKILL]
+)
+def test_a_cluster_that_is_killed_is_gone(number: int) -> None:
+    wait = "import sys, time; print(*sys.argv[1:], flush=True); time.sleep(600)"
+    script = subprocess.Popen(
+        [
+            sys.executable,
+            SCRIPT,
+            "--workers",
+            "1",
+            "--",
+            sys.executable,
+            "-c",
+            wait,
+            "{master}",
+            "{warehouse}",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    )
+    assert script.stdout is not None
+    master, warehouse = script.stdout.readline().split()
+    try:
+        assert is_up(master)
+        assert len(servers(master)) == 2
+        script.send_signal(number)
+        assert script.wait(30) in (-number, 128 + number)
+        end = time.monotonic() + 30
+        while is_up(master) or servers(master) or Path(warehouse).parent.exists():
+            assert time.monotonic() < end, "servers, or files of theirs, outlive their cluster"
+            time.sleep(0.1)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(script.pid, signal.SIGKILL)  # the command, which is not the cluster's
+        script.wait()
+        for server in servers(master):
+            os.kill(server, signal.SIGKILL)
+
+
+def test_the_exit_code_is_the_commands() -> None:
+    command = [sys.executable, "-c", "raise SystemExit(7)"]
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--workers", "0", "--", *command], env=environment(), check=False
+    )
+    assert done.returncode == 7

@@ -1,0 +1,134 @@
+"""``--py-files`` with a wheel of ours, on machines where we are not installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster.places import local_cluster
+from jar import ROOT, built_jar
+from sql.test_statements import environment
+
+pytestmark = pytest.mark.spark
+
+NAME = "pyspark_versioned.zip"
+PYTHON = """#!/bin/sh
+if [ -n "$ON_A_WORKER" ]; then
+    PYTHONPATH=$(printf %s "$PYTHONPATH" | sed "s#{driver}#/nowhere#g")
+fi
+exec {python} -S "$@"
+"""
+"""A Python that looks at nothing installed beside it; its tasks do not see the driver's disk."""
+
+
+def packages() -> str:
+    """What else is installed here; our own editable installation is a file that only ``site`` reads."""
+    import pyspark
+
+    return str(Path(pyspark.__file__).parents[1])
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Path:
+    """A folder that only the driver sees, with our wheel as a zip."""
+    built_jar()
+    driver = tmp_path / "driver"
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(driver)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = driver.glob("*.whl")
+    wheel.rename(driver / NAME)
+    python = tmp_path / "python"
+    python.write_text(PYTHON.format(driver=driver, python=sys.executable))
+    python.chmod(0o755)
+    return driver
+
+
+def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
+    warehouse = tmp_path / "w"
+    everywhere = {
+        **os.environ,
+        "PYTHONPATH": packages(),
+        "PYSPARK_PYTHON": str(tmp_path / "python"),
+    }
+    here = {
+        **everywhere,
+        "PYTHONPATH": f"{packages()}:{driver / NAME}",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    jar = driver / "pyspark_versioned" / "jars" / "versioned-spark.jar"
+    shutil.unpack_archive(driver / NAME, driver)
+    conf = subprocess.run(
+        [
+            *(tmp_path / "python", "-m", "pyspark_versioned", "conf"),
+            *("--warehouse", warehouse, "--jar", jar),
+        ],
+        env=here,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    (driver / "conf").write_text(
+        conf.stdout + f"spark.executorEnv.PYTHONPATH {NAME}:{packages()}\n"
+        "spark.ui.enabled false\nspark.log.level OFF\n"
+    )
+    with local_cluster().started(1, environment={**everywhere, "ON_A_WORKER": "1"}) as cluster:
+        done = subprocess.run(
+            [
+                *(
+                    local_cluster().spark_home() / "bin" / "spark-submit",
+                    "--master",
+                    cluster.master,
+                ),
+                *("--properties-file", driver / "conf", "--py-files", driver / NAME),
+                *(ROOT / "tests" / "cluster" / "run_py_files.py", warehouse),
+            ],
+            env=here,
+            cwd=driver,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert [Path(place).parts[-3:] for place in told["places"]] == [
+        (NAME, "versioned_catalog", "__init__.py")
+    ]
+    assert not [place for place in told["places"] if place.startswith(str(driver))]
+    # By hand: 0 to 19 without 3, and 0 to 4 once more.
+    assert told["sql"] == [24, 190 - 3 + 10]
+    assert told["python"] == [7, 24]
+
+
+UNREACHABLE = """
+from cluster.places import session
+try:
+    session("local[1]", "WAREHOUSE").sql("CREATE NAMESPACE versioned.db")
+except Exception as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def test_a_python_without_us_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """And not as a commit of which nobody knows whether it landed."""
+    built_jar()
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={packages()} exec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", UNREACHABLE.replace("WAREHOUSE", str(tmp_path / "w"))],
+        env={**environment(), "PYSPARK_PYTHON": str(python)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=900,
+    )
+    told = done.stdout.splitlines()[-1]
+    assert "export PYSPARK_PYTHON" in told
+    assert "landed" not in told

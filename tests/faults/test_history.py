@@ -1,0 +1,108 @@
+"""The judge of histories finds what is planted, and nothing in what is well."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from faults.history import LANDED, OPEN, REFUSED, Commit, Log, Look, complaints
+
+COMMITS = (
+    Commit("a", "append", 0.0, 1.0, LANDED, 1, (10, 11)),
+    Commit("b", "append", 0.5, 1.5, LANDED, 2, (20, 21)),
+    Commit("z", "alter", 1.2, 1.3, LANDED, 3),
+    Commit("a", "append", 2.0, 3.0, OPEN, None, (12, 13)),
+    Commit("b", "append", 2.0, 3.0, OPEN, None, (22, 23)),
+    Commit("c", "append", 2.5, 3.5, REFUSED, None, (30, 31)),
+    Commit("c", "append", 4.0, 4.5, LANDED, 5, (32, 33)),
+)
+LOG = Log(
+    dict(enumerate(["create", "append", "append", "alter", "append", "append"])),
+    {1: (10, 11), 2: (20, 21), 4: (12, 13), 5: (32, 33)},
+)
+LOOKS = (
+    Look("r", 0.1, 0.2, 0, True, (0, 99), ((), ()), 0),
+    Look("r", 1.1, 1.2, 1, True, (0, 99), ((10, 11), (11, 10)), 2),
+    Look("r", 2.0, 2.1, 3, True, (0, 20), ((10, 11),), 4),
+    Look("r", 5.0, 5.1, 2, False, (0, 99), ((10, 11, 20, 21),), 4),
+)
+
+
+def test_what_is_well() -> None:
+    assert complaints(COMMITS, LOOKS, LOG) == []
+
+
+def rows(**of: tuple[int, ...]) -> Log:
+    return replace(LOG, rows={**LOG.rows, **{int(v[1:]): added for v, added in of.items()}})
+
+
+def commit(at: int, **changed: object) -> tuple[Commit, ...]:
+    return (*COMMITS[:at], replace(COMMITS[at], **changed), *COMMITS[at + 1 :])
+
+
+def look(**changed: object) -> tuple[Look, ...]:
+    return (*LOOKS, replace(LOOKS[3], **changed))
+
+
+PLANTED: dict[str, tuple[tuple[Commit, ...], tuple[Look, ...], Log, str]] = {
+    "a lost commit": (COMMITS, LOOKS, rows(v2=()), "lost"),
+    "a commit that somebody overwrote": (
+        COMMITS,
+        LOOKS,
+        replace(LOG, operations={**LOG.operations, 3: "append"}),
+        "lost: alter 3",
+    ),
+    "two that were told the same": (commit(1, version=1), LOOKS, LOG, "told 2 times"),
+    "a doubled commit": (COMMITS, LOOKS, rows(v5=(32, 33, 10, 11)), "doubled"),
+    "one doubled within its version": (COMMITS, LOOKS, rows(v1=(10, 11, 10, 11)), "doubled"),
+    "half of an append": (COMMITS, LOOKS, rows(v2=(20,)), "half there"),
+    "half of an open one": (COMMITS, LOOKS, rows(v4=(12,)), "half there"),
+    "one torn in two": (COMMITS, LOOKS, rows(v4=(12,), v5=(13, 32, 33)), "half there"),
+    "one that was refused": (commit(6, outcome=REFUSED), LOOKS, LOG, "refused, and there"),
+    "rows of nobody": (COMMITS, LOOKS, rows(v3=(77,)), "nobody wrote"),
+    "a commit of nobody": (
+        COMMITS,
+        LOOKS,
+        replace(LOG, operations={**LOG.operations, 6: "append", 7: "append"}),
+        "of append, where",
+    ),
+    "a gap": (COMMITS, LOOKS, replace(LOG, operations={**LOG.operations, 9: "alter"}), "gaps"),
+    "commits against real time": (
+        commit(6, began=0.1, ended=0.2),
+        LOOKS,
+        LOG,
+        "append of b at 2 began after append of c at 5",
+    ),
+    "a stale look": (COMMITS, look(newest=True), LOG, "began after"),
+    "a look ahead": (
+        COMMITS,
+        (Look("r", 0.1, 0.2, 5, True, (0, 1), ((),)),),
+        LOG,
+        "began after a look",
+    ),
+    "a look at a future": (
+        COMMITS,
+        look(seen=((10, 11, 12, 13, 20, 21),)),
+        LOG,
+        r"saw \[12, 13\]",
+    ),
+    "half a look": (COMMITS, look(seen=((10, 20, 21),)), LOG, r"did not see \[11\]"),
+    "a look that changed": (
+        COMMITS,
+        look(seen=(LOOKS[3].seen[0], (10, 11))),
+        LOG,
+        r"did not see \[20, 21\]",
+    ),
+    "a row seen twice": (COMMITS, look(seen=((10, 10, 11, 20, 21),)), LOG, r"saw \[10\]"),
+    "a wrong count": (COMMITS, look(count=5), LOG, "counted 5"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_planted(name: str) -> None:
+    commits, looks, log, words = PLANTED[name]
+    found = complaints(commits, looks, log)
+    assert found
+    assert any(re.search(words, text) for text in found), found

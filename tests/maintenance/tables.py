@@ -1,0 +1,80 @@
+"""Tables to clean up, and a clock that can be moved."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import Catalog, Table
+from versioned_catalog.storage.local import LocalStore
+from versioned_catalog.writing.plan import WritePlan
+
+NOW = timedelta(0)
+DAY = timedelta(days=1)
+
+
+def ids(*values: int) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int64())})
+
+
+def shown(table: Table, version: int | str | None = None) -> list[int]:
+    return sorted(row["id"] for row in table.scan(["id"], version=version).to_arrow().to_pylist())
+
+
+def load(root: Path) -> Table:
+    return Catalog.load_path(root / "t")
+
+
+def make(root: Path, versions: int = 6) -> Table:
+    """Version n shows n alone; so every version but the newest has a segment of its own."""
+    table = Catalog.create_path(root / "t", "id LONG, b STRING DEFAULT 'x'")
+    for number in range(1, versions + 1):
+        table.overwrite(ids(number))
+    return table
+
+
+def expire(table: Table, keep_last: int) -> int:
+    """Keep so many versions; the first one of them."""
+    tick()
+    return table.expire(NOW, keep_last, dry_run=False, force=True).floor
+
+
+def tick() -> None:
+    """Let files be older than now: a disk's clock is some milliseconds coarse."""
+    time.sleep(0.015)
+
+
+def write(table: Table, *values: int) -> tuple[WritePlan, list[Any]]:
+    """Segments that are written and not yet committed."""
+    plan = table.plan_write(ids(*values).schema)
+    return plan, plan.write(ids(*values).schema, iter(ids(*values).to_batches()), table.store)
+
+
+def data(root: Path) -> set[str]:
+    return set(os.listdir(root / "t/data"))
+
+
+def everything(root: Path) -> dict[str, bytes]:
+    """All files and their contents."""
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def later(monkeypatch: pytest.MonkeyPatch, by: timedelta) -> None:
+    """Let time go by, as the store's clock shows it."""
+    monkeypatch.setattr(LocalStore, "now", lambda self: datetime.now(UTC) + by)
+
+
+def age(path: Path, by: timedelta) -> None:
+    """Make a file older."""
+    then = time.time() - by.total_seconds()
+    os.utime(path, (then, then))
+
+
+Change = Callable[[Table], object]

@@ -1,0 +1,264 @@
+"""Expired versions can't be read, tags and the rest can, and nobody is misled by a stub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from faults.interrupted import InterruptedStore, Interruption
+from faults.store import Plan
+from maintenance.tables import DAY, NOW, everything, expire, ids, later, load, make, shown, tick
+from versioned_catalog import (
+    Catalog,
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    Table,
+)
+from versioned_catalog.log.timeline import Loaded
+from versioned_catalog.storage.local import LocalStore
+
+FOLDER = "t/_versioned"
+
+
+def forget(root: Path) -> None:
+    """Leave readers nothing to start from but the log and what expiry keeps."""
+    for path in (root / FOLDER).glob("checkpoint/*"):
+        path.unlink()
+    (root / FOLDER / "last_checkpoint.json").unlink(missing_ok=True)
+
+
+@pytest.fixture(params=[False, True], ids=["checkpoints", "none"])
+def damage(request: pytest.FixtureRequest) -> Callable[[Path], None]:
+    return forget if request.param else lambda root: None
+
+
+def test_what_is_kept_is_read_and_the_rest_refused(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    table = make(tmp_path)
+    table._timeline.write_checkpoint(table.at(3))
+    table._timeline.write_checkpoint(table.state)
+    table.set_tag("two", 2)
+    tick()
+    told = table.expire(NOW, 3, dry_run=False, force=True)
+    assert (told.floor, told.versions, told.tagged, told.version) == (5, 4, (2,), 8)
+    damage(tmp_path)
+    for reader in (load(tmp_path), table):
+        assert shown(reader) == [6]
+        for version in (2, 5, 6, 7):
+            assert shown(reader, version) == [min(version, 6)]
+        assert shown(reader, "two") == [2]
+        for version in (0, 1, 3, 4):
+            with pytest.raises(NotFoundError, match=f"from 5 on.*version {version} is expired"):
+                reader.scan(version=version)
+        assert reader.snapshots()["version"].to_pylist() == [2, 5, 6, 7, 8]
+        assert reader.snapshots()["operation"].to_pylist()[:2] == [None, "overwrite"]
+
+
+def test_history_and_commit_ids_stay(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    before = table.history()
+    expire(table, 2)
+    after = load(tmp_path).history()
+    for name in ("version", "time", "commit_id"):
+        assert after[name].to_pylist()[:7] == before[name].to_pylist()
+    assert after["operation"].to_pylist() == [None] * 5 + ["overwrite", "overwrite", "expire"]
+    for version, commit_id in enumerate(before["commit_id"].to_pylist()):
+        assert load(tmp_path).find_commit(commit_id) == version
+    with pytest.raises(NotFoundError, match="expired"):
+        load(tmp_path).scan(timestamp=before["time"].to_pylist()[3])
+
+
+def test_the_newest_is_never_expired(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    assert expire(table, 1) == 6
+    assert shown(load(tmp_path)) == [6]
+    assert shown(load(tmp_path), 6) == [6]
+
+
+@pytest.mark.parametrize("keep_last", [0, -1, True, 1.5, None])
+def test_nothing_to_keep_is_refused(keep_last: int, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="at least 1"):
+        make(tmp_path, 1).expire(keep_last=keep_last)
+
+
+@pytest.mark.parametrize("older_than", [timedelta(minutes=59), NOW])
+def test_a_short_time_is_refused(older_than: timedelta, tmp_path: Path) -> None:
+    table = make(tmp_path)
+    with pytest.raises(InvalidRequestError, match="reads a version while it is expired"):
+        table.expire(older_than, dry_run=False)
+    for wrong in (-DAY, 7, None):
+        with pytest.raises(InvalidRequestError, match="no retention"):
+            table.expire(wrong, force=True)  # type: ignore[arg-type]
+    assert table.version == 6
+
+
+def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    before = everything(tmp_path)
+    tick()
+    told = table.expire(NOW, 2, force=True)
+    assert (told.dry_run, told.floor, told.versions, told.version) == (True, 5, 5, 6)
+    assert everything(tmp_path) == before
+
+
+def test_what_was_the_newest_a_while_ago_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody may have begun to read it just before it was replaced."""
+    table = make(tmp_path, 3)
+    assert table.expire(DAY).floor == 0
+    later(monkeypatch, 2 * DAY)
+    assert table.expire(DAY).floor == 3
+    assert table.expire(DAY, keep_last=3).floor == 1
+    assert table.expire(timedelta.max).floor == 0
+
+
+def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    table = make(tmp_path)
+    table.set_tag("two", 2)
+    old = load(tmp_path)
+    at_first = load(tmp_path)
+    at_first._loaded = Loaded(old.at(0))
+    assert expire(table, 4) == 4
+    middle = load(tmp_path)
+    for number in range(7, 10):
+        table.overwrite(ids(number))
+    assert expire(table, 2) == 10
+    for path in (tmp_path / FOLDER / "kept").glob(f"*{4:020d}*"):
+        path.unlink()  # as vacuum does
+    damage(tmp_path)
+    for reader in (load(tmp_path), middle.refresh(), old.refresh(), at_first.refresh()):
+        assert shown(reader) == [9]
+        assert shown(reader, "two") == [2]
+        with pytest.raises(NotFoundError, match="expired"):
+            reader.scan(version=5)
+        assert reader.snapshots()["version"].to_pylist() == [2, 10, 11, 12]
+
+
+def test_a_state_of_intervals_is_read_back(tmp_path: Path) -> None:
+    """Parquet has no intervals: checkpoints hold their bounds as integers."""
+    table = Catalog.create_path(tmp_path / "t", "id LONG, i INTERVAL DAY TO SECOND")
+    table.append(pa.table({"id": [1], "i": pa.array([timedelta(days=-3)], pa.duration("us"))}))
+    assert expire(table, 1) == 1
+    forget(tmp_path)
+    assert shown(load(tmp_path)) == [1]
+    found = load(tmp_path).state
+    stats = found.segments.statistic("min", found.schema.columns[1], found.schemas)
+    assert stats.to_pylist() == [timedelta(days=-3)]
+    assert load(tmp_path).verify(deep=True).complaints == ()
+
+
+def test_a_tag_while_it_expires(tmp_path: Path) -> None:
+    """Whoever was told that a version has a tag can read it."""
+    make(tmp_path)
+    rival = load(tmp_path)
+    tagging = Interruption("put _versioned/log/N.json", before=lambda: rival.set_tag("three", 3))
+    store = InterruptedStore(LocalStore(str(tmp_path / "t")), Plan(), tagging)
+    table = Table(type(rival._timeline)(store, rival._timeline._codec), rival.loaded, "t")
+    with pytest.raises(CommitConflictError, match="'three' while it was to be expired"):
+        expire(table, 1)
+    assert shown(load(tmp_path), "three") == [3]
+    assert expire(load(tmp_path), 1) == 7
+    assert shown(load(tmp_path), "three") == [3]
+
+
+def test_no_tag_for_what_is_expired(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    stale = load(tmp_path)
+    table.set_tag("two", 2)
+    expire(table, 1)
+    with pytest.raises(NotFoundError, match="version 3 is expired"):
+        stale.set_tag("three", 3)
+    stale.set_tag("another", 2)
+    stale.refresh().drop_tag("two")
+    assert shown(load(tmp_path), "another") == [2]
+    load(tmp_path).drop_tag("another")
+    with pytest.raises(NotFoundError, match="version 2 is expired"):
+        load(tmp_path).set_tag("two", 2)
+
+
+def test_no_rollback_to_what_is_expired(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    stale = load(tmp_path)
+    table.set_tag("two", 2)
+    expire(table, 1)
+    with pytest.raises(NotFoundError, match="version 3 is expired"):
+        stale.rollback(3)
+    assert load(tmp_path).rollback(tag="two") == 9
+    assert shown(load(tmp_path)) == [2]
+
+
+def test_an_expiry_that_died_is_finished(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    expire(table, 4)
+    log = tmp_path / FOLDER / "log"
+    kept = {path.name: path.read_bytes() for path in log.iterdir()}
+    expire(table, 2)
+    for version in (0, 5):  # the last two stubs were not written any more
+        (log / f"{version:020d}.json").write_bytes(kept[f"{version:020d}.json"])
+    table = load(tmp_path)
+    assert table.snapshots()["version"].to_pylist() == [6, 7, 8]
+    told = table.expire(dry_run=False)
+    assert (told.floor, told.version) == (6, 8)
+    stubs = [b'"stub":true' in path.read_bytes() for path in sorted(log.iterdir())]
+    assert stubs == [True] * 6 + [False] * 3
+    assert load(tmp_path)._timeline.read(0)[0].floor == 6  # type: ignore[index,union-attr]
+
+
+def test_a_damaged_entry_is_not_expired(tmp_path: Path) -> None:
+    """A stub says who the commit was: nobody could any more."""
+    table = make(tmp_path)
+    (tmp_path / FOLDER / f"log/{2:020d}.json").write_text("{")
+    with pytest.raises(CorruptTableError):
+        expire(table, 2)
+    assert shown(table.refresh()) == [6]
+
+
+def test_a_commit_that_was_expired_before_its_answer_came(tmp_path: Path) -> None:
+    """A writer that slept for long does not commit again what it committed."""
+    table = make(tmp_path)
+    landed = load(tmp_path)
+    slept = Table(landed._timeline, Loaded(landed.at(5)), "t")
+    commit_id = "11111111-1111-4111-8111-111111111111"
+    landed._timeline.commit(
+        landed.loaded,
+        commit_id,
+        lambda state: _append(landed, state, commit_id),
+    )
+    for number in range(8, 12):
+        table.refresh().overwrite(ids(number))
+    expire(table, 1)
+    before = load(tmp_path).version
+    again = slept._timeline.commit(
+        slept.loaded, commit_id, lambda state: _append(slept, state, commit_id)
+    )
+    assert again.version == before == load(tmp_path).version
+
+
+def _append(table: Table, state: object, commit_id: str) -> object:
+    from versioned_catalog.log.operations import Append, Base
+    from versioned_catalog.log.proposing import propose
+
+    operation = Append(Base.of(table.state), ())
+    return propose(operation, state, commit_id, "t", table._timeline)  # type: ignore[arg-type]
+
+
+def test_a_replaced_table_s_past_expires_too(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_table("t", "id LONG").append(ids(1))
+    catalog.load_table("t").set_tag("one", 1)
+    table = catalog.replace_table("t", "id LONG, c INT")
+    table.append(ids(2))
+    assert shown(table, 1) == [1]
+    expire(table, 1)
+    assert shown(catalog.load_table("t"), "one") == [1]
+    assert shown(catalog.load_table("t")) == [2]
+    with pytest.raises(NotFoundError, match="expired"):
+        catalog.load_table("t").scan(version=0)

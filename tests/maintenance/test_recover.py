@@ -1,0 +1,273 @@
+"""A broken table is made anew elsewhere: by its log as far as it goes, then by its segments."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from faults.store import Fault, FaultyStore, Plan
+from maintenance.tables import NOW, everything, expire, ids, load, write
+from versioned_catalog import (
+    AlreadyExistsError,
+    Catalog,
+    CorruptTableError,
+    NotFoundError,
+    Table,
+    VersionedError,
+)
+from versioned_catalog.log.entry import Batch
+from versioned_catalog.maintenance.progress import silent
+from versioned_catalog.maintenance.recover import MARGIN, Recovered
+from versioned_catalog.maintenance.recover import recover as recover_stores
+from versioned_catalog.storage.local import LocalStore
+
+FOLDER = "t/_versioned"
+Rows = list[dict[str, object]]
+
+
+def rows(table: Table) -> Rows:
+    found = table.scan().to_arrow().to_pylist()
+    return sorted(found, key=lambda row: int(row["id"]))
+
+
+def make(root: Path) -> Table:
+    """Versions 0 to 7: appends, a renamed column, a row deleted, a checkpoint at 4."""
+    table = Catalog.create_path(
+        root / "t", "id LONG, b STRING", properties={"team": "ops"}, comment="mine"
+    )
+    table.append(pa.table({"id": [1, 2], "b": ["x", "y"]}))
+    plan = table.plan_write(ids(3).schema)
+    records = plan.write(ids(3).schema, iter(ids(3).to_batches()), table.store)
+    table.commit_append(plan, records, batch=Batch("sink", 4))
+    table.alter().rename_column("b", "c").add_column("d", "int", default=9).commit()
+    table.append(pa.table({"id": [4], "c": ["z"]}))
+    table._timeline.write_checkpoint(table.state)
+    table.delete([("id", "=", 1)])
+    table.set_tag("now", 4)
+    table.append(pa.table({"id": [5], "d": pa.array([5], pa.int32())}))
+    return table
+
+
+def entry(root: Path, version: int) -> Path:
+    return root / FOLDER / f"log/{version:020d}.json"
+
+
+def recover(root: Path) -> tuple[Recovered, Table]:
+    """Recover, and see that the old place is as it was, and that the new one is whole."""
+    before = everything(root / "t")
+    told = Catalog.recover(root / "t", root / "new")
+    assert everything(root / "t") == before
+    table = Catalog.load_path(root / "new")
+    assert table.verify(deep=True, every_version=True).complaints == ()
+    assert (told.rows, told.version) == (table.count(), table.version)
+    return told, table
+
+
+def no_checkpoints(root: Path) -> None:
+    shutil.rmtree(root / FOLDER / "checkpoint")
+    (root / FOLDER / "last_checkpoint.json").unlink()
+
+
+def test_a_table_that_is_whole(tmp_path: Path) -> None:
+    old = make(tmp_path)
+    told, new = recover(tmp_path)
+    assert rows(new) == rows(old)
+    assert (told.known_until, told.guessed) == (7, ())
+    assert list(told.left.values()) == ["was live once, and the log says that it was removed"]
+    assert new.schema.columns == old.schema.columns
+    assert (new.properties, new.comment) == (old.properties, old.comment)
+    assert new.state.table_uuid == old.state.table_uuid
+    assert dict(new.state.applications) == {"sink": 4}
+    assert any("now = 4" in sentence for sentence in told.unknown)
+    # It is a table like any other.
+    new.append(pa.table({"id": [6], "c": ["w"]}))
+    new.alter().drop_column("d").add_column("d", "string").commit()
+    assert (
+        min(c.id for c in new.schema.columns if c.name == "d") >= old.state.next_column_id + MARGIN
+    )
+    new.delete([("id", "=", 2)])
+    expire(new, 1)
+    assert len(new.vacuum(NOW, dry_run=False, force=True).segments) >= 1
+    assert new.verify(deep=True).complaints == ()
+
+
+def test_the_last_entries_are_lost(tmp_path: Path) -> None:
+    make(tmp_path)
+    for version in (5, 6, 7):
+        entry(tmp_path, version).unlink()
+    told, new = recover(tmp_path)
+    assert told.known_until == 4
+    assert len(told.certain) == 3
+    # The copy of row 2 that the DELETE left is back beside the row, and so is row 1.
+    assert [row["id"] for row in rows(new)] == [1, 2, 2, 3, 4, 5]
+    assert len(told.guessed) == 2
+    assert any("2 segments that no entry names" in sentence for sentence in told.unknown)
+
+
+@pytest.mark.parametrize("damage", ["corrupt", "lost"])
+def test_an_entry_in_the_middle(damage: str, tmp_path: Path) -> None:
+    old = make(tmp_path)
+    expected = rows(old)
+    if damage == "lost":
+        entry(tmp_path, 6).unlink()
+    else:
+        entry(tmp_path, 6).write_text("{")
+    told, new = recover(tmp_path)
+    assert told.known_until == 5
+    assert rows(new) == expected
+    assert any(f"log/{6:020d}.json" in sentence for sentence in told.unknown)
+
+
+def test_what_a_lost_entry_removed_comes_back(tmp_path: Path) -> None:
+    make(tmp_path)
+    entry(tmp_path, 5).write_text("{")
+    told, new = recover(tmp_path)
+    assert told.known_until == 4
+    assert [row["id"] for row in rows(new)] == [1, 2, 2, 3, 4, 5]
+    assert len(told.guessed) == 1
+
+
+def test_the_beginning_is_lost_and_no_checkpoint_is_left(tmp_path: Path) -> None:
+    old = make(tmp_path)
+    expected = rows(old)
+    no_checkpoints(tmp_path)
+    for version in (0, 1):
+        entry(tmp_path, version).unlink()
+    told, new = recover(tmp_path)
+    assert told.known_until == -1
+    assert rows(new) == expected, "later entries say what was removed"
+
+
+def test_a_checkpoint_alone_is_left(tmp_path: Path) -> None:
+    old = make(tmp_path)
+    old._timeline.write_checkpoint(old.state)
+    expected = rows(old)
+    shutil.rmtree(tmp_path / FOLDER / "log")
+    told, new = recover(tmp_path)
+    assert (told.known_until, told.guessed) == (7, ())
+    assert rows(new) == expected
+    assert new.properties == {"team": "ops"}
+
+
+def test_all_of_the_log_is_lost(tmp_path: Path) -> None:
+    make(tmp_path)
+    shutil.rmtree(tmp_path / FOLDER)
+    told, new = recover(tmp_path)
+    assert (told.known_until, told.certain) == (-1, ())
+    assert len(told.guessed) == 5
+    assert [row["id"] for row in rows(new)] == [1, 2, 2, 3, 4, 5]
+    assert new.schema.names == ["id", "c", "d"]
+    assert [row["d"] for row in rows(new)] == [9, 9, 9, 9, 9, 5]
+    assert new.properties == {}
+    shown = " ".join(told.unknown)
+    for what in (
+        "deleted, updated",
+        "order of the commits",
+        "properties",
+        "streaming sink",
+        "history",
+    ):
+        assert what in shown, what
+
+
+def test_schema_versions_without_a_segment(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "id LONG")
+    table.append(ids(1))
+    for number in range(3):
+        table.alter().add_column(f"c{number}", "int", default=number).commit()
+    table.append(ids(2))
+    shutil.rmtree(tmp_path / FOLDER)
+    told, new = recover(tmp_path)
+    assert rows(new) == [{"id": n, "c0": 0, "c1": 1, "c2": 2} for n in (1, 2)]
+    assert any("schema versions 1, 2, " in sentence for sentence in told.unknown)
+
+
+def test_a_damaged_segment_is_left_and_told(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    paths = table.segments()["path"].to_pylist()
+    data = bytearray((tmp_path / "t" / paths[0]).read_bytes())
+    data[4:40] = bytes(36)
+    (tmp_path / "t" / paths[0]).write_bytes(data)
+    (tmp_path / "t" / paths[1]).write_bytes(b"PAR1")
+    (tmp_path / "t" / paths[2]).unlink()
+    told, new = recover(tmp_path)
+    assert told.left[paths[0]].startswith("is damaged")
+    assert told.left[paths[1]].startswith("is damaged")
+    assert told.left[paths[2]] == "is missing"
+    assert len(told.certain) == new.segments().num_rows == 1
+
+
+def test_orphans_of_long_ago_stay_behind(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    _, (orphan,) = write(table, 99)
+    os.utime(tmp_path / "t" / orphan.path, (0, 0))
+    table.append(ids(6))
+    told, new = recover(tmp_path)
+    assert "a writer that died left" in told.left[orphan.path]
+    assert 99 not in [row["id"] for row in rows(new)]
+
+
+def test_partitions_and_former_lives(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_table("t", "id LONG").append(ids(7))
+    table = catalog.replace_table("t", "id LONG, day DATE", partitioned_by=["bucket(4, id)"])
+    table.append(ids(1, 2, 3, 4, 5))
+    keys = sorted(map(str, table.segments()["partition"].to_pylist()))
+    shutil.rmtree(tmp_path / FOLDER)
+    told, new = recover(tmp_path)
+    assert [row["id"] for row in rows(new)] == [1, 2, 3, 4, 5]
+    assert sorted(map(str, new.segments()["partition"].to_pylist())) == keys
+    assert list(told.left.values()) == ["is of another table, or of an earlier life of this one"]
+
+
+def test_a_table_that_was_dropped(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    expected = rows(table)
+    table.drop()
+    told, new = recover(tmp_path)
+    assert rows(new) == expected
+    assert any("dropped at version 8" in sentence for sentence in told.unknown)
+
+
+def test_nothing_to_go_by(tmp_path: Path) -> None:
+    (tmp_path / "t/data").mkdir(parents=True)
+    (tmp_path / f"t/data/0-{'0' * 32}.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorruptTableError, match="nothing says what columns"):
+        Catalog.recover(tmp_path / "t", tmp_path / "new")
+
+
+def test_only_to_an_empty_place(tmp_path: Path) -> None:
+    make(tmp_path)
+    Catalog.create_path(tmp_path / "other", "x INT")
+    for place in ("t", "other"):
+        with pytest.raises(AlreadyExistsError, match="recover to a folder of its own"):
+            Catalog.recover(tmp_path / "t", tmp_path / place)
+    assert load(tmp_path).version == 7
+
+
+def test_it_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    make(tmp_path)
+    plan = Plan()
+
+    def attempt(place: str, plan: Plan) -> bool:
+        new = FaultyStore(LocalStore(str(tmp_path / place)), plan)
+        try:
+            recover_stores(LocalStore(str(tmp_path / "t")), new, silent)
+        except VersionedError:
+            return False
+        return True
+
+    assert attempt("whole", plan)
+    expected = rows(Catalog.load_path(tmp_path / "whole"))
+    for at in range(len(plan.calls)):
+        for fault in (Fault.FAIL_BEFORE, Fault.FAIL_AFTER):
+            place = f"{at}-{fault.name}"
+            done = attempt(place, Plan(at, fault))
+            try:
+                assert rows(Catalog.load_path(tmp_path / place)) == expected
+            except NotFoundError:
+                assert not done

@@ -1,0 +1,436 @@
+"""What a vacuum deletes, what it must not, and who is told what by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from faults.interrupted import InterruptedStore, Interruption
+from faults.store import Plan
+from maintenance.tables import (
+    DAY,
+    NOW,
+    age,
+    data,
+    everything,
+    expire,
+    ids,
+    later,
+    load,
+    make,
+    shown,
+    tick,
+    write,
+)
+from versioned_catalog import (
+    Catalog,
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    Table,
+)
+from versioned_catalog.log.entry import time_to_text
+from versioned_catalog.maintenance.vacuum import Vacuumed
+from versioned_catalog.storage.local import LocalStore
+
+UUID = "0" * 32
+
+
+def vacuum(table: Table, retention: timedelta = NOW) -> Vacuumed:
+    tick()
+    return table.vacuum(retention, dry_run=False, force=True)
+
+
+def test_only_what_no_kept_version_needs_goes(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.set_tag("two", 2)
+    assert vacuum(table).segments == ()
+    assert len(data(tmp_path)) == 6
+    assert expire(table, 2) == 6
+    told = vacuum(table)
+    assert len(told.segments) == 4
+    assert len(data(tmp_path)) == 2
+    assert shown(load(tmp_path)) == shown(load(tmp_path), 6) == [6]
+    assert shown(load(tmp_path), "two") == [2]
+    again = vacuum(load(tmp_path))
+    assert (again.segments, again.version) == ((), told.version), "nothing to do, nothing to commit"
+
+
+def test_a_tag_that_was_dropped_frees_its_version(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.set_tag("two", 2)
+    expire(table, 1)
+    vacuum(table)
+    table.drop_tag("two")
+    vacuum(table)
+    assert len(data(tmp_path)) == 2, "somebody may be reading there"
+    expire(table, 1)
+    table.append(ids(8))
+    vacuum(table)
+    assert len(data(tmp_path)) == 2
+    kept = [path.name for path in (tmp_path / "t/_versioned/kept").iterdir()]
+    assert kept == [f"{table.state.floor:020d}.parquet"]
+
+
+def test_what_dead_writers_left(tmp_path: Path) -> None:
+    table = make(tmp_path, 1)
+    write(table, 7)
+    write(table, 8)
+    orphans = data(tmp_path) - {os.path.basename(p) for p in table.segments()["path"].to_pylist()}
+    assert len(orphans) == 2
+    temporary = [
+        tmp_path / "t" / folder / ".x.tmp"
+        for folder in ("data", "_versioned", "_versioned/log", "_versioned/checkpoint")
+    ]
+    for path in temporary:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    assert vacuum(table, timedelta(seconds=30)).others == ()
+    assert set(vacuum(table).others) == {str(p.relative_to(tmp_path / "t")) for p in temporary}
+    assert not any(path.exists() for path in temporary)
+    assert data(tmp_path) >= orphans, "they were planned on the newest version"
+    table.append(ids(2))
+    assert len(vacuum(table).segments) == 2
+    assert not data(tmp_path) & orphans
+    assert shown(load(tmp_path)) == [1, 2]
+
+
+def test_names_that_are_not_ours_stay_and_are_told(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    names = [
+        "x.parquet",
+        f"0-{UUID}.parquet.bak",
+        f"-1-{UUID}.parquet",
+        f"0-{UUID[1:]}.parquet",
+        "0-",
+    ]
+    names += [f"0-{'g' * 32}.parquet", f"0x1-{UUID}.parquet", f"{'1' * 30}-{UUID}.parquet"]
+    for name in names:
+        (tmp_path / "t/data" / name).write_bytes(b"x")
+    (tmp_path / "t/data/folder").mkdir()
+    (tmp_path / f"t/data/folder/0-{UUID}.parquet").write_bytes(b"x")
+    (tmp_path / "t/_versioned/log/notes.txt").write_bytes(b"x")
+    (tmp_path / f"t/data/0-{UUID}.parquet").write_bytes(b"x")
+    assert sorted(vacuum(table).foreign) == sorted(f"data/{name}" for name in names)
+    assert data(tmp_path) >= {*names, "folder"}
+    assert f"0-{UUID}.parquet" not in data(tmp_path)
+    assert (tmp_path / "t/_versioned/log/notes.txt").exists()
+
+
+def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    expire(table, 1)
+    before = everything(tmp_path)
+    tick()
+    told = table.vacuum(NOW, force=True)
+    assert told.dry_run
+    assert len(told.segments) == 5
+    assert told.bytes == sum(len(before[f"t/{path}"]) for path in told.segments)
+    assert everything(tmp_path) == before
+    done = vacuum(table)
+    assert set(done.segments) == set(told.segments)
+    assert set(before) - set(everything(tmp_path)) == {f"t/{path}" for path in told.segments}
+
+
+def test_young_files_stay(tmp_path: Path) -> None:
+    """Both must be: planned before the fence, and old by the store's clock."""
+    table = make(tmp_path)
+    expire(table, 1)
+    for path in (tmp_path / "t/data").iterdir():
+        age(path, 2 * DAY)
+    assert vacuum(table, DAY).segments == (), "they are old, and no version is"
+    for path in (tmp_path / "t/_versioned/log").iterdir():
+        age(path, 2 * DAY)
+    assert len(vacuum(table).segments) == 5
+
+
+def test_the_store_s_clock_is_the_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make(tmp_path)
+    expire(table, 1)
+    assert table.vacuum(DAY).segments == ()
+    later(monkeypatch, 2 * DAY)
+    assert len(table.vacuum(DAY).segments) == 5
+
+
+@pytest.mark.parametrize("retention", [timedelta(minutes=59), NOW])
+def test_a_short_retention_is_refused(retention: timedelta, tmp_path: Path) -> None:
+    table = make(tmp_path, 1)
+    with pytest.raises(InvalidRequestError, match="a write in flight may be deleted"):
+        table.vacuum(retention)
+    for wrong in (-DAY, 7, None):
+        with pytest.raises(InvalidRequestError, match="no retention"):
+            table.vacuum(wrong, force=True)  # type: ignore[arg-type]
+
+
+# Writers in flight
+
+
+def test_a_writer_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
+    table = make(tmp_path, 1)
+    slow = load(tmp_path)
+    plan, records = write(slow, 7)
+    table.append(ids(2))
+    assert vacuum(table).segments == (records[0].path,)
+    with pytest.raises(CommitConflictError, match="outlived the retention of a vacuum"):
+        slow.commit_append(plan, records)
+    assert shown(load(tmp_path)) == [1, 2]
+    plan, records = write(slow.refresh(), 7)
+    slow.commit_append(plan, records)
+    assert shown(load(tmp_path)) == [1, 2, 7]
+
+
+def test_a_younger_writer_never_aborts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its snapshot was the newest less than the retention ago, however old that is."""
+    table = make(tmp_path, 3)
+    write(table, 0)
+    later(monkeypatch, 2 * DAY)
+    young = load(tmp_path)
+    plan, records = write(young, 7)
+    assert vacuum(table, DAY).fence == 3
+    young.commit_append(plan, records)
+    assert shown(load(tmp_path)) == [3, 7]
+
+
+def test_a_clock_that_is_behind_aborts_no_writer(tmp_path: Path) -> None:
+    """The times in a log are those of whoever wrote it; its files are dated by the store."""
+    table = make(tmp_path, 3)
+    young = write(load(tmp_path), 7)
+    write(table, 0)
+    for path in sorted((tmp_path / "t/_versioned/log").iterdir()):
+        entry = json.loads(path.read_text())
+        then = datetime.fromisoformat(entry["time"]) - 2 * DAY
+        path.write_text(json.dumps(entry | {"time": time_to_text(then)}))
+    table = load(tmp_path)
+    table.append(ids(8))
+    for path in (tmp_path / "t/data").iterdir():
+        age(path, 2 * DAY)
+    assert vacuum(table, DAY).fence == 0
+    assert table.expire(DAY).floor == 0
+    load(tmp_path).commit_append(*young)
+    for path in (tmp_path / "t/_versioned/log").iterdir():
+        age(path, 2 * DAY)
+    assert table.vacuum(DAY).fence == 3
+    assert table.expire(DAY).floor == 3
+
+
+def interrupted(root: Path, before: Callable[[], object]) -> Table:
+    """The table, over a store where something happens before the next commit."""
+    known = load(root)
+    happens = Interruption("put _versioned/log/N.json", before=before)
+    store = InterruptedStore(LocalStore(str(root / "t")), Plan(), happens)
+    return Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+
+
+def test_a_commit_between_listing_and_deleting(tmp_path: Path) -> None:
+    table = make(tmp_path, 1)
+    slow = load(tmp_path)
+    plan, records = write(slow, 7)
+    table.append(ids(2))
+    cleaner = interrupted(tmp_path, lambda: slow.commit_append(plan, records))
+    tick()
+    assert cleaner.vacuum(NOW, force=True).segments == (records[0].path,)
+    assert vacuum(cleaner).segments == ()
+    assert shown(load(tmp_path)) == [1, 2, 7]
+
+
+def test_a_rollback_between_listing_and_deleting(tmp_path: Path) -> None:
+    table = make(tmp_path, 2)
+    table.set_tag("one", 1)
+    expire(table, 1)
+    load(tmp_path).drop_tag("one")
+    rival = load(tmp_path)
+    rival.set_tag("one", rival.version)
+    expire(rival, 1)
+    write(rival, 0)
+    rival.append(ids(9))
+    cleaner = interrupted(tmp_path, lambda: load(tmp_path).rollback(tag="one"))
+    vacuum(cleaner)
+    assert shown(load(tmp_path)) == [2]
+
+
+def test_a_rollback_that_a_fence_overtook(tmp_path: Path) -> None:
+    """It was planned while its version was kept, and its segments are gone."""
+    table = make(tmp_path, 3)
+    stale = load(tmp_path)
+    expire(table, 1)
+    vacuum(table)
+    with pytest.raises((CommitConflictError, NotFoundError)):
+        stale.rollback(1)
+    with pytest.raises(NotFoundError, match="version 1 is expired"):
+        load(tmp_path).rollback(1)
+    assert shown(load(tmp_path)) == [3]
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    expire(table, 1)
+    write(table, 0)
+    table.append(ids(8))
+    told: list[Vacuumed] = []
+    cleaner = interrupted(tmp_path, lambda: told.append(vacuum(load(tmp_path))))
+    told.append(vacuum(cleaner))
+    assert [len(one.segments) for one in told] == [6, 6]
+    assert shown(load(tmp_path)) == [6, 8]
+    assert load(tmp_path).history()["operation"].to_pylist().count("fence") == 1
+
+
+# Readers in flight
+
+
+def test_a_reader_whose_version_was_given_up(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    scan = load(tmp_path).scan(version=4)
+    newest = load(tmp_path).scan()
+    expire(table, 1)
+    assert scan.to_arrow()["id"].to_pylist() == [4], "until it is vacuumed"
+    vacuum(table)
+    with pytest.raises(NotFoundError, match=r"version 4 was expired since .* load the table again"):
+        scan.to_arrow()
+    assert newest.to_arrow()["id"].to_pylist() == [6]
+
+
+def test_a_segment_that_is_missing_without_reason(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.set_tag("two", 2)
+    expire(table, 1)
+    for version in (7, 2):
+        scan = load(tmp_path).scan(version=version)
+        (tmp_path / "t" / scan.state.segments.paths[0]).unlink()
+        with pytest.raises(CorruptTableError, match=f"is missing, and version {version} needs it"):
+            scan.to_arrow()
+
+
+# Lives
+
+
+def test_the_data_of_a_former_life(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_table("t", "id LONG").append(ids(1))
+    table = catalog.replace_table("t", "id LONG, c INT")
+    table.append(ids(2))
+    vacuum(table)
+    assert shown(table, 1) == [1], "time travel reads it"
+    expire(table, 1)
+    assert len(vacuum(table).segments) == 1
+    assert shown(catalog.load_table("t")) == [2]
+
+
+def vacuum_path(root: Path, retention: timedelta = NOW) -> Vacuumed:
+    tick()
+    return Catalog.vacuum_path(root / "t", retention, dry_run=False, force=True)
+
+
+def test_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make(tmp_path)
+    commits = table.history()["commit_id"].to_pylist()
+    table.drop()
+    with pytest.raises(NotFoundError):
+        vacuum(table)
+    for path in (tmp_path / "t/data").iterdir():
+        age(path, 2 * DAY)
+    assert vacuum_path(tmp_path, DAY).segments == (), "it was dropped just now"
+    tick()
+    assert len(Catalog.vacuum_path(tmp_path / "t", NOW, force=True).segments) == 6
+    assert len(data(tmp_path)) == 6
+    later(monkeypatch, 2 * DAY)
+    assert len(vacuum_path(tmp_path, DAY).segments) == 6
+    assert data(tmp_path) == set()
+    again = Catalog.create_path(tmp_path / "t", "id LONG")
+    again.append(ids(1))
+    assert (again.version, shown(load(tmp_path))) == (9, [1])
+    assert load(tmp_path).history()["commit_id"].to_pylist()[:7] == commits
+    assert load(tmp_path).snapshots()["version"].to_pylist() == [8, 9]
+    for version in (0, 3, 6):
+        with pytest.raises(NotFoundError, match="expired"):
+            load(tmp_path).scan(version=version)
+    with pytest.raises(NotFoundError):
+        load(tmp_path).set_tag("x", 3)
+    expire(again, 1)
+    vacuum(again)
+    assert shown(load(tmp_path)) == [1]
+
+
+def test_a_dropped_table_that_is_made_again_meanwhile(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.drop()
+    again = Catalog.create_path(tmp_path / "t", "id LONG")
+    plan, records = write(again, 5)
+    vacuum_path(tmp_path)
+    again.commit_append(plan, records)
+    assert shown(load(tmp_path)) == [5]
+    with pytest.raises(NotFoundError, match="there is no table"):
+        Catalog.vacuum_path(tmp_path / "nowhere")
+
+
+# A race
+
+
+def test_writers_and_a_vacuum_that_never_stops(tmp_path: Path) -> None:
+    """Each row that was acknowledged is there; a writer is refused only if it outlived the retention."""
+    retention = timedelta(seconds=0.3)
+    make(tmp_path, 1)
+    done, failures, acknowledged, refused = threading.Event(), [], [], []  # type: ignore[var-annotated]
+
+    def clean() -> None:
+        while not done.is_set():
+            table = load(tmp_path)
+            try:
+                table.expire(retention, dry_run=False, force=True)
+                table.vacuum(retention, dry_run=False, force=True)
+            except CommitConflictError:
+                continue
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    def append(writer: int) -> None:
+        try:
+            for number in range(30):
+                table = load(tmp_path)
+                began = time.monotonic()
+                value = 1000 * (writer + 1) + number
+                plan, records = write(table, value)
+                if number % 10 == 9:
+                    time.sleep(0.7)
+                if number % 7 == 0:
+                    continue  # a dead writer
+                try:
+                    table.commit_append(plan, records)
+                    acknowledged.append(value)
+                except CommitConflictError as error:
+                    assert "outlived the retention" in str(error)
+                    assert time.monotonic() - began > retention.total_seconds()
+                    refused.append(value)
+        except BaseException as error:
+            failures.append(error)
+
+    cleaner = threading.Thread(target=clean)
+    cleaner.start()
+    writers = [threading.Thread(target=append, args=(number,)) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    done.set()
+    cleaner.join()
+    assert failures == []
+    assert shown(load(tmp_path)) == sorted([1, *acknowledged])
+    assert refused, "those that slept"
+    time.sleep(0.4)
+    load(tmp_path).append(pa.table({"id": pa.array([], pa.int64())}))
+    table = load(tmp_path)
+    table.alter().set_property("a", "b").commit()
+    time.sleep(0.4)
+    expire(table, 1)
+    vacuum(table)
+    live = {os.path.basename(path) for path in table.segments()["path"].to_pylist()}
+    assert data(tmp_path) == live, "nothing is left of who died or was refused"

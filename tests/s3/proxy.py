@@ -1,0 +1,231 @@
+"""A proxy between a client and an S3 server, that does to requests what its rules say.
+
+``python -m s3.proxy URL`` prints its port. It is told by requests to ``/_proxy/rules`` and
+``/_proxy/seen``, which no bucket can be called. Signatures cover ``Host``, which goes on unchanged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Any
+from urllib.parse import urlsplit
+
+from s3.rules import Asked, Fault, Rules
+from s3.server import KEY, SECRET
+from s3.wire import Message, answer_from, request_from
+
+_CODES = {
+    500: "InternalError",
+    503: "SlowDown",
+    409: "ConditionalRequestConflict",
+    403: "AccessDenied",
+}
+_WORDS = {
+    Fault.ERROR_500: 500,
+    Fault.ERROR_503: 503,
+    Fault.ERROR_409: 409,
+    Fault.LATE_409: 409,
+    Fault.ERROR_403: 403,
+    Fault.ERROR_500_AFTER: 500,
+    Fault.ERROR_503_AFTER: 503,
+    Fault.ERROR_409_AFTER: 409,
+}
+_BEFORE = (Fault.ERROR_500, Fault.ERROR_503, Fault.ERROR_409, Fault.ERROR_403, Fault.LATE_409)
+_FOREVER = 3600.0
+
+
+class _Closed(Exception):
+    """The connection of the client is given up."""
+
+
+class Proxy:
+    """All connections, the rules, and what was asked."""
+
+    def __init__(self, server: str) -> None:
+        where = urlsplit(server)
+        self._host, self._port = where.hostname or "", where.port or 80
+        self._rules = Rules()
+        self._seen: list[tuple[str, str | None, int | None]] = []
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection of a client."""
+        self._run(self._serve(reader, writer))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        # Python 3.11 forgets tasks that nobody holds.
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream = _Upstream(self._host, self._port)
+        try:
+            while (request := await request_from(reader, writer)) is not None:
+                if request.target.startswith("/_proxy/"):
+                    answer = self._told(request)
+                else:
+                    answer = await self._carried(request, upstream, writer)
+                writer.write(answer.head + answer.body)
+                await writer.drain()
+        except (_Closed, OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            upstream.close()
+            with contextlib.suppress(OSError):
+                writer.transport.abort() if writer.is_closing() else writer.close()
+
+    def _told(self, request: Message) -> Message:
+        if request.target == "/_proxy/rules":
+            self._rules, self._seen = Rules.from_json(json.loads(request.body)), []
+            return _answer(200, b"")
+        return _answer(200, json.dumps(self._seen).encode())
+
+    async def _carried(
+        self, request: Message, upstream: _Upstream, writer: asyncio.StreamWriter
+    ) -> Message:
+        """What the client is answered."""
+        asked = Asked(request.method, request.target, request.get("if-none-match") is not None)
+        fault, seconds, client = self._rules.fault_of(asked) or (None, 0.0, 0)
+        seen = len(self._seen)
+        self._seen.append((asked.name, fault, None))
+        if fault is Fault.LATE_409:
+            self._run(self._arrive(request, seconds))
+        if fault in _BEFORE:
+            return _error(_WORDS[fault])
+        if fault is not None:
+            request = await self._before(fault, seconds, client, request)
+        answer = await upstream.ask(request)
+        if seen < len(self._seen):  # rules may have been told anew meanwhile
+            self._seen[seen] = (asked.name, fault, answer.status)
+        return answer if fault is None else await _after(fault, client, answer, writer)
+
+    async def _before(self, fault: Fault, seconds: float, client: int, request: Message) -> Message:
+        """What is asked of the server; ends here where nothing is."""
+        match fault:
+            case Fault.DELAY:
+                await asyncio.sleep(seconds)
+            case Fault.HANG:
+                await asyncio.sleep(_FOREVER)
+            case Fault.DROP_REQUEST:
+                raise _Closed
+            case Fault.KILL_BEFORE:
+                os.kill(client, signal.SIGKILL)
+                raise _Closed
+            case Fault.LATE:
+                self._run(self._arrive(request, seconds))
+                raise _Closed
+            case Fault.CUT_REQUEST:
+                await _Upstream(self._host, self._port).cut(request)
+                raise _Closed
+            case Fault.UNCONDITIONAL:
+                return _signed(request.without("if-none-match"))
+        return request
+
+    async def _arrive(self, request: Message, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        upstream = _Upstream(self._host, self._port)
+        with contextlib.suppress(OSError):
+            await upstream.ask(request)
+        upstream.close()
+
+
+async def _after(
+    fault: Fault, client: int, answer: Message, writer: asyncio.StreamWriter
+) -> Message:
+    """What the client hears of the server's answer."""
+    match fault:
+        case Fault.DROP_REPLY:
+            raise _Closed
+        case Fault.KILL_AFTER:
+            os.kill(client, signal.SIGKILL)
+            raise _Closed
+        case Fault.CUT_REPLY:
+            writer.write(answer.head + answer.body[: len(answer.body) // 2])
+            await writer.drain()
+            raise _Closed
+        case Fault.LOSER_TOLD_WON if answer.status == 412:
+            return _answer(200, b"")
+        case _ if fault in _WORDS:
+            return _error(_WORDS[fault])
+    return answer
+
+
+class _Upstream:
+    """A connection to the server, opened when it is needed."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._where = host, port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, request: Message) -> Message:
+        reader, writer = await self._open()
+        writer.write(request.head + request.body)
+        await writer.drain()
+        return await answer_from(reader, request.method)
+
+    async def cut(self, request: Message) -> None:
+        _, writer = await self._open()
+        writer.write(request.head + request.body[: len(request.body) // 2])
+        await writer.drain()
+        self.close()
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is None or self._streams[0].at_eof():
+            self.close()
+            self._streams = await asyncio.open_connection(*self._where, limit=1 << 20)
+        return self._streams
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+
+def _answer(status: int, body: bytes) -> Message:
+    headers = (("Content-Length", str(len(body))), ("Content-Type", "application/xml"))
+    return Message(f"HTTP/1.1 {status} Told", headers, body)
+
+
+def _error(status: int) -> Message:
+    code = _CODES[status]
+    return _answer(
+        status, f"<Error><Code>{code}</Code><Message>by the proxy</Message></Error>".encode()
+    )
+
+
+def _signed(request: Message) -> Message:
+    """The request, signed again after its headers changed."""
+    from botocore.auth import S3SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    again = ("authorization", "x-amz-date", "x-amz-content-sha256")
+    plain = request.without(*again)
+    told = {name: value for name, value in plain.headers if name.lower() != "content-length"}
+    url = f"http://{request.get('host')}{request.target}"
+    signed = AWSRequest(request.method, url, headers=told, data=request.body)
+    S3SigV4Auth(Credentials(KEY, SECRET), "s3", "us-east-1").add_auth(signed)
+    for name in again:
+        if name in signed.headers:
+            plain = plain.adding(name, signed.headers[name])
+    return plain
+
+
+async def main(server: str) -> None:
+    proxy = Proxy(server)
+    listening = await asyncio.start_server(proxy.accept, "127.0.0.1", 0, limit=1 << 20)
+    print(listening.sockets[0].getsockname()[1], flush=True)
+    async with listening:
+        await listening.serve_forever()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,78 @@
+"""How many requests each operation takes, which is what an object store is paid and waited for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from s3.server import Server
+from versioned_catalog import Catalog, Table
+from versioned_catalog.storage.opening import open_store
+
+ROWS = pa.table({"id": [1, 2], "v": ["a", "b"]})
+
+
+class Requests:
+    """Counts what is sent."""
+
+    def __init__(self, server: Server) -> None:
+        fs: Any = open_store("s3://warehouses/any", server.options)._fs  # type: ignore[attr-defined]
+        fs.s3.meta.events.register("before-send.s3", self._note)
+        self._fs = fs
+        self._seen: Counter[str] = Counter()
+
+    def _note(self, event_name: str, **_: Any) -> None:
+        self._seen[event_name.rpartition(".")[2]] += 1
+
+    def of(self, action: Callable[[], object]) -> dict[str, int]:
+        self._seen.clear()
+        action()
+        return dict(self._seen)
+
+
+@pytest.fixture
+def requests(s3: Server) -> Requests:
+    return Requests(s3)
+
+
+@pytest.fixture
+def table(s3: Server, s3_place: str) -> Table:
+    made = Catalog.create_path(s3_place, "id LONG, v STRING", storage_options=s3.options)
+    made.append(ROWS)
+    return made
+
+
+def test_writing(requests: Requests, table: Table) -> None:
+    assert requests.of(lambda: table.append(ROWS)) == {"PutObject": 2}, "the segment and the entry"
+    alter = table.alter().add_column("w", "INT")
+    assert requests.of(alter.commit) == {"PutObject": 1}
+    assert requests.of(table.refresh) == {"GetObject": 1}
+    assert requests.of(table.truncate) == {"PutObject": 1}
+
+
+def test_reading(requests: Requests, s3: Server, s3_place: str, table: Table) -> None:
+    def load() -> Table:
+        return Catalog.load_path(s3_place, s3.options)
+
+    assert requests.of(load) == {"GetObject": 4, "ListObjectsV2": 1}
+    table._timeline.write_checkpoint(table.state)
+    assert requests.of(load) == {"GetObject": 4}, "the hint, the checkpoint, two entries"
+    for _ in range(5):
+        table.append(ROWS)
+    assert requests.of(load) == {"GetObject": 2 + 6}, "2 and 4 at once"
+    assert requests.of(lambda: table.scan().to_arrow()) == {"GetObject": 6}, "one a small segment"
+    assert requests.of(lambda: table.scan(filters=[("id", ">", 5)]).to_arrow()) == {}
+    assert requests.of(table.count) == {}
+
+
+def test_many_segments_are_under_way_at_once(requests: Requests, table: Table) -> None:
+    for _ in range(20):
+        table.append(ROWS)
+    batches = table.scan().to_batches()
+    assert next(batches).num_rows == 2
+    batches.close()  # type: ignore[attr-defined]
+    assert table.scan().to_arrow()["id"].to_pylist() == [1, 2] * 21

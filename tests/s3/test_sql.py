@@ -1,0 +1,51 @@
+"""SQL on tables in S3: natively where Spark has Hadoop's file system for it, else by Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from s3.server import Server
+from sql.test_statements import environment
+
+pytestmark = pytest.mark.spark
+
+WANTED = {
+    "counted": [
+        ["five", 1, 5],
+        ["merged", 1, 5000],
+        ["new", 10, 10045],
+        ["none", 995, 499489],
+        ["source", 2, 18001],
+    ],
+    "filtered": [5],
+    "copied": 6,
+    "source": 1009,
+    "past": "old",
+    "read_table": 1009,
+}
+"""Of 0 to 999, 0 to 3 went, and 5 has another text."""
+
+
+@pytest.mark.parametrize("way", ["native", "python"])
+def test_every_statement(way: str, s3: Server, s3_place: str, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "s3.run_sql", way, s3_place, json.dumps(s3.options)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment(),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    said = json.loads(ran.stdout.splitlines()[-1])
+    plan, of_table = said.pop("plan"), said.pop("plan_of_table")
+    assert said == WANTED
+    assert f"{{{way}={{" in plan, plan
+    assert ("FileScan parquet" in of_table) == (way == "native"), of_table
+    assert s3.options["secret"] not in ran.stdout + ran.stderr

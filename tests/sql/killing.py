@@ -1,0 +1,83 @@
+"""A Spark application that is killed as a whole, by -9, when the kernel tells of a call on its disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sql.inotify import Watch
+from sql.test_statements import environment
+
+PATIENCE = 300.0
+"""Seconds that a statement may take."""
+
+
+@dataclass(frozen=True)
+class Death:
+    """When an application is killed: at an event, counted among those of its name."""
+
+    event: str
+    number: int = 0
+
+
+def run(warehouse: Path, statement: str, death: Death | None) -> tuple[list[str], bool]:
+    """Run a statement in an application of its own.
+
+    Returns:
+        What happened on the disk until it ended or died, and whether it was acknowledged.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-m", "sql.run_killed", str(warehouse), statement],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(warehouse.parent / f"{warehouse.name}.txt").open("wb"),
+        env=environment(),
+        cwd=warehouse.parent,
+        start_new_session=True,
+    ) as app:
+        assert app.stdin is not None
+        assert app.stdout is not None
+        try:
+            while (line := app.stdout.readline()) != b"ready\n":
+                assert line, "Spark did not start"
+            with Watch(warehouse) as watch:
+                app.stdin.write(b"go\n")
+                app.stdin.flush()
+                os.set_blocking(app.stdout.fileno(), False)
+                return _watched(app, watch, death)
+        finally:
+            kill_session(app.pid)
+
+
+def _watched(
+    app: subprocess.Popen[bytes], watch: Watch, death: Death | None
+) -> tuple[list[str], bool]:
+    assert app.stdout is not None
+    seen: list[str] = []
+    for event in watch.events(time.monotonic() + PATIENCE):
+        if event:
+            seen.append(event)
+            if death is not None and event == death.event and seen.count(event) > death.number:
+                kill_session(app.pid)
+                app.wait()
+                return seen, app.stdout.read() == b"done\n"
+        elif app.stdout.readline() == b"done\n":
+            return seen, True
+        else:
+            assert app.poll() is None, "the statement failed"
+    raise AssertionError("the statement does not end")
+
+
+def kill_session(leader: int) -> None:
+    """Kill the driver, its JVM, and Python's workers, which have process groups of their own."""
+    for _ in range(3):
+        for entry in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.isdigit() and os.getsid(int(entry)) == leader:
+                    os.kill(int(entry), signal.SIGKILL)

@@ -1,0 +1,119 @@
+"""CALL of clean-up, on tables that Spark wrote itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_versioned.sql.procedures import call
+from versioned_catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T, U, W = (f"versioned.upkeep.{name}" for name in "tuw")  # a dropped table's log goes on
+NOW = "dry_run => false, force => true"
+
+
+@pytest.fixture
+def sql(sql_spark: SparkSession) -> Iterator[Any]:
+    def run(text: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in sql_spark.sql(text).collect()]
+
+    run("CREATE NAMESPACE IF NOT EXISTS versioned.upkeep")
+    yield run
+    run("DROP NAMESPACE versioned.upkeep CASCADE")
+
+
+def test_what_spark_wrote_is_clean(sql: Any) -> None:
+    """The log's statistics are of Spark's footers; nothing may be said of what they don't tell."""
+    sql(f"""CREATE TABLE {T} (id BIGINT NOT NULL, f DOUBLE, s STRING, c CHAR(4), d DATE, t TIMESTAMP,
+        n DECIMAL(20,3), b BINARY, o BOOLEAN, st STRUCT<x: INT, y: ARRAY<STRING>>, m MAP<STRING, FLOAT>)
+        PARTITIONED BY (bucket(2, id))""")
+    sql(f"""INSERT INTO {T} VALUES
+        (1, double('NaN'), 'a', 'x', DATE'0001-01-01', TIMESTAMP'1900-01-01', 1.5, X'ff', true,
+         named_struct('x', 1, 'y', array('q', null)), map('k', 1f)),
+        (2, -0.0, repeat('z', 100), null, null, null, -7, null, null, null, null),
+        (3, double('-Infinity'), '', 'abcd', DATE'9999-12-31', TIMESTAMP'2200-01-01', 0, X'', false,
+         named_struct('x', null, 'y', array()), map())""")
+    sql(f"ALTER TABLE {T} ADD COLUMN z INT DEFAULT 5")
+    sql(f"UPDATE {T} SET s = 'u' WHERE id = 2")
+    sql(f"DELETE FROM {T} WHERE id = 3")
+    for how in ("", ", deep => true", ", deep => true, every_version => true"):
+        assert sql(f"CALL versioned.system.verify('upkeep.t'{how})") == []
+
+
+def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
+    sql(f"CREATE TABLE {U} (id INT)")
+    for number in range(4):
+        sql(f"INSERT OVERWRITE {U} VALUES ({number})")
+    sql("CALL versioned.system.set_tag(table => 'upkeep.u', tag => 'one', version => 1)")
+    cached = sql_spark.table(U).cache()
+    assert [tuple(row) for row in cached.collect()] == [(3,)]
+    dry = sql(
+        "CALL versioned.system.expire(table => 'upkeep.u', older_than_hours => 0, force => true)"
+    )
+    assert dry == [(5, 4, 1, False, 5)]
+    done = sql(
+        f"CALL versioned.system.expire('upkeep.u', older_than_hours => 0, keep_last => 2, {NOW})"
+    )
+    assert done == [(4, 3, 1, True, 6)]
+    with pytest.raises(Exception, match="version 2 is expired"):
+        sql(f"SELECT * FROM {U} VERSION AS OF 2")
+    assert sql(f"SELECT * FROM {U} VERSION AS OF 'one'") == [(0,)]
+    dry = sql("CALL versioned.system.vacuum('upkeep.u', retention_hours => 0, force => true)")
+    assert [row[1:] for row in dry] == [("segment", False)] * 2
+    done = sql(f"CALL versioned.system.vacuum('upkeep.u', retention_hours => 0, {NOW})")
+    assert [row[1:] for row in done] == [("segment", True)] * 2
+    assert {row[0] for row in done} == {row[0] for row in dry}
+    assert sql(f"SELECT * FROM {U}") == [(3,)]
+    assert sql(f"SELECT * FROM {U} VERSION AS OF 'one'") == [(0,)]
+    later = "older_than => TIMESTAMP'1990-01-01'"
+    assert sql(f"CALL versioned.system.expire('upkeep.u', {later})") == [(4, 0, 1, False, 7)]
+    sql_spark.catalog.clearCache()
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        ("vacuum('upkeep.t', retention_hours => 0.5)", "a write in flight may be deleted"),
+        ("vacuum('upkeep.t', retention_hours => 1e300)", "give a number of hours"),
+        ("expire('upkeep.t', keep_last => 0)", "at least 1"),
+        (
+            "expire('upkeep.t', older_than_hours => 9, older_than => TIMESTAMP'1990-01-01')",
+            "not both",
+        ),
+        ("verify('upkeep.nobody')", "there is no table"),
+    ],
+)
+def test_what_is_refused(arguments: str, told: str, sql: Any) -> None:
+    sql(f"CREATE TABLE {T} (id INT)")
+    with pytest.raises(Exception, match=told):
+        sql(f"CALL versioned.system.{arguments}")
+
+
+def test_a_worker_that_died_with_its_answer(sql: Any, sql_spark: SparkSession) -> None:
+    """Asked again under the same commit ID, nothing is committed twice."""
+    sql(f"CREATE TABLE {W} (id INT)")
+    for number in range(3):
+        sql(f"INSERT OVERWRITE {W} VALUES ({number})")
+    warehouse = sql_spark.conf.get("spark.sql.catalog.versioned.warehouse") or ""
+    given = {"table": "upkeep.w", "dry_run": "false", "force": "true"}
+    request: dict[str, Any] = {
+        "catalog": {"name": "versioned", "warehouse": warehouse, "storage": {}},
+        "commit_id": "11111111-1111-4111-8111-111111111111",
+    }
+    expire = {**given, "older_than_hours": "0", "older_than": None, "keep_last": None}
+    vacuum = {**given, "retention_hours": "0"}
+    for name, arguments in (("expire", expire), ("vacuum", vacuum)):
+        for retry in (False, True):
+            call({**request, "name": ["system", name], "arguments": arguments, "retry": retry})
+        request["commit_id"] = request["commit_id"].replace("1", "2")
+    table = Catalog(warehouse).load_table("upkeep.w")
+    assert table.history()["operation"].to_pylist()[3:5] == ["overwrite", "expire"]
+    assert table.history()["operation"].to_pylist().count("expire") == 1
+    commits = table.history()["commit_id"].to_pylist()
+    assert len(commits) == len(set(commits))
+    assert table.verify(deep=True).complaints == ()

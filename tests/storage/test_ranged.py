@@ -1,0 +1,81 @@
+"""A file that is read by ranges: what is asked for, and that it is what a file would give."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from versioned_catalog.segments.column_ranges import column_ranges
+from versioned_catalog.storage.ranged import GAP, PIECE, Range, RangedFile, joined
+
+
+class Asked:
+    """A file far away, which knows what it was asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.ranges: list[Range] = []
+
+    def __call__(self, ranges: Sequence[Range]) -> Sequence[bytes]:
+        self.ranges += ranges
+        return [self.data[first:end] for first, end in ranges]
+
+
+def test_it_reads_as_a_file_does() -> None:
+    data = Random(5).randbytes(300_000)
+    far, near = RangedFile(Asked(data), len(data), data[-1000:]), io.BytesIO(data)
+    random = Random(6)
+    for _ in range(300):
+        if random.random() < 0.2:
+            start = random.randrange(len(data))
+            far.prefetch([(start, min(start + 50_000, len(data))), (0, 100)])
+        at, size = random.randrange(-10, len(data) + 10), random.choice([0, 1, 77, 70_000, -1])
+        if at < 0:
+            assert far.seek(at, io.SEEK_END) == near.seek(at, io.SEEK_END)
+        else:
+            assert far.seek(at) == near.seek(at)
+        assert bytes(far.read(size)) == near.read(size)
+        assert far.tell() == near.tell()
+
+
+def test_what_is_near_is_asked_for_at_once_and_what_is_large_in_pieces() -> None:
+    assert joined([(900_000, 900_010), (0, 10), (5, 20), (20 + GAP, 100_000)]) == [
+        (0, 100_000),
+        (900_000, 900_010),
+    ]
+    assert joined([(0, 10), (11 + GAP, 100_000)]) == [(0, 10), (11 + GAP, 100_000)]
+    asked = Asked(bytes(2 * PIECE + 10))
+    RangedFile(asked, len(asked.data)).prefetch([(3, 2 * PIECE + 5)])
+    assert asked.ranges == [
+        (3, PIECE + 3),
+        (PIECE + 3, 2 * PIECE + 3),
+        (2 * PIECE + 3, 2 * PIECE + 5),
+    ]
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_only_the_wanted_columns_are_read(dictionary: bool) -> None:
+    random = Random(7)
+    numbers = [random.randrange(1 << 60) for _ in range(50_000)]
+    inner = pa.array([{"x": n, "y": str(n)} for n in numbers])
+    table = pa.table({"a": numbers, "s": inner, "ab": [str(n) for n in numbers]})
+    out = io.BytesIO()
+    pq.write_table(table, out, row_group_size=25_000, use_dictionary=dictionary, compression="none")
+    asked = Asked(out.getvalue())
+    file = RangedFile(asked, len(asked.data), asked.data[-64 * 1024 :])
+    parquet = pq.ParquetFile(file)
+    assert asked.ranges == [], "the footer came with the size"
+    file.prefetch(column_ranges(parquet.metadata, 1, ["s.x", "a"]))
+    fetched = list(asked.ranges)
+    read = parquet.read_row_group(1, ["s.x", "a"])
+    assert asked.ranges == fetched, "all was there"
+    assert read["a"].to_pylist() == numbers[25_000:]
+    assert read["s"].to_pylist() == [{"x": n} for n in numbers[25_000:]]
+    assert 400_000 <= sum(end - first for first, end in fetched) < 700_000, (
+        "two of 8 bytes, 25,000 each"
+    )
