@@ -39,7 +39,8 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
         names = footer.schema.to_arrow_schema().names
         if len(set(names)) < len(names):
             raise CorruptTableError(f"{what} has a column twice")
-        _check(max(cells, page_bytes(memoryview(data), footer)), most, what)
+        _check(cells, most, what, "cells")
+        _check(page_bytes(memoryview(data), footer), most, what, "pages")
         places = (footer.schema.column(at) for at in range(footer.num_columns))
         texts = [place.path for place in places if place.physical_type == "BYTE_ARRAY"]
         file = open_parquet(source, what, read_dictionary=texts, page_checksum_verification=True)
@@ -48,16 +49,14 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
         return _spelled_out(table, most, what)
 
 
-def _check(size: int, most: int, what: str) -> None:
+def _check(size: int, most: int, what: str, parts: str) -> None:
     if size > most:
-        raise CorruptTableError(
-            f"{what} would take {size} bytes of memory, which no checkpoint does"
-        )
+        raise CorruptTableError(f"{what} has {parts} of {size} bytes, which no checkpoint has")
 
 
 def _spelled_out(table: pa.Table, most: int, what: str) -> pa.Table:
     """The table without dictionaries."""
-    _check(sum(map(_length, table.columns)), most, what)
+    _check(sum(map(_length, table.columns)), most, what, "texts")
     types = [_plain(field.type) for field in table.schema]
     fields = [field.with_type(type_) for field, type_ in zip(table.schema, types, strict=True)]
     return table.cast(pa.schema(fields, metadata=table.schema.metadata))

@@ -6,12 +6,13 @@ page's header says.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from versioned_catalog.limits import FOOTER_ITEMS
-from versioned_catalog.storage.thrift import Damaged, Reader
+from versioned_catalog.storage.thrift import Damaged, Length, Reader
 
 _TYPES = {
     **{"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5},
@@ -25,6 +26,12 @@ _BOUNDS = (1, 2, 5, 6)
 _FIXED = "FIXED_LEN_BYTE_ARRAY"
 _SIZES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _REPETITION, _DEFINITION = 2, 3
+_LISTS_OF_FILE = {2: dict, 4: dict, 5: dict, 7: dict}
+_LISTS_OF_GROUP = {1: dict, 4: dict}
+_LISTS_OF_META = {2: int, 3: Length, 8: dict, 13: dict}
+_LISTS_OF_SIZES = {2: int, 3: int}
+"""By field, what the lists of FileMetaData, RowGroup, ColumnMetaData and SizeStatistics hold."""
+
 _PAGE_SIZE, _PAGE_COMPRESSED = 2, 3
 
 
@@ -40,7 +47,10 @@ def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
     """
     schema = metadata.schema
     leaves = [schema.column(at) for at in range(metadata.num_columns)]
-    for group in _listed(Reader(footer, most=FOOTER_ITEMS).struct(), _ROW_GROUPS):
+    told = Reader(footer, most=FOOTER_ITEMS).struct()
+    _check_lists(told, _LISTS_OF_FILE)
+    for group in _listed(told, _ROW_GROUPS):
+        _check_lists(group, _LISTS_OF_GROUP)
         chunks = _listed(group, _COLUMNS)
         if len(chunks) != len(leaves):
             raise Damaged("a row group has not the columns of the file")
@@ -55,15 +65,25 @@ def _listed(value: Any, field: int) -> list[Any]:
     return found
 
 
+def _check_lists(value: Any, kinds: Mapping[int, type[Any]]) -> None:
+    """PyArrow reads what it expects in a list, whatever the list says that it holds."""
+    if not isinstance(value, dict):
+        raise Damaged("a part is missing")
+    for field, kind in kinds.items():
+        found = value.get(field)
+        if isinstance(found, list) and not all(type(one) is kind for one in found):
+            raise Damaged("a list holds what it can't")
+
+
 def _check_column(chunk: Any, leaf: Any) -> None:
     meta = chunk.get(_CHUNK_META) if isinstance(chunk, dict) else None
     if not isinstance(meta, dict) or _CHUNK_KEY in chunk:
         raise Damaged("a column says nothing of itself, or is encrypted")
+    _check_lists(meta, _LISTS_OF_META)
     if meta.get(_META_TYPE) != _TYPES.get(leaf.physical_type):
         raise Damaged("a column has another type than in the schema")
     sizes = meta.get(_META_SIZES, {})
-    if not isinstance(sizes, dict):
-        raise Damaged("sizes are none")
+    _check_lists(sizes, _LISTS_OF_SIZES)
     _check_bounds(meta.get(_META_BOUNDS, {}), leaf)
     levels = ((_REPETITION, leaf.max_repetition_level), (_DEFINITION, leaf.max_definition_level))
     for field, most in levels:
@@ -77,7 +97,7 @@ def _check_bounds(bounds: Any, leaf: Any) -> None:
     size = leaf.length if leaf.physical_type == _FIXED else _SIZES.get(leaf.physical_type)
     if not isinstance(bounds, dict):
         raise Damaged("bounds are none")
-    if size is not None and not {bounds.get(field, size) for field in _BOUNDS} <= {size}:
+    if size is not None and any(bounds.get(field, size) != size for field in _BOUNDS):
         raise Damaged("a column has bounds of another type")
 
 

@@ -15,6 +15,10 @@ class Damaged(ValueError):
     """The bytes are no structure, or one with more parts than are believed."""
 
 
+class Length(int):
+    """How long a text is, in the place of it."""
+
+
 class Reader:
     """Reads structures, one after another.
 
@@ -30,7 +34,8 @@ class Reader:
         self._left = most
 
     def struct(self) -> dict[int, Any]:
-        """The fields of a structure by number: ints, bools, structures, lists; of texts the length.
+        """The fields of a structure by number: ints, bools, structures, lists, and of
+        texts the length.
 
         Raises:
             Damaged: there is none.
@@ -62,7 +67,7 @@ class Reader:
             case 8:
                 length = self._varint()
                 self.at += length
-                return length
+                return Length(length)
             case 12:
                 return self._struct(depth + 1)
             case 9 | 10:
