@@ -35,7 +35,7 @@ def check(target: str, seed: str, count: int, seconds: float, folder: Path) -> N
 
 
 def test_some_inputs(tmp_path: Path) -> None:
-    check(ANY, SEED or "1", 3000, 25, tmp_path)
+    check(ANY, SEED or "1", 3000, 15, tmp_path)
 
 
 @pytest.mark.nightly
