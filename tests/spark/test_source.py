@@ -299,7 +299,7 @@ def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "id LONG")
     table.append(pa.table({"id": pa.array(range(3_000_000), pa.int64())}))
     ((task, _),) = table.scan(filters=[("id", ">", 2_999_990)]).tasks()
-    file = reader._open(table.store, task)
+    file, _ = reader.open_segment(table.store, task)
     assert file.metadata.num_row_groups == 3
     assert reader._kept_groups(file, task) == {2}
     assert RowGroupBounds(file.metadata, [0], task.plan, frozenset())(1) is not None
