@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from cluster.places import local_cluster, session
-from versioned_catalog import Catalog
+from versioned_catalog import Catalog, Table
 
 TASKS = 4
 VICTIM = 23 / 32
@@ -159,7 +160,20 @@ def told(catalog: Catalog, name: str) -> dict[str, Any]:
         "lost": sorted(live - there),
         "orphans": len(there - live),
         "commits": table.version,
+        "after_vacuum": left_by_vacuum(table, live),
     }
+
+
+def left_by_vacuum(table: Table, live: set[str]) -> int:
+    """How many files there are besides the table's own; attempts that are being killed may end late."""
+    for _ in range(20):
+        time.sleep(0.5)
+        table.vacuum(timedelta(0), dry_run=False, force=True)
+        there = {file.name for file in table.store.files("data")}
+        assert live <= there
+        if live == there:
+            break
+    return len(there - live)
 
 
 def main() -> None:

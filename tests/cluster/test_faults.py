@@ -41,7 +41,7 @@ def check(found: dict[str, Any], rows: int, *, leaves_files: bool = True) -> Non
     for name, one in found.items():
         written = one["written"]
         assert written.pop("orphans") > 0 or not leaves_files, f"{name}: nothing happened"
-        assert written == {**wanted, "lost": [], "commits": 1}, name
+        assert written == {**wanted, "lost": [], "commits": 1, "after_vacuum": 0}, name
         assert one["read"] == wanted, name
 
 
