@@ -8,8 +8,13 @@ import versioned.spark.python.Python;
 
 /** A table that says which changes a statement WITH SCHEMA EVOLUTION needs. */
 final class EvolvingTable extends VersionedTable implements SupportsSchemaEvolution {
-    EvolvingTable(JsonNode loaded) {
+    private EvolvingTable(JsonNode loaded) {
         super(Role.EVOLVING, loaded);
+    }
+
+    /** Such a table, where Spark has what it takes. */
+    static VersionedTable of(JsonNode loaded) {
+        return new EvolvingTable(loaded);
     }
 
     @Override

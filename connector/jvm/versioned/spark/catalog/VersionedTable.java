@@ -68,7 +68,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** A table whose schema a statement may change, in the commit of its rows. */
     static VersionedTable evolving(JsonNode loaded) {
         try {
-            return new EvolvingTable(loaded);
+            return EvolvingTable.of(loaded); // by a method: the JVM looks up a class whose object is returned here too early
         } catch (NoClassDefFoundError e) {
             return new VersionedTable(Role.EVOLVING, loaded); // before 4.3, Spark asks no table which changes it needs
         }
