@@ -180,9 +180,14 @@ def test_days_that_the_old_calendar_left_out(make: Any, read: Any) -> None:
 @pytest.mark.parametrize("scheme", ["s3", "gs", "abfss", "memory"])
 def test_storage_that_spark_has_no_file_system_for(sql_spark: SparkSession, scheme: str) -> None:
     """Hadoop's defaults name classes for some schemes, which are on nobody's class path by default."""
-    files = sql_spark._jvm.versioned.spark.internals.SparkFiles
-    assert files.canRead(f"{scheme}://bucket/t") is False
-    assert files.canRead("/tmp/t") is True
+
+    def is_reachable(url: str) -> bool:
+        java = sql_spark._jvm
+        folder = java.versioned.spark.internals.HadoopFolder(url, java.java.util.HashMap())
+        return bool(folder.isReachable())
+
+    assert not is_reachable(f"{'s3a' if scheme == 's3' else scheme}://bucket/t")
+    assert is_reachable("/tmp/t")
 
 
 def test_segments_that_a_snapshot_lacks_are_not_left_out(make: Any) -> None:
