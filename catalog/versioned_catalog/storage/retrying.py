@@ -61,4 +61,5 @@ def pause_after(losses: int) -> None:
 
     Writers who all try again at once mostly keep each other busy with losing.
     """
-    time.sleep(random.uniform(0, min(_PAUSE * 2**losses, _LONGEST_PAUSE)))
+    longest = min(_PAUSE * 2 ** min(losses, 10), _LONGEST_PAUSE)  # beyond 1,000 it would overflow
+    time.sleep(random.uniform(0, longest))
