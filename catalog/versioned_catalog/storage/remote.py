@@ -202,10 +202,8 @@ class RemoteStore(Store):
                 raise CorruptTableError(f"{self._protocol}://{full} is missing") from None
 
     def child(self, path: str) -> Self:
-        return self._at(self._full(path))
-
-    def _at(self, root: str) -> Self:
-        return type(self)(self._fs, self._protocol, root, dict(self.location.options))
+        options = dict(self.location.options)
+        return type(self)(self._fs, self._protocol, self._full(path), options)
 
 
 class _Told:

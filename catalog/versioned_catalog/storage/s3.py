@@ -34,25 +34,33 @@ class S3Store(RemoteStore):
 
     def __init__(self, fs: Any, protocol: str, root: str, options: dict[str, Any]) -> None:
         super().__init__(fs, protocol, root, options)
-        self._bucket, _, self._key = self._root.partition("/")
+        self._bucket = self._root.partition("/")[0]
 
     def _object(self, path: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._full(path).partition("/")[2]}
 
     def _whole(self, full: str, limit: int) -> bytes:
+        return self._get(full, limit)[1]
+
+    def _get(
+        self, full: str, limit: int | None = None, **how: str
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """What the server says of an object, and its content or a range of it.
+
+        It is one request: s3fs would ask for the size first.
+        """
         from fsspec.asyn import sync
 
         bucket, _, key = full.partition("/")
 
-        async def get() -> bytes:
-            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key)
+        async def get() -> tuple[Mapping[str, Any], bytes]:
+            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
             async with answer["Body"] as body:
-                # Its size comes with it; s3fs would ask for that first.
-                check_size(int(answer["ContentLength"]), limit, full)
-                data: bytes = await body.read()
-                return data
+                if limit is not None:
+                    check_size(int(answer["ContentLength"]), limit, full)
+                return answer, await body.read()
 
-        found: bytes = sync(self._fs.loop, get)
+        found: tuple[Mapping[str, Any], bytes] = sync(self._fs.loop, get)
         return found
 
     def _check_absent(self, error: OSError) -> None:
@@ -167,21 +175,9 @@ class S3Store(RemoteStore):
 
     def _tail(self, full: str) -> tuple[int, bytes]:
         """The size of an object and its end, in one request."""
-        from fsspec.asyn import sync
-
-        bucket, _, key = full.partition("/")
-
-        async def get() -> tuple[int, bytes]:
-            answer = await self._fs._call_s3(
-                "get_object", Bucket=bucket, Key=key, Range=f"bytes=-{TAIL}"
-            )
-            async with answer["Body"] as body:
-                data: bytes = await body.read()
-            size = str(answer.get("ContentRange", "")).rpartition("/")[2]
-            return (int(size) if size.isdecimal() else len(data)), data
-
-        found: tuple[int, bytes] = sync(self._fs.loop, get)
-        return found
+        answer, data = self._get(full, Range=f"bytes=-{TAIL}")
+        size = str(answer.get("ContentRange", "")).rpartition("/")[2]
+        return (int(size) if size.isdecimal() else len(data)), data
 
     def _fetch(self, full: str, ranges: Sequence[Range]) -> Sequence[bytes]:
         found = super()._fetch(full, ranges)
@@ -253,16 +249,11 @@ def _file_system(key: tuple[tuple[str, Any], ...], process: int) -> Any:
         fs.retries = 1  # botocore does it, with jitter
         fs.connect()
     except Exception as error:  # botocore has many of its own
-        names = ", ".join(sorted(given))
+        names = ", ".join(sorted(given))  # never what was given
         raise InvalidRequestError(
-            f"S3 can't be opened with the options {names}: {_kind(error)}"
+            f"S3 can't be opened with the options {names}: {type(error).__name__}"
         ) from None
     return fs
-
-
-def _kind(error: BaseException) -> str:
-    """What is wrong, without what was given."""
-    return type(error).__name__
 
 
 def _nested(key: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
