@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import os
 import shutil
@@ -10,12 +11,12 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import deltalake.exceptions
 import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet
@@ -23,43 +24,20 @@ import s3fs
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import IntegerType
 from pyspark.sql import SparkSession
-from tests.s3.server import BUCKET, Server, serve
 
 from benchmarks import native_scan
 from benchmarks.commits import ROWS
 from benchmarks.common import DATA, Figure, Report, Work, seconds
 from pyspark_versioned import configure
+from s3.counting import Requests
+from s3.hadoop_aws import PACKAGES
+from s3.server import BUCKET, Server, serve
 from versioned_catalog import Catalog
-from versioned_catalog.storage.opening import open_store
 
 FEW = ROWS.slice(0, 10)
 STAGES = (10, 1000, 10_000)
 WRITERS = (1, 4, 16)
 SECONDS = 8.0
-HADOOP, SDK = "3.5.0", "2.35.4"
-PACKAGES = (
-    f"org.apache.hadoop:hadoop-aws:{HADOOP}",
-    *(f"software.amazon.awssdk:{name}:{SDK}" for name in ("s3", "s3-transfer-manager", "sts")),
-)
-
-
-class Requests:
-    """Counts what one process sends."""
-
-    def __init__(self, server: Server) -> None:
-        fs: Any = open_store(f"s3://{BUCKET}/any", server.options)._fs  # type: ignore[attr-defined]
-        fs.s3.meta.events.register("before-send.s3", self._note)
-        self._fs = fs
-        self.sent: Counter[str] = Counter()
-
-    def _note(self, event_name: str, **_: Any) -> None:
-        self.sent[event_name.rpartition(".")[2]] += 1
-
-    def of(self, work: Work, count: int) -> tuple[list[float], float]:
-        """Milliseconds of each run, and requests a run."""
-        self.sent.clear()
-        times = [seconds(work) * 1000 for _ in range(count)]
-        return times, sum(self.sent.values()) / count
 
 
 def commits(report: Report, server: Server, last: int) -> None:
@@ -68,16 +46,28 @@ def commits(report: Report, server: Server, last: int) -> None:
     ddl = "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT"
     table = Catalog.create_path(place, ddl, storage_options=server.options)
     requests, numbers, first = Requests(server), iter(range(10**6)), {}
+
+    def append() -> None:
+        table.append(FEW)
+
+    def nothing() -> None:
+        pass
+
     for stage in (stage for stage in STAGES if stage <= last):
         while table.version < stage:
             table.append(FEW)
-        works: dict[str, tuple[Work, int]] = {
-            "load": (lambda: Catalog.load_path(place, server.options), 50),
-            "append": (lambda: table.append(FEW), 300),
-            "ALTER": (lambda: table.alter().set_comment("id", f"{next(numbers)}").commit(), 150),
+        works: dict[str, tuple[Work, int, Work]] = {
+            # A load is the longer, the more commits there are since the last checkpoint.
+            "load": (lambda: Catalog.load_path(place, server.options), 4 * 16, append),
+            "append": (append, 300, nothing),
+            "ALTER": (
+                lambda: table.alter().set_comment("id", f"{next(numbers)}").commit(),
+                150,
+                nothing,
+            ),
         }
-        for what, (work, count) in works.items():
-            times, sent = requests.of(work, count)
+        for what, (work, count, between) in works.items():
+            times, sent = _measured(requests, work, count, between)
             mean = statistics.mean(times)
             name = f"{what} at {stage:,} commits"
             report.tell(Figure(f"{name}, mean", mean))
@@ -88,9 +78,21 @@ def commits(report: Report, server: Server, last: int) -> None:
                 report.tell(Figure(f"{name} against 10", mean / first[what], "x", 1.2))
 
 
-def peers(report: Report, server: Server, folder: Path) -> None:
-    """The same small appends by deltalake and by pyiceberg, with its catalog in SQLite."""
-    delta = {
+def _measured(
+    requests: Requests, work: Work, count: int, between: Work
+) -> tuple[list[float], float]:
+    """Milliseconds of each run, and requests a run, with something else between the runs."""
+    times: list[float] = []
+    sent = 0
+    for _ in range(count):
+        sent += sum(requests.of(lambda: times.append(seconds(work) * 1000)).values())
+        between()
+    return times, sent / count
+
+
+def _delta(server: Server) -> dict[str, str]:
+    """How deltalake is told of the server."""
+    return {
         "AWS_ENDPOINT_URL": server.endpoint,
         "AWS_ACCESS_KEY_ID": server.options["key"],
         "AWS_SECRET_ACCESS_KEY": server.options["secret"],
@@ -98,6 +100,11 @@ def peers(report: Report, server: Server, folder: Path) -> None:
         "AWS_ALLOW_HTTP": "true",
         "conditional_put": "etag",
     }
+
+
+def peers(report: Report, server: Server, folder: Path) -> None:
+    """The same small appends by deltalake and by pyiceberg, with its catalog in SQLite."""
+    delta = _delta(server)
     place = f"s3://{BUCKET}/delta"
 
     def append() -> None:
@@ -143,13 +150,16 @@ def peers(report: Report, server: Server, folder: Path) -> None:
 def throughput(report: Report, server: Server) -> None:
     """Commits a second of several processes at one table."""
     for writers in WRITERS:
-        ours = f"s3://{BUCKET}/ours{writers}"
+        ours, delta = f"s3://{BUCKET}/ours{writers}", f"s3://{BUCKET}/delta{writers}"
         Catalog.create_path(ours, FEW.schema, storage_options=server.options)
         rate = _rate(_append_ours, ours, server.options, writers)
         report.tell(Figure(f"{writers} writers, commits a second", rate, "/s"))
+        deltalake.write_deltalake(delta, FEW, storage_options=_delta(server))
+        rate = _rate(_append_delta, delta, _delta(server), writers)
+        report.tell(Figure(f"{writers} writers, commits a second, deltalake", rate, "/s"))
 
 
-def _rate(target: Callable[..., None], place: str, options: dict[str, Any], writers: int) -> float:
+def _rate(target: Callable[..., None], place: str, options: dict[str, str], writers: int) -> float:
     context = multiprocessing.get_context("spawn")
     ready, done = context.Barrier(writers + 1), context.Queue()
     processes = [
@@ -166,12 +176,23 @@ def _rate(target: Callable[..., None], place: str, options: dict[str, Any], writ
 
 def _append_ours(place: str, options: dict[str, Any], ready: Any, done: Any) -> None:
     table = Catalog.load_path(place, options)
-    table.append(FEW)
+    _timed(lambda: table.append(FEW), ready, done)
+
+
+def _append_delta(place: str, options: dict[str, str], ready: Any, done: Any) -> None:
+    table = deltalake.DeltaTable(place, storage_options=options)
+    _timed(lambda: deltalake.write_deltalake(table, FEW, mode="append"), ready, done)
+
+
+def _timed(append: Work, ready: Any, done: Any) -> None:
+    """How often it succeeds; who gives up after many conflicts has lost that one."""
+    append()
     ready.wait()
     end, count = time.monotonic() + SECONDS, 0
     while time.monotonic() < end:
-        table.append(FEW)
-        count += 1
+        with contextlib.suppress(deltalake.exceptions.CommitFailedError):
+            append()
+            count += 1
     done.put(count)
 
 
@@ -215,7 +236,7 @@ def _session(server: Server) -> SparkSession:
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.driver.memory", "6g")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.jars.packages", ",".join(PACKAGES))
+        .config("spark.jars.packages", PACKAGES)
         .config("spark.jars.excludes", "software.amazon.awssdk:bundle")
         .config("spark.hadoop.fs.s3a.endpoint", server.endpoint)
         .config("spark.hadoop.fs.s3a.path.style.access", "true")

@@ -11,17 +11,7 @@ from pyspark.sql import SparkSession
 
 from jar import built_jar
 from pyspark_versioned import configure, read_table
-
-HADOOP, SDK = "3.5.0", "2.35.4"
-"""What PySpark 4.3 comes with, and the SDK that this Hadoop was built with."""
-
-PACKAGES = ",".join(
-    (
-        f"org.apache.hadoop:hadoop-aws:{HADOOP}",
-        *(f"software.amazon.awssdk:{name}:{SDK}" for name in ("s3", "s3-transfer-manager", "sts")),
-    )
-)
-"""Without the SDK's bundle of all services, which takes 600 MB."""
+from s3.hadoop_aws import PACKAGES
 
 STATEMENTS = (
     "CREATE NAMESPACE versioned.n",

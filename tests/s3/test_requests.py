@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from typing import Any
-
 import pyarrow as pa
 import pytest
 
+from s3.counting import Requests
 from s3.server import Server
 from versioned_catalog import Catalog, Table
-from versioned_catalog.storage.opening import open_store
 
 ROWS = pa.table({"id": [1, 2], "v": ["a", "b"]})
-
-
-class Requests:
-    """Counts what is sent."""
-
-    def __init__(self, server: Server) -> None:
-        fs: Any = open_store("s3://warehouses/any", server.options)._fs  # type: ignore[attr-defined]
-        fs.s3.meta.events.register("before-send.s3", self._note)
-        self._fs = fs
-        self._seen: Counter[str] = Counter()
-
-    def _note(self, event_name: str, **_: Any) -> None:
-        self._seen[event_name.rpartition(".")[2]] += 1
-
-    def of(self, action: Callable[[], object]) -> dict[str, int]:
-        self._seen.clear()
-        action()
-        return dict(self._seen)
 
 
 @pytest.fixture
@@ -58,13 +36,13 @@ def test_reading(requests: Requests, s3: Server, s3_place: str, table: Table) ->
     def load() -> Table:
         return Catalog.load_path(s3_place, s3.options)
 
-    assert requests.of(load) == {"GetObject": 4, "ListObjectsV2": 1}
+    assert requests.of(load) == {"GetObject": 10, "ListObjectsV2": 1}
     table._timeline.write_checkpoint(table.state)
-    assert requests.of(load) == {"GetObject": 4}, "the hint, the checkpoint, two entries"
-    for _ in range(5):
+    assert requests.of(load) == {"GetObject": 10}, "the hint, the checkpoint, eight entries"
+    for _ in range(9):
         table.append(ROWS)
-    assert requests.of(load) == {"GetObject": 2 + 6}, "2 and 4 at once"
-    assert requests.of(lambda: table.scan().to_arrow()) == {"GetObject": 6}, "one a small segment"
+    assert requests.of(load) == {"GetObject": 2 + 16}, "8 and 8 at once"
+    assert requests.of(lambda: table.scan().to_arrow()) == {"GetObject": 10}, "one a small segment"
     assert requests.of(lambda: table.scan(filters=[("id", ">", 5)]).to_arrow()) == {}
     assert requests.of(table.count) == {}
 

@@ -17,7 +17,7 @@ from versioned_catalog.errors import (
     NotFoundError,
     StorageError,
 )
-from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
+from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, MIB, VERSIONS
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.storage.retrying import again_while, pause_after
@@ -33,6 +33,9 @@ MANY_ENTRIES = 16
 
 MOST_AT_ONCE = 16
 """How many entries of a log are asked for at once."""
+
+SMALL_CHECKPOINT = MIB
+"""A checkpoint of up to this many bytes costs less to write than the entries before it to read."""
 
 
 class Entry(Protocol):
@@ -124,8 +127,8 @@ class Loaded(Generic[S]):
     def wants_checkpoint(self) -> bool:
         """Whether the entries since the last checkpoint are a fraction of it worth saving."""
         large = self.entry_bytes >= 64 * 1024 and self.entry_bytes * 4 >= self.checkpoint_bytes
-        many = self.entries >= MANY_ENTRIES and self.entry_bytes * 10 >= self.checkpoint_bytes
-        return large or many
+        small = max(10 * self.entry_bytes, SMALL_CHECKPOINT) >= self.checkpoint_bytes
+        return large or (small and self.entries >= MANY_ENTRIES)
 
 
 class Timeline(Generic[E, S]):
@@ -155,7 +158,7 @@ class Timeline(Generic[E, S]):
             CorruptTableError: the log can't be read.
         """
         start = self._start(version)
-        loaded = self.advance(start, version, expected=2)
+        loaded = self.advance(start, version, expected=MANY_ENTRIES // 2)
         if version is not None and loaded.version != version:
             raise NotFoundError(
                 f"{self.store.url} has no version {version}; the newest is {loaded.version}"
@@ -182,6 +185,7 @@ class Timeline(Generic[E, S]):
 
         The more there are, the more are read at once, ``count`` at first.
         """
+        first = start
         while until is None or start <= until:
             end = start + count if until is None else min(start + count, until + 1)
             versions = range(start, end)
@@ -190,7 +194,7 @@ class Timeline(Generic[E, S]):
                 if data is None:
                     return
                 yield self.decoded(version, data), len(data)
-            start, count = end, min(2 * count, MOST_AT_ONCE)
+            start, count = end, min(end - first, MOST_AT_ONCE)
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
         if until is not None and until < stub.floor:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from versioned_catalog.errors import InvalidRequestError, StorageError
+from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.remote import RemoteStore
 from versioned_catalog.storage.retrying import again_after
@@ -21,6 +22,8 @@ PROBE = "_versioned/put_if_absent"
 
 TAIL = 64 * 1024
 """How much of a file's end is got with its size: footers mostly are shorter."""
+
+T = TypeVar("T")
 
 _FLAGS = ("anon", "use_ssl", "requester_pays", "fixed_upload_size")
 _NUMBERS = ("max_concurrency", "default_block_size")
@@ -42,25 +45,47 @@ class S3Store(RemoteStore):
     def _whole(self, full: str, limit: int) -> bytes:
         return self._get(full, limit)[1]
 
+    def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """All at once, without a thread for each; what failed is asked for again, alone."""
+        wanted = [self._full(path) for path in paths]
+        for path, found in zip(paths, self._wait(self._all(wanted)), strict=True):
+            match found:
+                case bytes():
+                    yield found
+                case FileNotFoundError():
+                    self._check_absent(found)
+                    yield None
+                case _:
+                    yield self.read(path)
+
+    async def _all(self, wanted: Sequence[str]) -> Sequence[bytes | BaseException]:
+        got = (self._got(full, ENTRY_BYTES) for full in wanted)
+        found = await asyncio.gather(*got, return_exceptions=True)
+        return [one if isinstance(one, BaseException) else one[1] for one in found]
+
     def _get(
+        self, full: str, limit: int | None = None, **how: str
+    ) -> tuple[Mapping[str, Any], bytes]:
+        return self._wait(self._got(full, limit, **how))
+
+    async def _got(
         self, full: str, limit: int | None = None, **how: str
     ) -> tuple[Mapping[str, Any], bytes]:
         """What the server says of an object, and its content or a range of it.
 
         It is one request: s3fs would ask for the size first.
         """
+        bucket, _, key = full.partition("/")
+        answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
+        async with answer["Body"] as body:
+            if limit is not None:
+                check_size(int(answer["ContentLength"]), limit, full)
+            return answer, await body.read()
+
+    def _wait(self, asked: Coroutine[Any, Any, T]) -> T:
         from fsspec.asyn import sync
 
-        bucket, _, key = full.partition("/")
-
-        async def get() -> tuple[Mapping[str, Any], bytes]:
-            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
-            async with answer["Body"] as body:
-                if limit is not None:
-                    check_size(int(answer["ContentLength"]), limit, full)
-                return answer, await body.read()
-
-        found: tuple[Mapping[str, Any], bytes] = sync(self._fs.loop, get)
+        found: T = sync(self._fs.loop, lambda: asked)
         return found
 
     def _check_absent(self, error: OSError) -> None:

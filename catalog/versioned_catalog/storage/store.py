@@ -143,8 +143,11 @@ class Store(abc.ABC):
         """The store of a folder below this one."""
 
 
-_UNSAFE = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\\\x00-\x1f\x7f\ud800-\udfff]")
-"""An empty part, one that is ``.`` or ``..``, or a character that a path may not hold."""
+UNSAFE = r"(?:^|/)\.{0,2}(?:/|$)|[\\\x00-\x1f\x7f]"
+"""An empty part, one that is ``.`` or ``..``, or a character that a path may not hold, as Python and
+Arrow both take it; text in Arrow holds no surrogates."""
+
+_UNSAFE = re.compile(UNSAFE + r"|[\ud800-\udfff]")
 
 
 def safe_path(path: str) -> str:
