@@ -62,7 +62,7 @@ def commits(report: Report, server: Server, last: int) -> None:
             "append": (append, 300, nothing),
             "ALTER": (
                 lambda: table.alter().set_comment("id", f"{next(numbers)}").commit(),
-                150,
+                3 * 16,
                 nothing,
             ),
         }

@@ -17,7 +17,7 @@ from versioned_catalog.errors import (
     NotFoundError,
     StorageError,
 )
-from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, MIB, VERSIONS
+from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.checkpoint import hint_from_bytes, hint_to_bytes
 from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.storage.retrying import again_while, pause_after
@@ -33,9 +33,6 @@ MANY_ENTRIES = 16
 
 MOST_AT_ONCE = 16
 """How many entries of a log are asked for at once."""
-
-SMALL_CHECKPOINT = MIB
-"""A checkpoint of up to this many bytes costs less to write than the entries before it to read."""
 
 
 class Entry(Protocol):
@@ -127,8 +124,8 @@ class Loaded(Generic[S]):
     def wants_checkpoint(self) -> bool:
         """Whether the entries since the last checkpoint are a fraction of it worth saving."""
         large = self.entry_bytes >= 64 * 1024 and self.entry_bytes * 4 >= self.checkpoint_bytes
-        small = max(10 * self.entry_bytes, SMALL_CHECKPOINT) >= self.checkpoint_bytes
-        return large or (small and self.entries >= MANY_ENTRIES)
+        many = self.entries >= MANY_ENTRIES and self.entry_bytes * 10 >= self.checkpoint_bytes
+        return large or many
 
 
 class Timeline(Generic[E, S]):
