@@ -34,6 +34,11 @@ def packages() -> str:
     return str(Path(pyspark.__file__).parents[1])
 
 
+def python_of(path: Path) -> dict[str, str]:
+    """One Python for tasks and plans; a test before this one may have named another."""
+    return {"PYSPARK_PYTHON": str(path), "PYSPARK_DRIVER_PYTHON": str(path)}
+
+
 @pytest.fixture
 def driver(tmp_path: Path) -> Path:
     """A folder that only the driver sees, with our wheel as a zip."""
@@ -54,7 +59,7 @@ def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
     everywhere = {
         **os.environ,
         "PYTHONPATH": packages(),
-        "PYSPARK_PYTHON": str(tmp_path / "python"),
+        **python_of(tmp_path / "python"),
     }
     here = {
         **everywhere,
@@ -123,7 +128,7 @@ def test_a_python_without_us_is_told_as_what_it_is(tmp_path: Path) -> None:
     python.chmod(0o755)
     done = subprocess.run(
         [sys.executable, "-c", UNREACHABLE.replace("WAREHOUSE", str(tmp_path / "w"))],
-        env={**environment(), "PYSPARK_PYTHON": str(python)},
+        env={**environment(), **python_of(python)},
         capture_output=True,
         text=True,
         check=True,
