@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from versioned_catalog.storage.s3 import flat_options
+
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -51,22 +53,13 @@ def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | N
     if not location.startswith("s3://"):
         is_local = "://" not in location or location.startswith("file:")
         return HadoopFolder(location) if is_local or not storage else None
-    flat = _flat(storage)
+    given = flat_options(storage).items()
+    flat = {name: str(value) for name, value in given if value is not None}
     if not flat.keys() <= _KNOWN:
         return None
     bucket = location.removeprefix("s3://").partition("/")[0]
     conf = {f"fs.s3a.bucket.{bucket}.{key}": value for key, value in _s3a(flat).items()}
     return HadoopFolder(f"s3a{location[2:]}", conf)
-
-
-def _flat(storage: Mapping[str, Any]) -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for name, value in storage.items():
-        if isinstance(value, Mapping):
-            flat |= {f"{name}.{inner}": str(of_it) for inner, of_it in value.items()}
-        elif value is not None:
-            flat[name] = str(value)
-    return flat
 
 
 def _s3a(given: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
@@ -19,6 +18,7 @@ from versioned_catalog.storage.store import (
     Sink,
     Store,
     StoredFile,
+    ToldSink,
     as_time,
     check_size,
     safe_path,
@@ -176,7 +176,7 @@ class LocalStore(Store):
             if not os.path.isdir(folder):
                 _make_folder(folder)
             with open(full, "xb", buffering=1 << 20) as file:
-                yield _Told(file, full)
+                yield ToldSink(file, lambda: _told("write", full))
                 file.flush()
                 os.fsync(file.fileno())
             _sync_folder(folder)
@@ -205,18 +205,6 @@ def _listed(folder: str) -> Iterator[StoredFile]:
                 if file.is_file(follow_symlinks=False):
                     about = file.stat(follow_symlinks=False)
                     yield StoredFile(file.name, about.st_size, as_time(about.st_mtime))
-
-
-class _Told:
-    """A file whose failing writes are told in our words, whoever writes."""
-
-    def __init__(self, file: Sink, path: str) -> None:
-        self._file = file
-        self._path = path
-
-    def write(self, data: Any, /) -> int:
-        with _told("write", self._path):
-            return self._file.write(data)
 
 
 def _make_folder(folder: str) -> None:

@@ -25,6 +25,7 @@ from versioned_catalog.storage.store import (
     Sink,
     Store,
     StoredFile,
+    ToldSink,
     as_time,
     check_size,
     safe_path,
@@ -162,7 +163,7 @@ class RemoteStore(Store):
         with self._told("write", path):
             file = self._fs.open(self._full(path), "wb", block_size=_BLOCK)
         try:
-            yield _Told(self, file, path)
+            yield ToldSink(file, lambda: self._told("write", path))
         except BaseException:
             self._discard(file)
             raise
@@ -204,17 +205,3 @@ class RemoteStore(Store):
     def child(self, path: str) -> Self:
         options = dict(self.location.options)
         return type(self)(self._fs, self._protocol, self._full(path), options)
-
-
-class _Told:
-    """A file whose failing writes are told in our words, whoever writes."""
-
-    def __init__(self, store: RemoteStore, file: Any, path: str) -> None:
-        self._store = store
-        self._file = file
-        self._path = path
-
-    def write(self, data: Any, /) -> int:
-        with self._store._told("write", self._path):
-            written: int = self._file.write(data)
-            return written

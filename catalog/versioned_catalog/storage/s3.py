@@ -139,7 +139,7 @@ class S3Store(RemoteStore):
     def _prove(self) -> None:
         """See that the server obeys the condition: one that ignores it lets two writers win."""
         proven = _proven(os.getpid())
-        place = (self._bucket, _key_of(self.location.options))
+        place = (self._bucket, _key_of(dict(self.location.options)))
         if place in proven:
             return
         for _ in range(4):  # a first one that wins, one that loses, and two that get lost
@@ -236,20 +236,25 @@ def open_s3(path: str, options: Mapping[str, Any]) -> S3Store:
         )
     if not path.strip("/") or "?" in path:
         raise InvalidRequestError("give S3 as s3://<bucket>/<folder>, without a query")
-    key = _key_of(tuple(options.items()))
+    key = _key_of(options)
     fs = _file_system(key, os.getpid())
     return S3Store(fs, "s3", path.strip("/"), dict(options))
 
 
-def _key_of(options: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
-    """Options as a key of a cache; nested ones are flattened."""
+def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without nesting: what is in a mapping gets its name before it, and a dot."""
     flat: dict[str, Any] = {}
-    for name, value in options:
+    for name, value in options.items():
         if isinstance(value, Mapping):
             flat |= {f"{name}.{inner}": of_it for inner, of_it in value.items()}
         else:
             flat[name] = value
-    return tuple(sorted(flat.items()))
+    return flat
+
+
+def _key_of(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Options as a key of a cache."""
+    return tuple(sorted(flat_options(options).items()))
 
 
 @lru_cache(maxsize=16)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import enum
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +33,24 @@ class Sink(Protocol):
     def write(self, data: Any, /) -> int:
         """Append bytes."""
         ...
+
+
+class ToldSink:
+    """A file whose failing writes are told in a store's words, whoever writes.
+
+    Args:
+        file: what is written to.
+        telling: makes what tells of a failure.
+    """
+
+    def __init__(self, file: Sink, telling: Callable[[], AbstractContextManager[None]]) -> None:
+        self._file = file
+        self._telling = telling
+
+    def write(self, data: Any, /) -> int:
+        """Append bytes."""
+        with self._telling():
+            return self._file.write(data)
 
 
 @dataclass(frozen=True, slots=True)
