@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import sys
 from collections.abc import Coroutine
 from typing import Any
 from urllib.parse import urlsplit
 
+from killing import kill_session
 from s3.rules import Asked, Fault, Rules
 from s3.server import KEY, SECRET
 from s3.wire import Message, answer_from, request_from
@@ -116,7 +115,7 @@ class Proxy:
             case Fault.DROP_REQUEST:
                 raise _Closed
             case Fault.KILL_BEFORE:
-                os.kill(client, signal.SIGKILL)
+                kill_session(client)
                 raise _Closed
             case Fault.LATE:
                 self._run(self._arrive(request, seconds))
@@ -144,7 +143,7 @@ async def _after(
         case Fault.DROP_REPLY:
             raise _Closed
         case Fault.KILL_AFTER:
-            os.kill(client, signal.SIGKILL)
+            kill_session(client)
             raise _Closed
         case Fault.CUT_REPLY:
             writer.write(answer.head + answer.body[: len(answer.body) // 2])

@@ -82,7 +82,7 @@ class Rule:
         name: method and path without what is random; empty for any.
         skip: how many of these go unharmed first.
         times: how many are struck then.
-        client: the process to kill.
+        client: the process to kill; all of its session, where it leads one.
         seconds: of delays.
     """
 

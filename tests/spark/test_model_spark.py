@@ -30,7 +30,6 @@ COUNT = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 6
 
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_spark_agrees_with_the_model(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    spark.conf.set("spark.sql.timeType.enabled", True)
     random = Random(seed)
     model = Model(())
     model.fields = random_fields(random, model, 4)

@@ -121,7 +121,6 @@ def _plain(value: Any) -> Any:
 
 
 def test_time_variant_and_shapes(spark: SparkSession, place: str) -> None:
-    spark.conf.set("spark.sql.timeType.enabled", True)
     frame = spark.sql(
         "SELECT TIME'10:11:12.123456' AS t, parse_json('{\"a\": [1, 2]}') AS v, "
         "named_struct('v', parse_json('3')) AS s, array(TIME'01:02:03') AS ts, "

@@ -19,7 +19,6 @@ def sql_spark(spark: SparkSession) -> SparkSession:
     """A session of the same Spark, that takes the native path."""
     session = spark.newSession()
     session.conf.set("spark.versioned.io", "native")
-    session.conf.set("spark.sql.timeType.enabled", True)
     return session
 
 

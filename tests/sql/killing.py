@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from killing import kill_session
 from sql.inotify import Watch
 from sql.test_statements import environment
 
@@ -72,12 +71,3 @@ def _watched(
         else:
             assert app.poll() is None, "the statement failed"
     raise AssertionError("the statement does not end")
-
-
-def kill_session(leader: int) -> None:
-    """Kill the driver, its JVM, and Python's workers, which have process groups of their own."""
-    for _ in range(3):
-        for entry in os.listdir("/proc"):
-            with contextlib.suppress(OSError):
-                if entry.isdigit() and os.getsid(int(entry)) == leader:
-                    os.kill(int(entry), signal.SIGKILL)

@@ -10,6 +10,7 @@ an entry's temporary file is right before its put or right after, *make* of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +43,16 @@ NEW: dict[str, dict[str, Any]] = {
 CLOSED, ENTRY = "close n/t/data/N-ID.parquet", "make n/t/_versioned/log/N.json"
 
 
-def made(folder: Path) -> Path:
-    """A warehouse with one table."""
-    catalog = Catalog(folder)
+def make(catalog: Catalog) -> None:
+    """One table."""
     catalog.create_namespace("n")
     rows = pa.table({"a": pa.array([1, 2], pa.int32()), "k": ["x", "x"]})
     catalog.create_table("n.t", "a INT, k STRING").append(rows)
-    return folder
 
 
-def seen(folder: Path) -> dict[str, Any]:
+def seen(catalog: Catalog) -> dict[str, Any]:
     """The tables, their versions and rows."""
-    catalog, found = Catalog(folder), {}
+    found = {}
     for name in catalog.list_tables("n"):
         table = catalog.load_table(f"n.{name}")
         rows = sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
@@ -63,17 +62,18 @@ def seen(folder: Path) -> dict[str, Any]:
 
 def check(folder: Path, name: str, death: Death) -> str:
     """Kill it; whether the old or the new state is there."""
-    made(folder)
+    make(Catalog(folder))
     events, acknowledged = run(folder, STATEMENTS[name], death)
-    found = seen(folder)
+    found = seen(Catalog(folder))
     assert found in (OLD, NEW[name]), (death, events)
     assert not acknowledged or found == NEW[name], (death, events)
-    _next_works(folder, name)
+    next_works(lambda: Catalog(folder), name)
     return "new" if found == NEW[name] else "old"
 
 
-def _next_works(folder: Path, name: str) -> None:
-    catalog = Catalog(folder)
+def next_works(connect: Callable[[], Catalog], name: str) -> None:
+    """Whoever comes next finds tables that can be changed and read."""
+    catalog = connect()
     if name == "create as" and "new" not in catalog.list_tables("n"):
         catalog.create_table("n.new", "a INT")
     for each in catalog.list_tables("n"):
@@ -81,7 +81,7 @@ def _next_works(folder: Path, name: str) -> None:
         rows = table.count()
         table.alter().add_column("later", "int", default=1).commit()
         table.append(pa.table({"later": pa.array([2], pa.int32())}))
-        assert Catalog(folder).load_table(f"n.{each}").scan().to_arrow().num_rows == rows + 1
+        assert connect().load_table(f"n.{each}").scan().to_arrow().num_rows == rows + 1
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -100,9 +100,11 @@ def test_an_insert(event: str, expected: str, tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_every_call(name: str, tmp_path: Path) -> None:
-    events, acknowledged = run(made(tmp_path / "whole"), STATEMENTS[name], None)
+    whole = tmp_path / "whole"
+    make(Catalog(whole))
+    events, acknowledged = run(whole, STATEMENTS[name], None)
     assert acknowledged
-    assert seen(tmp_path / "whole") == NEW[name]
+    assert seen(Catalog(whole)) == NEW[name]
     told = []
     for at, event in enumerate(events):
         death = Death(event, events[:at].count(event))

@@ -1,0 +1,102 @@
+"""Spark applications killed by -9 at each request that writes, those of the JVM over s3a among them.
+
+The proxy kills the driver, the JVM and all workers, *before* it hands a request on, or *after* the
+server answered. ``sql/test_killed.py`` does the same on a local disk.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from jar import built_jar
+from killing import kill_session
+from s3.proxied import Proxied
+from s3.rules import Fault, Rule
+from s3.server import BUCKET, KEY, SECRET, Server
+from sql.test_killed import NEW, OLD, STATEMENTS, make, next_works, seen
+from sql.test_statements import environment
+from versioned_catalog import Catalog
+
+pytestmark = pytest.mark.spark
+
+SEGMENT, ENTRY = "PUT n/t/data/N-ID.parquet", "PUT n/t/_versioned/log/00000000000000000002.json"
+WRITES = ("PUT", "POST", "DELETE")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def jar() -> None:
+    built_jar()
+
+
+def run(proxy: Proxied, place: str, statement: str, rule: Rule | None, folder: Path) -> bool:
+    """Run a statement in an application of its own, through the proxy; whether it was acknowledged."""
+    # With what Hadoop has no counterpart for, the JVM would not write.
+    options = json.dumps({"endpoint_url": proxy.endpoint, "key": KEY, "secret": SECRET})
+    with subprocess.Popen(
+        [sys.executable, "-m", "s3.run_killed", place, options, statement],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(folder / "stderr").open("wb"),
+        env=environment(),
+        cwd=folder,
+        start_new_session=True,
+    ) as app:
+        assert app.stdin is not None
+        assert app.stdout is not None
+        try:
+            while (line := app.stdout.readline()) != b"ready\n":
+                assert line, (folder / "stderr").read_text()[-3000:]
+            proxy.tell(*([] if rule is None else [Rule(**{**vars(rule), "client": app.pid})]))
+            app.stdin.write(b"go\n")
+            app.stdin.flush()
+            return app.stdout.readline() == b"done\n"
+        finally:
+            kill_session(app.pid)
+
+
+def check(
+    proxy: Proxied, s3: Server, name: str, rule: Rule | None, folder: Path
+) -> tuple[bool, str]:
+    """Run it, or kill it; whether it was acknowledged, and whether the old or the new state is there."""
+    place = f"s3://{BUCKET}/{uuid4().hex}"
+    make(Catalog(place, s3.options))
+    acknowledged = run(proxy, place, STATEMENTS[name], rule, folder)
+    found = seen(Catalog(place, s3.options))
+    assert found in (OLD, NEW[name]), rule
+    assert not acknowledged or found == NEW[name], rule
+    next_works(lambda: Catalog(place, s3.options), name)
+    catalog = Catalog(place, s3.options)
+    for table in catalog.list_tables("n"):
+        assert not catalog.load_table(f"n.{table}").verify(deep=True).complaints, rule
+    return acknowledged, "new" if found == NEW[name] else "old"
+
+
+@pytest.mark.parametrize("name, fault, expected", [(SEGMENT, Fault.KILL_AFTER, "old")])
+def test_an_insert(
+    name: str, fault: Fault, expected: str, s3: Server, proxy: Proxied, tmp_path: Path
+) -> None:
+    """One of them, for every day: after the first segment of two."""
+    told = check(proxy, s3, "insert", Rule(fault, name=name), tmp_path)
+    assert told == (False, expected)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_every_write(name: str, s3: Server, proxy: Proxied, tmp_path: Path) -> None:
+    assert check(proxy, s3, name, None, tmp_path) == (True, "new")
+    requests = [one.name for one in proxy.seen() if one.name.startswith(WRITES)]
+    told = []
+    for number, request in enumerate(requests):
+        for fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER):
+            rule = Rule(fault, name=request, skip=requests[:number].count(request))
+            acknowledged, state = check(proxy, s3, name, rule, tmp_path)
+            told.append((request, str(fault), state))
+            assert not acknowledged, told
+    print(told)
+    assert {state for _, _, state in told} == {"old", "new"}
