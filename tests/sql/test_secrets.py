@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from jar import built_jar
 from pyspark_versioned.registering import catalog_conf
+from s3.hadoop_aws import PACKAGES
+from s3.server import Server
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.cli.main import main
 
@@ -49,35 +52,29 @@ LOG4J = """<Configuration status="WARN">
 <Loggers><Root level="DEBUG"><AppenderRef ref="f"/></Root></Loggers></Configuration>"""
 
 
-def places(folder: Path) -> list[str]:
+def places(folder: Path, mark: str) -> list[str]:
     """The files that hold a secret, and the line."""
     found = []
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         for line in path.read_bytes().split(b"\n"):
-            if MARK.encode() in line and not any(spark in line for spark in ALLOWED):
-                at = line.index(MARK.encode())
+            if mark.encode() in line and not any(spark in line for spark in ALLOWED):
+                at = line.index(mark.encode())
                 found.append(f"{path.relative_to(folder)}: {line[max(0, at - 300) : at + 30]!r}")
     return found
 
 
-@pytest.mark.spark
-def test_an_application(tmp_path: Path) -> None:
-    """Files of a process that was given secrets, and all that it printed, at the level DEBUG."""
+def check(folder: Path, storage: dict[str, Any], mark: str, *given: str, **more: str) -> str:
+    """Files of a process that was given secrets, and all that it printed (which is returned), at DEBUG."""
     built_jar()
-    folder = tmp_path / "app"
     folder.mkdir()
     (folder / "log4j2.xml").write_text(LOG4J.format(folder=folder))
+    there = {"PYTHONPATH": os.pathsep.join(sys.path), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        [
-            sys.executable,
-            str(Path(__file__).with_name("run_secrets.py")),
-            str(folder),
-            json.dumps(STORAGE),
-        ],
+        [sys.executable, str(APPLICATION), str(folder), json.dumps(storage), *given],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, **there, **more},
     )
     assert done.returncode == 0, done.stderr[-5000:]
     (folder / "stdout").write_text(done.stdout)
@@ -85,8 +82,25 @@ def test_an_application(tmp_path: Path) -> None:
     assert done.stdout.count("SHOWN") > 15
     assert (folder / "debug.log").stat().st_size > 100_000
     assert any((folder / "events").iterdir())
-    told = places(folder)
+    told = places(folder, mark)
     assert not told, f"{len(told)} places:\n" + "\n".join(told[:20])
+    return done.stdout
+
+
+@pytest.mark.spark
+def test_an_application(tmp_path: Path) -> None:
+    check(tmp_path / "app", STORAGE, MARK)
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+@pytest.mark.parametrize("packages", ["", PACKAGES], ids=["by Python", "natively"])
+def test_an_application_on_s3(packages: str, s3: Server, s3_place: str, tmp_path: Path) -> None:
+    submit = f"--packages {packages} --exclude-packages software.amazon.awssdk:bundle"
+    arguments = f"{submit if packages else ''} pyspark-shell"
+    options, secret = s3.options, s3.options["secret"]
+    said = check(tmp_path / "app", options, secret, s3_place, PYSPARK_SUBMIT_ARGS=arguments)
+    assert ("native={" in said) == bool(packages)
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "file", "memory", "gs", "http", "ftp"])
