@@ -64,7 +64,7 @@ def places(folder: Path, mark: str) -> list[str]:
 
 
 def check(folder: Path, storage: dict[str, Any], mark: str, *given: str, **more: str) -> str:
-    """Files of a process that was given secrets, and all that it printed (which is returned), at DEBUG."""
+    """Files of a process that was given secrets, and what it printed, which is returned, at DEBUG."""
     built_jar()
     folder.mkdir()
     (folder / "log4j2.xml").write_text(LOG4J.format(folder=folder))
