@@ -1,9 +1,13 @@
-"""A real S3 server on this machine: SeaweedFS, whose binary comes with the extra ``test``."""
+"""A real S3 server on this machine: SeaweedFS, whose binary comes with the extra ``test``.
+
+``VERSIONED_S3=minio pytest tests/s3`` takes the MinIO that is on the path.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -18,6 +22,7 @@ from typing import Any
 
 KEY, SECRET = "tester", "a-secret-that-nothing-may-show"
 BUCKET = "warehouses"
+CHOICE = "VERSIONED_S3"
 _SECONDS = 60
 
 
@@ -42,26 +47,48 @@ class Server:
 @contextlib.contextmanager
 def serve(folder: Path) -> Iterator[Server]:
     """Run a server over a folder, with one bucket."""
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "data").mkdir(parents=True, exist_ok=True)
     port = _free_ports()
+    command, own = (_minio if os.environ.get(CHOICE) == "minio" else _seaweed)(folder, port)
+    with (
+        (folder / "log.txt").open("wb") as log,
+        subprocess.Popen(
+            command, stdout=log, stderr=log, cwd=folder, env={**os.environ, **own}
+        ) as process,
+    ):
+        try:
+            server = Server(f"http://127.0.0.1:{port}", process)
+            _wait(server, folder / "log.txt")
+            yield server
+        finally:
+            process.kill()
+
+
+Command = tuple[list[str], dict[str, str]]
+"""A command, and what of the environment is its own."""
+
+
+def _minio(folder: Path, port: int) -> Command:
+    program = shutil.which("minio")
+    assert program, f"{CHOICE} is minio, and there is none on the path"
+    places = [f"--address=127.0.0.1:{port}", f"--console-address=127.0.0.1:{port + 1}"]
+    account = {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET, "MINIO_UPDATE": "off"}
+    return [program, "server", *places, str(folder / "data")], account
+
+
+def _seaweed(folder: Path, port: int) -> Command:
     accounts = [{"accessKey": KEY, "secretKey": SECRET}]
     actions = ["Admin", "Read", "List", "Tagging", "Write"]
     config = {"identities": [{"name": KEY, "credentials": accounts, "actions": actions}]}
     (folder / "s3.json").write_text(json.dumps(config))
-    (folder / "data").mkdir(exist_ok=True)
-    ports = {
-        "master.port": port,
-        "volume.port": port + 1,
-        "filer.port": port + 2,
-        "s3.port": port + 3,
-    }
-    command = [
+    names = ("s3.port", "master.port", "volume.port", "filer.port")
+    return [
         weed(),
         "server",
         f"-dir={folder / 'data'}",
         "-ip=127.0.0.1",
         "-ip.bind=127.0.0.1",
-        *(f"-{name}={value}" for name, value in ports.items()),
+        *(f"-{name}={port + at}" for at, name in enumerate(names)),
         "-s3",
         "-s3.port.iceberg=0",
         "-s3.port.lance=0",
@@ -69,17 +96,7 @@ def serve(folder: Path) -> Iterator[Server]:
         "-master.telemetry=false",
         "-master.volumeSizeLimitMB=512",
         "-volume.max=40",
-    ]
-    with (
-        (folder / "log.txt").open("wb") as log,
-        subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as process,
-    ):
-        try:
-            server = Server(f"http://127.0.0.1:{port + 3}", process)
-            _wait(server, folder / "log.txt")
-            yield server
-        finally:
-            process.kill()
+    ], {}
 
 
 def weed() -> str:
@@ -96,13 +113,13 @@ def _wait(server: Server, log: Path) -> None:
 
     end = time.monotonic() + _SECONDS
     while True:
-        assert server.process.poll() is None, f"SeaweedFS stopped: {log.read_text()[-2000:]}"
+        assert server.process.poll() is None, f"the server stopped: {log.read_text()[-2000:]}"
         try:
             urllib.request.urlopen(server.endpoint, timeout=5)
         except urllib.error.HTTPError:
             break
         except OSError:
-            assert time.monotonic() < end, f"SeaweedFS does not answer: {log.read_text()[-2000:]}"
+            assert time.monotonic() < end, f"the server does not answer: {log.read_text()[-2000:]}"
             time.sleep(0.1)
         else:
             break
