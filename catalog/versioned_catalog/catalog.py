@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from versioned_catalog.creation import Columns, creation
 from versioned_catalog.errors import NotFoundError
+from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.operations import Create
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
 from versioned_catalog.maintained import SHORT_VACUUM
 from versioned_catalog.maintenance.complaints import Verified

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.beginning import WRITER
+from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.entry import UNIX_EPOCH, Head, check_writable, next_time
-from versioned_catalog.log.timeline import Loaded, Timeline
+from versioned_catalog.log.timeline import Timeline
 from versioned_catalog.log.warehouse import (
     Name,
     TableName,

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Self
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.expiring import check_kept
 from versioned_catalog.log.operations import Operation
 from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.tagging import tagged_version
-from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field

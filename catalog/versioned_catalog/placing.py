@@ -11,12 +11,13 @@ import pyarrow as pa
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.log.beginning import first_column_id
 from versioned_catalog.log.checkpoint import TableCodec
+from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import Loaded, Timeline
+from versioned_catalog.log.timeline import Timeline
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
 from versioned_catalog.writing.plan import WritePlan, plan_create

@@ -21,7 +21,7 @@ from versioned_catalog import (
 )
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.timeline import Loaded
+from versioned_catalog.log.codec import Loaded
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.retrying import PUT_TRIES
 from versioned_catalog.storage.store import Put, Store

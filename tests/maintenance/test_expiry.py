@@ -20,7 +20,7 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.log.timeline import Loaded
+from versioned_catalog.log.codec import Loaded
 from versioned_catalog.storage.local import LocalStore
 
 FOLDER = "t/_versioned"

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.entry import Stub, stub_to_bytes
+from versioned_catalog.log.reading import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import MOST_AT_ONCE
 from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.maintenance.retention import newest_before
 

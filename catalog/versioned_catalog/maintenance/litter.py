@@ -10,9 +10,10 @@ from datetime import datetime
 
 from versioned_catalog.errors import NotFoundError
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.reading import FOLDER, KEPT, LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import FOLDER, KEPT, KEPT_CHECKPOINTS, LOG
+from versioned_catalog.log.timeline import KEPT_CHECKPOINTS
 from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.checkpoint import hint_from_bytes, state_from_bytes, state_to_json
 from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.reading import FOLDER, HINT, KEPT, LOG
 from versioned_catalog.log.segment_set import statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import FOLDER, HINT, KEPT, LOG
 from versioned_catalog.maintenance.complaints import Complain
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.schema.types import walk

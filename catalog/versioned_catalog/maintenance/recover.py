@@ -12,9 +12,10 @@ from versioned_catalog.errors import AlreadyExistsError, CorruptTableError, Vers
 from versioned_catalog.log.beginning import WRITER
 from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.entry import Batch, Commit, Head, commit_to_bytes, next_time
+from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, apply
-from versioned_catalog.log.timeline import LOG, Timeline
+from versioned_catalog.log.timeline import Timeline
 from versioned_catalog.maintenance.litter import DATA
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.maintenance.progress import Progress

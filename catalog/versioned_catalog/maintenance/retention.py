@@ -6,9 +6,9 @@ import posixpath
 from datetime import datetime, timedelta
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import LOG
 
 DEFAULT = timedelta(days=7)
 """The retention where none is given."""

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
+from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.entry import NEW_LIFE, Commit
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import Loaded
 from versioned_catalog.maintenance.litter import DATA
 from versioned_catalog.maintenance.log_check import entry_versions, stored_states
 from versioned_catalog.maintenance.parallel import in_parallel

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.entry import NEW_LIFE
+from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import LOG, Timeline
+from versioned_catalog.log.timeline import Timeline
 from versioned_catalog.maintenance.complaints import Complaint, Verified
 from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.maintenance.litter import DATA

@@ -1,0 +1,245 @@
+"""A log on storage: loading what it adds up to (FORMAT.md, sections 8 and 9).
+
+Tables and the warehouse keep logs of the same kind; what differs between them is a ``Codec``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Generic
+
+from versioned_catalog.errors import CorruptTableError, NotFoundError
+from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
+from versioned_catalog.log.checkpoint import hint_from_bytes
+from versioned_catalog.log.codec import MANY_ENTRIES, Codec, E, Loaded, S
+from versioned_catalog.log.entry import Stub
+from versioned_catalog.storage.store import Store
+
+FOLDER = "_versioned"
+HINT = f"{FOLDER}/last_checkpoint.json"
+LOG = f"{FOLDER}/log"
+KEPT = f"{FOLDER}/kept"
+
+MOST_AT_ONCE = 16
+"""How many entries of a log are asked for at once."""
+
+
+class LogReader(Generic[E, S]):
+    """The log of one table or warehouse, as those see it who only read."""
+
+    def __init__(self, store: Store, codec: Codec[E, S]) -> None:
+        self.store = store
+        self._codec = codec
+
+    def entry_path(self, version: int) -> str:
+        """Where an entry stands."""
+        return f"{LOG}/{version:020d}.json"
+
+    def checkpoint_path(self, version: int) -> str:
+        """Where a checkpoint stands."""
+        return f"{FOLDER}/checkpoint/{version:020d}{self._codec.suffix}"
+
+    def kept_path(self, version: int) -> str:
+        """Where the state at a version stands that outlives the entries before it."""
+        return f"{KEPT}/{version:020d}{self._codec.suffix}"
+
+    def load(self, version: int | None = None) -> Loaded[S]:
+        """The newest state, or that at a version.
+
+        Raises:
+            NotFoundError: the version does not exist, or was expired.
+            CorruptTableError: the log can't be read.
+        """
+        start = self._start(version)
+        loaded = self.advance(start, version, expected=MANY_ENTRIES // 2)
+        if version is not None and loaded.version != version:
+            raise NotFoundError(
+                f"{self.store.url} has no version {version}; the newest is {loaded.version}"
+            )
+        return loaded
+
+    def advance(
+        self, loaded: Loaded[S], until: int | None = None, *, expected: int = 1
+    ) -> Loaded[S]:
+        """What was loaded, and all that was committed since (or up to a version)."""
+        while True:
+            for entry, size in self._following(loaded.version + 1, until, expected):
+                if isinstance(entry, Stub):
+                    loaded = self._from_floor(entry, until)
+                    break
+                loaded = self._apply(loaded, entry, size)
+            else:
+                return loaded
+
+    def _following(
+        self, start: int, until: int | None, count: int = 1
+    ) -> Iterator[tuple[E | Stub, int]]:
+        """The entries from ``start`` on, until one is absent or that of ``until`` was given.
+
+        The more there are, the more are read at once, ``count`` at first.
+        """
+        first = start
+        while until is None or start <= until:
+            end = start + count if until is None else min(start + count, until + 1)
+            versions = range(start, end)
+            contents = self.store.read_in_order([self.entry_path(v) for v in versions])
+            for version, data in zip(versions, contents, strict=False):
+                if data is None:
+                    return
+                yield self.decoded(version, data), len(data)
+            start, count = end, min(end - first, MOST_AT_ONCE)
+
+    def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
+        if until is not None and until < stub.floor:
+            tagged = self.restore(until, self.kept_path(until))
+            if tagged is None:
+                raise NotFoundError(
+                    f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
+                )
+            return tagged
+        start = self._at_floor(stub.floor)
+        if until is not None and until < start.version:
+            return self._from_floor(replace(stub, floor=start.version), until)
+        return start
+
+    def _at_floor(self, floor: int) -> Loaded[S]:
+        """The state that stands in for the entries before it, which were expired."""
+        while (found := self.restore(floor, self.kept_path(floor))) is None:
+            # Where the floor has moved on since the stub was written, it says so itself.
+            entry = self.read(floor)
+            if entry is None or not isinstance(entry[0], Stub) or entry[0].floor <= floor:
+                raise CorruptTableError(
+                    f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
+                    "is missing or damaged"
+                )
+            floor = entry[0].floor
+        return found
+
+    def _apply(self, loaded: Loaded[S], entry: E, size: int) -> Loaded[S]:
+        try:
+            state = self._codec.apply(loaded.state, entry)
+        except CorruptTableError as error:
+            path = self.entry_path(entry.head.version)
+            raise CorruptTableError(f"{self.store.url}/{path}: {error}") from None
+        return replace(
+            loaded, state=state, entries=loaded.entries + 1, entry_bytes=loaded.entry_bytes + size
+        )
+
+    def read(self, version: int) -> tuple[E | Stub, int] | None:
+        """The entry of a version and its size, or None where there is none."""
+        data = self.store.read(self.entry_path(version))
+        return None if data is None else (self.decoded(version, data), len(data))
+
+    def decoded(self, version: int, data: bytes) -> E | Stub:
+        """The entry of a version from its file's content.
+
+        Raises:
+            CorruptTableError: it is none, or calls itself another version.
+        """
+        what = f"{self.store.url}/{self.entry_path(version)}"
+        entry = self._codec.decode(data, what)
+        said = entry.version if isinstance(entry, Stub) else entry.head.version
+        if said != version:
+            raise CorruptTableError(f"{what} calls itself version {said}")
+        return entry
+
+    def entries(self, start: int, end: int) -> Iterator[E | Stub]:
+        """The entries from ``start`` up to and with ``end``.
+
+        Raises:
+            CorruptTableError: one is missing.
+        """
+        version = start
+        for entry, _ in self._following(start, end):
+            yield entry
+            version += 1
+        if version <= end:
+            raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
+
+    def walk(self, until: int, floor: int = 0) -> Iterator[tuple[E, S]]:
+        """The commits from a floor up to and with a version, oldest first, and the state after each;
+        those that are expired are left out.
+
+        Raises:
+            CorruptTableError: the log can't be read.
+        """
+        first = self.first_kept(floor)
+        loaded = self._at_floor(first) if first else Loaded[S]()
+        for entry in self.entries(first, until):
+            if isinstance(entry, Stub):
+                raise CorruptTableError(f"{self.store.url}: version {entry.version} is expired")
+            if loaded.version < entry.head.version:
+                loaded = self._apply(loaded, entry, 0)
+            if loaded.state is not None:
+                yield entry, loaded.state
+
+    def first_kept(self, floor: int = 0) -> int:
+        """The first version from a floor on whose entry is there still."""
+        version = floor
+        while (found := self.read(version)) is not None and isinstance(found[0], Stub):
+            version = max(found[0].floor, version + 1)
+        return version
+
+    def _start(self, version: int | None) -> Loaded[S]:
+        """The nearest good checkpoint at or below a version, or nothing."""
+        hint = self._hint()
+        if hint is not None and (version is None or hint <= version):
+            restored = self.restore(hint, self.checkpoint_path(hint))
+            if restored is not None:
+                return restored
+        first = self.store.read(self.entry_path(0)) if hint is None else None
+        if hint is None and first is None:
+            return Loaded()
+        for candidate in reversed(self.checkpoints()):
+            if version is None or candidate <= version:
+                restored = self.restore(candidate, self.checkpoint_path(candidate))
+                if restored is not None:
+                    return restored
+        entry = None if first is None else self.decoded(0, first)
+        if first is None or entry is None or isinstance(entry, Stub):
+            return Loaded()
+        return self._apply(Loaded(), entry, len(first))
+
+    def _hint(self) -> int | None:
+        try:
+            return hint_from_bytes(self.store.read(HINT, HINT_BYTES))
+        except CorruptTableError:
+            return None
+
+    def checkpoints(self) -> list[int]:
+        """The versions that have checkpoints, in order."""
+        names = self.store.list(f"{FOLDER}/checkpoint")
+        ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
+        known = (int(name) for name in ours if len(name) == 20 and name.isdecimal())
+        return sorted(version for version in known if version < VERSIONS)
+
+    def restore(self, version: int, path: str) -> Loaded[S] | None:
+        """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
+        try:
+            data = self.store.read(path, CHECKPOINT_BYTES)
+            if data is None:
+                return None
+            state = self._codec.restore(data, f"{self.store.url}/{path}")
+        except CorruptTableError:
+            return None
+        return Loaded(state, len(data)) if state.version == version else None
+
+    def find_commit(self, commit_id: str, since: int, until: int) -> int | None:
+        """The version of a commit after ``since`` and up to ``until``, or None."""
+        for entry in self.entries(since + 1, until):
+            who = entry.commit_id if isinstance(entry, Stub) else entry.head.commit_id
+            if who == commit_id:
+                return entry.version if isinstance(entry, Stub) else entry.head.version
+        return None
+
+    def version_at(self, time: datetime, newest: int) -> int:
+        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none."""
+        low, high = -1, newest
+        while low < high:
+            middle = (low + high + 1) // 2
+            (entry,) = self.entries(middle, middle)
+            then = entry.time if isinstance(entry, Stub) else entry.head.time
+            low, high = (middle, high) if then <= time else (low, middle - 1)
+        return low
