@@ -24,6 +24,7 @@ _CODES = {
     503: "SlowDown",
     409: "ConditionalRequestConflict",
     403: "AccessDenied",
+    404: "NoSuchUpload",
 }
 _WORDS = {
     Fault.ERROR_500: 500,
@@ -34,6 +35,7 @@ _WORDS = {
     Fault.ERROR_500_AFTER: 500,
     Fault.ERROR_503_AFTER: 503,
     Fault.ERROR_409_AFTER: 409,
+    Fault.NO_UPLOAD_AFTER: 404,
 }
 _BEFORE = (Fault.ERROR_500, Fault.ERROR_503, Fault.ERROR_409, Fault.ERROR_403, Fault.LATE_409)
 _FOREVER = 3600.0

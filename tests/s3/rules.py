@@ -29,6 +29,7 @@ class Fault(enum.StrEnum):
     ERROR_500_AFTER = "500 after"
     ERROR_503_AFTER = "503 after"
     ERROR_409_AFTER = "409 after"
+    NO_UPLOAD_AFTER = "404 NoSuchUpload after"
     UNCONDITIONAL = "its condition left out"
     LOSER_TOLD_WON = "412 turned into 200"
     KILL_BEFORE = "its client killed before"

@@ -248,6 +248,26 @@ def test_create(
     assert was_struck(proxy, ALL)
 
 
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_an_upload_that_ended_unheard(
+    is_seen: bool, proxy: Proxied, bucket: Through, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MinIO knows no upload that has ended: the file is looked for."""
+    monkeypatch.setattr(remote, "_BLOCK", 5 << 20)
+    folder, content = uuid4().hex, OURS * 2800
+    place = bucket.child(folder)
+    ended = Rule(Fault.NO_UPLOAD_AFTER, method="POST", path=f"{folder}/x.*uploadId")
+    unseen = Rule(Fault.ERROR_403, method="GET", path=f"{folder}/x$")
+    proxy.tell(ended, *([] if is_seen else [unseen]))
+
+    def write() -> None:
+        with place.store.create("x") as sink:
+            sink.write(content)
+
+    assert isinstance(told(write), StorageError) == (not is_seen)
+    assert place.straight.read("x") == content
+
+
 def test_files(proxy: Proxied, bucket: Through) -> None:
     def check(fault: Fault, place: Through) -> None:
         for name in "ab":

@@ -168,7 +168,11 @@ class RemoteStore(Store):
             self._discard(file)
             raise
         with self._told("write", path):
-            file.close()
+            self._finish(file)
+
+    def _finish(self, file: Any) -> None:
+        """Put a file in its place."""
+        file.close()
 
     def _discard(self, file: Any) -> None:
         """Give up a file: closing it would put what is there of it in its place."""

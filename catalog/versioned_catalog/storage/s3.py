@@ -190,6 +190,17 @@ class S3Store(RemoteStore):
                 if failed.get("Code") != "NoSuchKey":
                     raise StorageError(f"can't delete {failed.get('Key')}: {failed.get('Message')}")
 
+    def _finish(self, file: Any) -> None:
+        """Asked again to end an upload that it has ended, a server may say that there is none."""
+        try:
+            file.close()
+        except Exception as error:
+            if _answer(error)[0] != "NoSuchUpload":
+                raise
+            file.closed = True
+            if self._tail(file.path)[0] != file.loc:  # names are new: what is there is ours
+                raise
+
     def _discard(self, file: Any) -> None:
         file.discard()
         file.closed = True
