@@ -78,7 +78,7 @@ def held(
         table = Catalog.load_path(scene.place, storage_options=s3.options)
         looks = [*told.looks, _last_look(scene, table)]
     except VersionedError as error:
-        return told, [*wrong, str(error)]
+        return told, [*wrong, str(error), *complaints(told.commits, told.looks, scribe.log())]
     wrong += [str(one) for one in table.verify().complaints]
     for commit_id in told.open[:3]:
         if table.find_commit(commit_id, 0) != scribe.version_of(commit_id):
@@ -128,16 +128,15 @@ def test_ten_thousand_commits(
 @pytest.mark.parametrize(
     "fault, expected",
     [
-        pytest.param(Fault.UNCONDITIONAL, ["was changed"], marks=pytest.mark.nightly),
-        # Where the ALTER loop lost, the next entry follows a schema that is not there.
-        (Fault.LOSER_TOLD_WON, ["lost", "skips or repeats a schema version"]),
+        pytest.param(Fault.UNCONDITIONAL, "was changed", marks=pytest.mark.nightly),
+        (Fault.LOSER_TOLD_WON, "lost"),
     ],
     ids=["unconditional", "loser told won"],
 )
 def test_a_server_that_lies_is_found_out(
-    fault: Fault, expected: list[str], s3: Server, proxy: Proxied, tmp_path: Path, seed: int
+    fault: Fault, expected: str, s3: Server, proxy: Proxied, tmp_path: Path, seed: int
 ) -> None:
     """Commits that are really lost: entries overwritten, or losers told that they won."""
     rule = Rule(fault, "PUT", "log/", skip=4, times=1000)
     _, wrong = held(s3, proxy, tmp_path / "n", seed, rule, writers=3, appends=6, readers=0)
-    assert any(words in text for text in wrong for words in expected), json.dumps(wrong)
+    assert any(expected in text for text in wrong), json.dumps(wrong)
