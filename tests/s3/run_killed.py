@@ -6,17 +6,12 @@ import json
 import sys
 
 from s3.run_sql import session
+from sql.run_killed import once_told
 
 
 def main() -> None:
     _, warehouse, options, statement = sys.argv
-    spark = session("native", warehouse, json.loads(options))
-    spark.sql("SELECT count(*) FROM versioned.n.t").collect()
-    print("ready", flush=True)
-    sys.stdin.readline()
-    spark.sql(statement).collect()
-    print("done", flush=True)
-    sys.stdin.readline()
+    once_told(session("native", warehouse, json.loads(options)), statement)
 
 
 if __name__ == "__main__":

@@ -7,15 +7,14 @@ server answered. ``sql/test_killed.py`` does the same on a local disk.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from jar import built_jar
-from killing import kill_session
+from killing import go, ready
 from s3.proxied import Proxied
 from s3.rules import Fault, Rule
 from s3.server import BUCKET, KEY, SECRET, Server
@@ -25,7 +24,7 @@ from versioned_catalog import Catalog
 
 pytestmark = pytest.mark.spark
 
-SEGMENT, ENTRY = "PUT n/t/data/N-ID.parquet", "PUT n/t/_versioned/log/00000000000000000002.json"
+SEGMENT = "PUT n/t/data/N-ID.parquet"
 WRITES = ("PUT", "POST", "DELETE")
 
 
@@ -38,26 +37,12 @@ def run(proxy: Proxied, place: str, statement: str, rule: Rule | None, folder: P
     """Run a statement in an application of its own, through the proxy; whether it was acknowledged."""
     # With what Hadoop has no counterpart for, the JVM would not write.
     options = json.dumps({"endpoint_url": proxy.endpoint, "key": KEY, "secret": SECRET})
-    with subprocess.Popen(
-        [sys.executable, "-m", "s3.run_killed", place, options, statement],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=(folder / "stderr").open("wb"),
-        env=environment(),
-        cwd=folder,
-        start_new_session=True,
-    ) as app:
-        assert app.stdin is not None
+    given, stderr = (place, options, statement), folder / "stderr"
+    with ready("s3.run_killed", *given, stderr=stderr, environment=environment()) as app:
         assert app.stdout is not None
-        try:
-            while (line := app.stdout.readline()) != b"ready\n":
-                assert line, (folder / "stderr").read_text()[-3000:]
-            proxy.tell(*([] if rule is None else [Rule(**{**vars(rule), "client": app.pid})]))
-            app.stdin.write(b"go\n")
-            app.stdin.flush()
-            return app.stdout.readline() == b"done\n"
-        finally:
-            kill_session(app.pid)
+        proxy.tell(*([] if rule is None else [replace(rule, client=app.pid)]))
+        go(app)
+        return app.stdout.readline() == b"done\n"
 
 
 def check(
@@ -77,13 +62,10 @@ def check(
     return acknowledged, "new" if found == NEW[name] else "old"
 
 
-@pytest.mark.parametrize("name, fault, expected", [(SEGMENT, Fault.KILL_AFTER, "old")])
-def test_an_insert(
-    name: str, fault: Fault, expected: str, s3: Server, proxy: Proxied, tmp_path: Path
-) -> None:
+def test_an_insert(s3: Server, proxy: Proxied, tmp_path: Path) -> None:
     """One of them, for every day: after the first segment of two."""
-    told = check(proxy, s3, "insert", Rule(fault, name=name), tmp_path)
-    assert told == (False, expected)
+    rule = Rule(Fault.KILL_AFTER, name=SEGMENT)
+    assert check(proxy, s3, "insert", rule, tmp_path) == (False, "old")
 
 
 @pytest.mark.nightly

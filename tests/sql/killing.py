@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from killing import kill_session
+from killing import go, kill_session, ready
 from sql.inotify import Watch
 from sql.test_statements import environment
 
@@ -31,27 +30,14 @@ def run(warehouse: Path, statement: str, death: Death | None) -> tuple[list[str]
     Returns:
         What happened on the disk until it ended or died, and whether it was acknowledged.
     """
-    with subprocess.Popen(
-        [sys.executable, "-m", "sql.run_killed", str(warehouse), statement],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=(warehouse.parent / f"{warehouse.name}.txt").open("wb"),
-        env=environment(),
-        cwd=warehouse.parent,
-        start_new_session=True,
-    ) as app:
-        assert app.stdin is not None
+    stderr = warehouse.parent / f"{warehouse.name}.txt"
+    given = (str(warehouse), statement)
+    with ready("sql.run_killed", *given, stderr=stderr, environment=environment()) as app:
         assert app.stdout is not None
-        try:
-            while (line := app.stdout.readline()) != b"ready\n":
-                assert line, "Spark did not start"
-            with Watch(warehouse) as watch:
-                app.stdin.write(b"go\n")
-                app.stdin.flush()
-                os.set_blocking(app.stdout.fileno(), False)
-                return _watched(app, watch, death)
-        finally:
-            kill_session(app.pid)
+        with Watch(warehouse) as watch:
+            go(app)
+            os.set_blocking(app.stdout.fileno(), False)
+            return _watched(app, watch, death)
 
 
 def _watched(
