@@ -134,7 +134,7 @@ class Scan:
 
     def tasks(self) -> list[tuple[Task, int]]:
         """What is read, and how many bytes each has: segments, and groups that must be merged."""
-        rows = _task_rows(self.kept)
+        rows = task_rows(self.kept)
         groups = self.selected.groups
         apart = {place for group in groups for place in group}
         single = [place for place in range(len(rows)) if place not in apart]
@@ -238,7 +238,7 @@ class Scan:
         )
 
 
-def _task_rows(kept: pa.Table) -> list[dict[str, Any]]:
+def task_rows(kept: pa.Table) -> list[dict[str, Any]]:
     """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
     columns = {
         name: kept[name]

@@ -35,13 +35,14 @@ class Kind:
     Args:
         op: what all of them do: PUT, DELETE or PATCH.
         patch: the IDs of the columns that they assign, where they are PATCH.
-        order: (sequence, ordinal) where each row has a sequence of its own, the last column; the
-            sequence here is the greatest there can be.
+        order: (sequence, ordinal) of rows that were written before; None for those of the commit.
+        sequences: whether each of them has a sequence of its own, the last column.
     """
 
     op: int = PUT
     patch: tuple[int, ...] | None = None
     order: tuple[int, int] | None = None
+    sequences: bool = False
 
 
 PLAIN_ROWS = Kind()
@@ -75,7 +76,7 @@ class _Layout:
         stored = tuple(
             column if column in told else replace(column, nullable=True) for column in arranged
         )
-        if kind.order is not None:
+        if kind.sequences:
             stored, places = (*stored, SEQUENCE), (*places, len(schema.columns))
         op = None if kind.op == PUT else kind.op
         return _Layout(stored if op is None else (*stored, OP_TYPE), places, told, op)
@@ -151,7 +152,7 @@ class OpenSegment:
         laid = self._layout.lay(rows)
         self._stats.update(laid.select(range(len(self._layout.told))))
         self._rows += rows.num_rows
-        if self._kind.order is not None:
+        if self._kind.sequences:
             self._note(laid.column(len(self._spec.schema.columns)))
         self._writer.write_table(to_file(laid, self._layout.columns, self._target), ROW_GROUP_ROWS)
 
@@ -179,11 +180,11 @@ class OpenSegment:
 
     def _delta(self) -> Delta:
         ops = {} if self._kind.op == PUT else {self._kind.op: self._rows}
-        delta = Delta(ops=ops, patch=self._kind.patch)
-        if self._kind.order is None or self._sequences is None:
-            return PLAIN if delta == PLAIN else delta
-        order = (self._sequences[1], self._kind.order[1])
-        return replace(delta, order=order, sequences=self._sequences)
+        order = self._kind.order
+        if order is not None and self._sequences is not None:
+            order = (self._sequences[1], order[1])
+        delta = Delta(order, self._sequences, ops, self._kind.patch)
+        return PLAIN if delta == PLAIN else delta
 
     def abandon(self) -> None:
         """Give up: what stands on storage is left for vacuum."""
