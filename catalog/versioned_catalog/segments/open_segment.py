@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.arrow_values import scalar_of
 from versioned_catalog.errors import StorageError
-from versioned_catalog.log.delta import DELETE, PLAIN, PUT, Delta
+from versioned_catalog.log.delta import DELETE, PLAIN, PUT, Delta, delta_to_text
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.file_schema import file_schema, to_file
+from versioned_catalog.segments.file_schema import DELTA, file_schema, to_file
 from versioned_catalog.statistics.stats import StatsCollector
 from versioned_catalog.storage.store import Sink, Store
 
@@ -164,6 +164,10 @@ class OpenSegment:
 
     def close(self) -> list[SegmentRecord]:
         """Finish the file and tell what it is."""
+        delta = self._delta()
+        text = delta_to_text(delta)
+        if text is not None:
+            self._writer.add_key_value_metadata({DELTA: text.encode()})
         self._writer.close()
         self._context.__exit__(None, None, None)
         record = SegmentRecord(
@@ -174,7 +178,7 @@ class OpenSegment:
             partition=self._partition,
             columns=self._stats.finish(),
             checksum=f"crc32:{self._sink.crc:08x}",
-            delta=self._delta(),
+            delta=delta,
         )
         return [record]
 
