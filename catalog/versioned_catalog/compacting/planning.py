@@ -60,7 +60,7 @@ def _of_bag(
     young = with_ttl(state, None)
     plans = Plans(state, state.schema.columns)
     found: list[Piece] = []
-    for one in bins(rows, spec.target_bytes, every=every or paths is not None):
+    for one in bins(rows, state.schemas, spec.target_bytes, every=every or paths is not None):
         tasks = [replace(segment_task(state, row, plans, PLAIN), filter=young) for row in one]
         found.append(_piece(one, tuple(tasks), spec))
     return found

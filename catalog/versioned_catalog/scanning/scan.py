@@ -238,19 +238,12 @@ class Scan:
         )
 
 
+_TOLD = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
+
+
 def task_rows(kept: pa.Table) -> list[dict[str, Any]]:
     """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
-    columns = {
-        name: kept[name]
-        for name in (
-            "path",
-            "schema_version",
-            "rows",
-            "bytes",
-            "sequence",
-            "ordinal",
-        )
-    }
+    columns = {name: kept[name] for name in _TOLD}
     columns["commit_time"] = kept["commit_time"].cast(pa.int64())
     rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
     return rows
