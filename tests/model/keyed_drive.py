@@ -91,6 +91,9 @@ def declare(random: Random, model: Keyed) -> dict[str, Any]:
     said["partitioned_by"] = _partitions(random, model, [*keys, *more])
     if random.random() < 0.3:
         said["properties"]["target_segment_bytes"] = "1"
+    if keyed and model.time_index is not None and random.random() < 0.2:
+        said["properties"]["ttl"] = text = random.choice(list(TTLS))
+        model.ttl = TTLS[text]
     return said
 
 
