@@ -101,13 +101,27 @@ def patch(model: Keyed, names: list[str], given: list[dict[str, Any]]) -> list[R
     Raises:
         Refused: a column of the key is left out, or what ``whole_rows`` refuses.
     """
-    fields = [f for f in model.fields if f.name in names]
-    if not model.primary_key or not set(model.row_key) <= {f.key for f in fields}:
+    return lay(model, assigned(model, names), whole_rows(model, names, given))
+
+
+def assigned(model: Keyed, names: list[str]) -> set[int]:
+    """What a partial upsert assigns.
+
+    Raises:
+        Refused: a column of the key is left out.
+    """
+    keys = {f.key for f in model.fields if f.name in names}
+    if not model.primary_key or not set(model.row_key) <= keys:
         raise Refused("the key is not there")
+    return keys
+
+
+def lay(model: Keyed, keys: set[int], stored: list[Row]) -> list[Row]:
+    """The rows after some fields of those that are stored are laid over them."""
     found = {key_of(model, row): row for row in model.rows}
-    for row in whole_rows(model, names, given):
+    for row in stored:
         key = key_of(model, row)
-        found[key] = found[key] | {f.key: row[f.key] for f in fields} if key in found else row
+        found[key] = found[key] | {k: row[k] for k in keys} if key in found else row
     return list(found.values())
 
 
@@ -117,7 +131,7 @@ def update(model: Keyed, assignments: list[tuple[Any, Any]], filters: Any) -> li
     Raises:
         Refused: it would change the key, or what ``naive.update`` refuses.
     """
-    if any(keys[0] in model.row_key for keys, _ in assignments):
+    if model.primary_key and any(keys[0] in model.row_key for keys, _ in assignments):
         raise Refused("rows keep their keys")
     return naive.update(model, assignments, filters)
 
@@ -142,10 +156,10 @@ def set_ttl(model: Keyed, ttl: dt.timedelta | None) -> None:
     """Set or unset how old rows get.
 
     Raises:
-        Refused: rows that are one have no time in their key.
+        Refused: rows have no time.
     """
-    if ttl is not None and (not model.primary_key or model.time_index is None):
-        raise Refused("there is no time index in the key of a row")
+    if ttl is not None and model.time_index is None:
+        raise Refused("there is no time index")
     model.ttl = ttl
 
 

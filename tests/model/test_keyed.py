@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,9 +20,15 @@ from model import keyed_naive, naive
 from model.drive import arrow_rows, to_tuples
 from model.keyed_drive import TTLS, declare, random_filters, random_rows, random_update
 from model.keyed_naive import Keyed
+from model.late import Late
 from model.naive import Refused
 from model.test_model import Histories, bag, map_rows, randoms
-from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedError
+from versioned_catalog import (
+    Catalog,
+    InvalidRequestError,
+    Table,
+    VersionedError,
+)
 from versioned_catalog.creation import creation
 from versioned_catalog.log.operations import Replace
 from versioned_catalog.placing import begin_at
@@ -33,6 +40,7 @@ STEPS, HISTORIES = {
     "ci": (30, 100),
     "nightly": (40, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
+
 
 seldom = st.integers(0, 4).map(lambda n: n == 0)
 
@@ -190,6 +198,38 @@ class KeyedHistories(Histories):
         assert self.table.version > version or before == self.model.ttl
         if self.table.version > version:
             self.model.commit()
+
+    # Two at once
+
+    @rule(random=randoms)
+    def raced(self, random: Random) -> None:
+        """Somebody commits while another writes, who saw the table as it was before."""
+        if not self.model.primary_key:
+            return
+        other, then = Catalog.load_path(self.table.location), replace(self.model)
+        between = random.choice(["write", "patch", "delete", "overwrite", "compact", "alter"])
+        match between:
+            case "write" | "overwrite":
+                self.write(random, between == "overwrite")
+            case _:
+                getattr(self, between)(random)
+        late = Late(random, then, self.model, other)
+        outcomes = random.choice(
+            [late.upsert, late.patch, late.delete, late.update, late.compact]
+        )()
+        changed = self.table.refresh().version == len(self.model.past)
+        if changed:
+            shown = [self.bag_of(rows) for rows in outcomes]
+            found = bag(map_rows(self.table.scan().to_arrow()))
+            assert found in shown, (between, outcomes)
+            self.model.rows = outcomes[shown.index(found)]
+            self.model.commit()
+
+    def bag_of(self, rows: list[Any]) -> list[str]:
+        fields = self.model.fields
+        model = replace(self.model, rows=rows, past=[])
+        model.commit()  # what is too old is not shown
+        return bag([to_tuples({f.name: naive.show(f, r) for f in fields}) for r in model.rows])
 
     # Reading
 

@@ -162,9 +162,14 @@ def test_without_a_primary_key_nothing_is_merged() -> None:
     model.primary_key = ()
     put(model, on(1), on(1))
     assert len(model.rows) == 2
-    for refused in (lambda: patch(model, ["host", "ts"], [on(1)]), lambda: set_ttl(model, DAY)):
-        with pytest.raises(Refused):
-            refused()
+    with pytest.raises(Refused):
+        patch(model, ["host", "ts"], [on(1)])
+    assert keyed_naive.update(model, [((2,), NOW.date())], None) == [{1: "a", 2: NOW.date()}] * 2
+
+
+def test_rows_get_old_if_they_have_a_time() -> None:
+    with pytest.raises(Refused, match="time index"):
+        set_ttl(table(), DAY)
 
 
 def test_rows_that_are_too_old_are_gone() -> None:
