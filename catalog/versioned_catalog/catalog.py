@@ -262,13 +262,22 @@ class Catalog(Making, Namespaces):
         schema: Columns,
         *,
         partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Table:
         """Make a table in a folder, outside any warehouse. See ``create_table``."""
         store = open_store(path, storage_options)
-        operation = creation(schema, partitioned_by, properties, comment)
+        operation = creation(
+            schema,
+            partitioned_by,
+            properties,
+            comment,
+            primary_key=primary_key,
+            time_index=time_index,
+        )
         return begin_at(store, operation, store.url, str(uuid.uuid4()))
 
     @staticmethod
@@ -277,9 +286,13 @@ class Catalog(Making, Namespaces):
         schema: Schema,
         arrow: pa.Schema,
         storage_options: Mapping[str, Any] | None = None,
+        *,
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
     ) -> tuple[WritePlan, Create]:
         """Plan the making of a table in a folder together with its first rows; see ``plan_table``."""
-        operation, store = creation(schema), open_store(path, storage_options)
+        operation = creation(schema, primary_key=primary_key, time_index=time_index)
+        store = open_store(path, storage_options)
         placement = place_at(store, "", operation.table_uuid, "create")
         plan = plan_at(store, operation, store.url, arrow, placement.base_version)
         return plan, replace(operation, first_column_id=placement.first_column_id)

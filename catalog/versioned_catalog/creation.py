@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from versioned_catalog.schema.arrow_schema import schema_from_arrow
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import Change, SetPartitioning, SetProperty
 from versioned_catalog.schema.evolution import Evolution
+from versioned_catalog.schema.keying import take_key
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field
@@ -31,11 +33,15 @@ def creation(
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
     table_uuid: str | None = None,
+    *,
+    primary_key: Sequence[str] = (),
+    time_index: str | None = None,
 ) -> Create:
     """The operation that makes a table. The same arguments give the same operation in any process.
 
     Args:
-        schema, partitioned_by, properties, comment: as in ``Catalog.create_table``.
+        schema, partitioned_by, properties, comment, primary_key, time_index: as in
+            ``Catalog.create_table``.
         table_uuid: who the table will be, where that is decided already.
 
     Raises:
@@ -44,6 +50,7 @@ def creation(
     if not isinstance(properties, Mapping | None) or not isinstance(comment, str | None):
         raise InvalidRequestError("properties are a mapping of text to text, and a comment is text")
     given = dict(properties or {})
+    key = take_key(given, primary_key, time_index)
     check_properties(given)
     columns, kept_by, kept_sort = _given(schema)
     partitions = listed(partitioned_by) or kept_by
@@ -51,9 +58,10 @@ def creation(
     requests += [SetProperty(key, value) for key, value in {**kept_sort, **given}.items()]
 
     def arrange(evolution: Evolution) -> Evolution:
+        keyed = replace(evolution, schema=key.apply(evolution.schema))
         if not requests:
-            return evolution
-        _, after = plan_changes(requests, evolution, evolution.schema.version)
+            return keyed
+        _, after = plan_changes(requests, keyed, keyed.schema.version)
         return after
 
     if not columns:

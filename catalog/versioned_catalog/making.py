@@ -43,6 +43,8 @@ class Making:
         schema: Columns,
         *,
         partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
     ) -> Table:
@@ -51,9 +53,14 @@ class Making:
         Args:
             name: its name, after that of its namespace.
             schema: Spark's DDL, a Schema, or a pyarrow Schema.
-            partitioned_by: transforms of columns: ``["days(ts)", "bucket(16, host)"]``.
-            properties: text to text; ``sort_by``, ``target_segment_bytes`` and ``isolation`` mean
-                something.
+            partitioned_by: transforms of columns: ``["days(ts)", "bucket(16, host)"]``; of a table with
+                a primary key, of columns of its row key.
+            primary_key: the columns that rows are told apart by, together with the time index: there
+                is one row a key then, and writes are upserts. They become NOT NULL.
+            time_index: the column that says when a row was; rows are sorted by it last. Without a
+                primary key the table is append-only: no row replaces another.
+            properties: text to text; ``sort_by``, ``target_segment_bytes``, ``isolation`` and ``ttl``
+                mean something.
             comment: for people.
 
         Raises:
@@ -61,7 +68,14 @@ class Making:
             NotFoundError: there is no such namespace.
             InvalidRequestError: the schema can't be.
         """
-        operation = creation(schema, partitioned_by, properties, comment)
+        operation = creation(
+            schema,
+            partitioned_by,
+            properties,
+            comment,
+            primary_key=primary_key,
+            time_index=time_index,
+        )
         return self._make_now(name, operation, "create")
 
     def replace_table(
@@ -70,6 +84,8 @@ class Making:
         schema: Columns,
         *,
         partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
         or_create: bool = False,
@@ -77,7 +93,7 @@ class Making:
         """Begin a table anew in one commit: columns, rows, properties; its history stays.
 
         Args:
-            name, schema, partitioned_by, properties, comment: as in ``create_table``.
+            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in ``create_table``.
             or_create: make the table where there is none.
 
         Raises:
@@ -85,7 +101,14 @@ class Making:
             InvalidRequestError: the schema can't be.
             CommitConflictError: the table was dropped meanwhile.
         """
-        operation = creation(schema, partitioned_by, properties, comment)
+        operation = creation(
+            schema,
+            partitioned_by,
+            properties,
+            comment,
+            primary_key=primary_key,
+            time_index=time_index,
+        )
         return self._make_now(name, operation, "create or replace" if or_create else "replace")
 
     def _make_now(self, name: str | Name, operation: Create, mode: Mode) -> Table:
@@ -223,16 +246,25 @@ class Making:
         arrow: pa.Schema,
         *,
         partitioned_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        time_index: str | None = None,
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
     ) -> tuple[WritePlan, Create]:
         """Plan the making of a table together with its first rows; see ``commit_table``.
 
         Args:
-            name, schema, partitioned_by, properties, comment: as in ``create_table``.
+            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in ``create_table``.
             arrow: the schema of what will be written.
         """
-        operation = creation(schema, partitioned_by, properties, comment)
+        operation = creation(
+            schema,
+            partitioned_by,
+            properties,
+            comment,
+            primary_key=primary_key,
+            time_index=time_index,
+        )
         placement = self.place_table(name, "create", operation.table_uuid)
         plan = self.plan_rows(name, placement, operation, arrow)
         return plan, replace(operation, first_column_id=placement.first_column_id)

@@ -14,9 +14,11 @@ from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.tagging import tagged_version
+from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.schema.ttl import TTL_FLOOR
 from versioned_catalog.storage.store import Store
 
 
@@ -68,7 +70,19 @@ class PinnedTable:
     def properties(self) -> dict[str, str]:
         """The table's properties."""
         sort_by = render_sort_by(self.schema)
-        return {**self.state.properties, **({"sort_by": sort_by} if sort_by else {})}
+        shown = {key: text for key, text in self.state.properties.items() if key != TTL_FLOOR}
+        return {**shown, **({"sort_by": sort_by} if sort_by else {}), **key_properties(self.schema)}
+
+    @property
+    def primary_key(self) -> list[str]:
+        """The columns of the primary key, in order; empty where there is none."""
+        return list(map(self.schema.path_text, self.schema.primary_key))
+
+    @property
+    def time_index(self) -> str | None:
+        """The time index, or None."""
+        index = self.schema.time_index
+        return None if index is None else self.schema.path_text(index)
 
     @property
     def comment(self) -> str | None:

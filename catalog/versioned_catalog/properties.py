@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from versioned_catalog.log.isolation import isolation_of
+from versioned_catalog.schema.ttl import parse_ttl
 from versioned_catalog.segments.writer import target_bytes
 
 
@@ -16,3 +17,4 @@ def check_properties(properties: Mapping[str, str]) -> None:
     """
     target_bytes(properties)
     isolation_of(properties)
+    parse_ttl(properties)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
-from versioned_catalog.log.entry import Commit, Features, Head, check_writable, next_time
+from versioned_catalog.log.entry import (
+    KEYED,
+    PATCH,
+    Commit,
+    Features,
+    Head,
+    check_writable,
+    next_time,
+)
 from versioned_catalog.log.operations import Create, Replace
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.applying import rekeyed
 from versioned_catalog.schema.evolution import Evolution, used_physical_names
-from versioned_catalog.schema.schema import new_schema
+from versioned_catalog.schema.schema import Schema, new_schema
 
 WRITER = "versioned/0.1.0"
 
@@ -48,7 +58,11 @@ def _begin(operation: Create, state: TableState | None, head: Head, table: str) 
     arranged = first_evolution(operation, state)
     _check_planned(operation, state, arranged.schema.version, table)
     return Commit(
-        replace(head, table_uuid=operation.table_uuid, features=Features()),
+        replace(
+            head,
+            table_uuid=operation.table_uuid,
+            features=features_of(arranged.schema, operation.records),
+        ),
         arranged.next_column_id,
         schema=arranged.schema,
         properties=dict(arranged.properties) or None,
@@ -70,6 +84,14 @@ def _check_planned(
             f"the schema of {table} changed, or a table was made and dropped there, since this was "
             "planned; run it again"
         )
+
+
+def features_of(schema: Schema, records: Iterable[SegmentRecord]) -> Features:
+    """What readers and writers need because of a schema and segments."""
+    names = {KEYED} if schema.row_key else set()
+    if any(record.delta.patch is not None for record in records):
+        names.add(PATCH)
+    return Features(frozenset(names), frozenset(names))
 
 
 def first_column_id(state: TableState | None) -> int:

@@ -24,7 +24,10 @@ from versioned_catalog.storage.store import safe_path
 FORMAT = 1
 """The format version that this library writes, and the newest it reads."""
 
-KNOWN_FEATURES: frozenset[str] = frozenset()
+KEYED, PATCH = "keyed", "patch"
+"""Features of tables with a row key, and of those that partial upserts were written to."""
+
+KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH})
 """The features that this library implements, for reading and for writing."""
 
 REWRITES = ("delete", "update", "merge", "overwrite")
@@ -35,6 +38,7 @@ OPERATIONS = frozenset(
         "create",
         "append",
         *REWRITES,
+        "compact",
         "alter",
         "rollback",
         "tag",

@@ -49,6 +49,7 @@ from versioned_catalog.schema.applying import apply_all, newly_not_null, rebase
 from versioned_catalog.schema.changes import describe
 from versioned_catalog.schema.evolution import BoundChange
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.ttl import next_floor
 from versioned_catalog.schema.types import Column, is_repeated
 
 
@@ -199,11 +200,12 @@ def _alter(operation: Alter, state: TableState, commit_id: str, table: str) -> C
     moved = state.version != operation.base.version
     after = (rebase if moved else apply_all)(operation.changes, before, version)
     _check_nulls(operation, state, after.schema, table)
+    properties = next_floor(state.properties, state.time, dict(after.properties))
     return Commit(
         head_after(state, commit_id, "alter", operation.base.version),
         after.next_column_id,
         schema=after.schema if after.schema != state.schema else None,
-        properties=after.properties if dict(after.properties) != dict(state.properties) else None,
+        properties=properties if properties != dict(state.properties) else None,
         details=_details(operation.changes),
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS
+from versioned_catalog.log.delta import PLAIN, Delta, delta_from_json, delta_to_json
 from versioned_catalog.schema.wire import Json, member, optional
 from versioned_catalog.statistics.stats import ColumnStats, columns_from_json, columns_to_json
 from versioned_catalog.storage.store import safe_path
@@ -25,6 +26,7 @@ class SegmentRecord:
         partition: the value texts of that schema's partitioning; None for null.
         columns: statistics by column ID.
         checksum: ``crc32:`` and 8 hex digits, or None.
+        delta: what a segment of a keyed table says beside others.
     """
 
     path: str
@@ -34,6 +36,7 @@ class SegmentRecord:
     partition: tuple[str | None, ...] = ()
     columns: Mapping[int, ColumnStats] = field(default_factory=dict)
     checksum: str | None = None
+    delta: Delta = PLAIN
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def record_to_json(record: SegmentRecord) -> Json:
         out["partition"] = list(record.partition)
     if record.checksum is not None:
         out["checksum"] = record.checksum
+    out |= delta_to_json(record.delta)
     out["columns"] = columns_to_json(record.columns)
     return out
 
@@ -86,6 +90,7 @@ def record_from_json(value: Json) -> SegmentRecord:
         partition=_partition(optional(value, "partition", list) or []),
         columns=columns_from_json(optional(value, "columns", dict) or {}),
         checksum=optional(value, "checksum", str),
+        delta=delta_from_json(value),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.log.beginning import head_after
+from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.expiring import check_kept
 from versioned_catalog.log.operations import Rollback
@@ -107,8 +109,16 @@ def _missing(then: TableState, state: TableState, log: TableTimeline) -> tuple[S
     core = then.segments.core
     core = core.filter(pc.is_in(core["path"], array_of(wanted, pa.string())))
     told = dict(_told(pc.unique(core["sequence"]).to_pylist(), log))
-    plain = core.select(["path", "schema_version", "rows", "bytes", "partition", "checksum"])
-    return tuple(told.get(row["path"]) or _bare(row) for row in plain.to_pylist())
+    rows = core.drop_columns(["commit_time"]).to_pylist()
+    found = [(row, told.get(row["path"]) or _bare(row)) for row in rows]
+    if not then.schema.is_keyed:
+        return tuple(record for _, record in found)
+    return tuple(_in_order(record, (row["sequence"], row["ordinal"])) for row, record in found)
+
+
+def _in_order(record: SegmentRecord, order: tuple[int, int]) -> SegmentRecord:
+    """A record whose rows keep their place among the versions of their keys."""
+    return replace(record, delta=replace(record.delta, order=record.delta.order or order))
 
 
 def _told(versions: Iterable[int], log: TableTimeline) -> Iterable[tuple[str, SegmentRecord]]:
@@ -119,6 +129,14 @@ def _told(versions: Iterable[int], log: TableTimeline) -> Iterable[tuple[str, Se
                 yield from ((record.path, record) for record in entry.added)
 
 
-def _bare(row: dict[str, object]) -> SegmentRecord:
+def _bare(row: dict[str, Any]) -> SegmentRecord:
     """A record without statistics, whose entry is expired."""
-    return SegmentRecord(**{**row, "partition": tuple(row["partition"] or ())})  # type: ignore[arg-type]
+    return SegmentRecord(
+        row["path"],
+        row["schema_version"],
+        row["rows"],
+        row["bytes"],
+        tuple(row["partition"] or ()),
+        checksum=row["checksum"],
+        delta=delta_from_text(row["extra"]),
+    )

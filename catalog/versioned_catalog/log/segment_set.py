@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.delta import delta_to_text
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.schema.arrow import to_arrow_type
@@ -201,7 +202,7 @@ def core_table(segments: Sequence[LiveSegment]) -> pa.Table:
         [s.ordinal for s in segments],
         [(s.commit_time - UNIX_EPOCH) // timedelta(microseconds=1) for s in segments],
         [s.record.checksum for s in segments],
-        [None] * len(segments),
+        [delta_to_text(s.record.delta) for s in segments],
     ]
     types = [field.type for field in CORE if field.name != "partition"]
     arrays = [array_of(values, type_) for values, type_ in zip(columns, types, strict=True)]

@@ -43,6 +43,7 @@ from versioned_catalog.schema.transforms import (
     render_field,
     result_type,
 )
+from versioned_catalog.schema.ttl import check_ttl
 from versioned_catalog.schema.types import (
     UNASSIGNED,
     Column,
@@ -112,6 +113,7 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
                 f"the last field of {where} can't be dropped; drop {where}, or add another field "
                 "in the same ALTER"
             )
+    check_ttl(after.properties, after.schema)
     same = replace(after.schema, version=before.schema.version) == before.schema
     version = before.schema.version if same else new_version
     return replace(after, schema=replace(after.schema, version=version), first_new_id=0)
@@ -235,6 +237,11 @@ def _siblings(schema: Schema, column_id: int) -> tuple[Column, ...]:
 
 def _drop(action: Drop, evolution: Evolution) -> Schema:
     schema, column_id = evolution.schema, locate(evolution, action.column)
+    if column_id in schema.row_key:
+        raise InvalidRequestError(
+            f"{schema.path_text(column_id)} can't be dropped, since rows are told apart by it: it is "
+            "in the row key, which stays what it was made; make another table and copy the rows"
+        )
     uses = [(field.source, "partitioned", "set_partitioning") for field in schema.partitioning]
     uses += [(field.source, "sorted", "unset the property sort_by") for field in schema.sort_by]
     for source, done, way_out in uses:
@@ -279,8 +286,13 @@ def _edit(evolution: Evolution, column_id: int, *, comment: str | None) -> Evolu
 
 
 def _renull(action: Renull, evolution: Evolution) -> Schema:
-    return evolution.schema.replace_column(
-        locate(evolution, action.column), lambda column: replace(column, nullable=action.nullable)
+    schema, column_id = evolution.schema, locate(evolution, action.column)
+    if action.nullable and column_id in schema.row_key:
+        raise InvalidRequestError(
+            f"{schema.path_text(column_id)} must stay NOT NULL, since it is in the row key"
+        )
+    return schema.replace_column(
+        column_id, lambda column: replace(column, nullable=action.nullable)
     )
 
 

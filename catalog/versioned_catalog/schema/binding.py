@@ -48,6 +48,7 @@ from versioned_catalog.schema.evolution import (
     Sort,
     refer,
 )
+from versioned_catalog.schema.keying import check_not_key
 from versioned_catalog.schema.literals import constant
 from versioned_catalog.schema.paths import ColumnPath, render_path
 from versioned_catalog.schema.schema import Schema, name_key
@@ -141,6 +142,7 @@ def _action(request: Change, evolution: Evolution, clock: Clock) -> Action:
         case SetProperty(key, value):
             return _bind_property(evolution, key, value)
         case UnsetProperty(key):
+            check_not_key(key)
             return Sort(()) if key == SORT_BY else Property(key, None)
         case SetPartitioning(texts):
             fields = parse_partitioning(texts)
@@ -336,6 +338,7 @@ def _bind_property(evolution: Evolution, key: str, value: str) -> Property | Sor
         raise InvalidRequestError(
             f"the property {key!r} = {value!r} is no text; give both key and value as str"
         )
+    check_not_key(key)
     if key != SORT_BY:
         return Property(key, value)
     fields = parse_sort_by(value)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.ddl import parse_columns, render_columns
+from versioned_catalog.schema.key_types import check_key_type, check_time_index_type
 from versioned_catalog.schema.paths import ColumnPath, render_path
 from versioned_catalog.schema.types import (
     FIRST_INTERNAL_ID,
@@ -65,16 +66,20 @@ class Schema:
         columns: the top-level columns, in order.
         version: the schema version.
         partitioning, sort_by: what new segments are split and sorted by.
+        primary_key, time_index: what the rows of a keyed table are told apart by (FORMAT.md,
+            section 13), by column ID.
 
     Raises:
         InvalidRequestError: names or IDs clash, a name is empty, or something refers to a column
-            that is not there.
+            that is not there, or can't be what it is to be.
     """
 
     columns: tuple[Column, ...]
     version: int = 0
     partitioning: tuple[PartitionField, ...] = ()
     sort_by: tuple[SortField, ...] = ()
+    primary_key: tuple[int, ...] = ()
+    time_index: int | None = None
     _by_id: dict[int, tuple[Column, tuple[Column, ...]]] = field(
         init=False, repr=False, compare=False, hash=False
     )
@@ -98,6 +103,37 @@ class Schema:
                     f"{self.path_text(used.source)} is inside a list or map or is one; "
                     "partition and sort by columns that have one value a row"
                 )
+        self._check_key()
+
+    def _check_key(self) -> None:
+        if not self.row_key:
+            return
+        if len(set(self.primary_key)) < len(self.primary_key):
+            raise InvalidRequestError("a column is in the primary key twice; name it once")
+        top = {column.id: column for column in self.columns}
+        for column_id in self.row_key:
+            if column_id not in top:
+                raise InvalidRequestError(
+                    f"there is no top-level column with ID {column_id} to be in the row key"
+                )
+            check_key_type(top[column_id])
+        if self.time_index is not None:
+            check_time_index_type(top[self.time_index])
+        if self.sort_by:
+            raise InvalidRequestError(
+                f"rows are sorted by the row key ({self._key_text()}) and by nothing else; leave "
+                "out sort_by"
+            )
+        for part in self.partitioning:
+            if self.primary_key and part.source not in self.row_key:
+                raise InvalidRequestError(
+                    f"a table with a primary key can't be partitioned by {self.path_text(part.source)}, "
+                    "since the versions of one row could be in several partitions; partition by "
+                    f"columns of its row key ({self._key_text()})"
+                )
+
+    def _key_text(self) -> str:
+        return ", ".join(map(self.path_text, self.row_key))
 
     @staticmethod
     def parse(ddl: str) -> Schema:
@@ -111,6 +147,17 @@ class Schema:
     def __str__(self) -> str:
         """The columns as Spark's DDL."""
         return render_columns(self.columns)
+
+    @property
+    def row_key(self) -> tuple[int, ...]:
+        """The IDs of the primary key, then the time index if it is not among them."""
+        last = () if self.time_index in (None, *self.primary_key) else (self.time_index,)
+        return (*self.primary_key, *last)  # type: ignore[arg-type]
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether there is one row a key: writes are upserts then."""
+        return bool(self.primary_key)
 
     @property
     def ids(self) -> frozenset[int]:

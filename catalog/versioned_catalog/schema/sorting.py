@@ -35,6 +35,18 @@ def parse_sort_by(text: str) -> list[tuple[ColumnPath, bool]]:
     ]
 
 
+def split_names(text: str, what: str) -> list[str]:
+    """The names in a list of columns, as in ``host, `a,b```.
+
+    Raises:
+        InvalidRequestError: it is no such list; ``what`` it is, is told.
+    """
+    parts = _PART.findall(text)
+    if ",".join(parts) != text or not all(part.strip() for part in parts) or not parts:
+        raise InvalidRequestError(f"{what} is {text[:100]!r}; write it as 'host, ts'")
+    return [part.strip() for part in parts]
+
+
 def render_sort_by(schema: Schema) -> str:
     """The sort order of a schema, by its names of now; empty if it has none."""
     return ", ".join(

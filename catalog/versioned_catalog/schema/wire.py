@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from versioned_catalog.errors import (
     CorruptTableError,
     InvalidRequestError,
-    UnsupportedFeatureError,
 )
 from versioned_catalog.limits import SCHEMA_VERSIONS
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
@@ -189,8 +188,8 @@ def schema_to_json(schema: Schema) -> Json:
     return {
         "schema_version": schema.version,
         "columns": [column_to_json(c) for c in schema.columns],
-        "primary_key": [],
-        "time_index": None,
+        "primary_key": list(schema.primary_key),
+        "time_index": schema.time_index,
         "partitioning": [
             {"source": f.source, "transform": f.transform} for f in schema.partitioning
         ],
@@ -213,13 +212,12 @@ def schema_from_json(value: Json) -> Schema:
         for f in member(value, "sort_by", list)
     )
     columns = tuple(map(column_from_json, member(value, "columns", list)))
-    if value.get("primary_key") or value.get("time_index") is not None:
-        raise UnsupportedFeatureError(
-            "the schema has a primary key and so needs the feature keyed, which this library does "
-            "not have; upgrade pyspark-versioned"
-        )
+    key = tuple(optional(value, "primary_key", list) or ())
+    if not all(isinstance(column_id, int) for column_id in key):
+        raise CorruptTableError("a primary key is made of column IDs")
+    time_index = optional(value, "time_index", int)
     try:
-        return Schema(columns, _schema_version(value), partitioning, sort_by)
+        return Schema(columns, _schema_version(value), partitioning, sort_by, key, time_index)
     except InvalidRequestError as error:
         raise CorruptTableError(f"a stored schema does not hold together: {error}") from None
 

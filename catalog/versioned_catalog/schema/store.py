@@ -1,0 +1,33 @@
+"""The store schema: what a segment holds, in order (FORMAT.md, section 13).
+
+The order is GreptimeDB's: the row key, the other columns, then the internal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import Atom, Column
+
+SEQUENCE = Column(2_147_483_646, "__sequence", Atom.LONG, False, physical_name="__sequence")
+OP_TYPE = Column(2_147_483_647, "__op_type", Atom.BYTE, False, physical_name="__op_type")
+INTERNAL = (SEQUENCE, OP_TYPE)
+"""What a segment of a keyed table may hold beside the table's columns."""
+
+
+def arranged_columns(schema: Schema) -> tuple[Column, ...]:
+    """The columns of a schema in the order of its segments."""
+    key = tuple(schema.column(column_id) for column_id in schema.row_key)
+    rest = (column for column in schema.columns if column.id not in schema.row_key)
+    return (*key, *rest)
+
+
+def store_columns(schema: Schema, internal: Sequence[Column] = INTERNAL) -> tuple[Column, ...]:
+    """The columns of a segment of a keyed table.
+
+    Args:
+        schema: what it is written under.
+        internal: which of the internal columns it holds.
+    """
+    return (*arranged_columns(schema), *internal)

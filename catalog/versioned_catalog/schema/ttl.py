@@ -1,0 +1,88 @@
+"""How long rows are shown: the property ``ttl`` (FORMAT.md, section 13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import Atom, DataType
+
+TTL = "ttl"
+TTL_FLOOR = "ttl_floor"
+"""The property that keeps hidden what an earlier ``ttl`` hid: microseconds since 1970."""
+
+_DURATION = re.compile(r"(\d{1,9})\s*(second|minute|hour|day|week)s?", re.IGNORECASE)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
+    """How long rows are shown, or None for ever.
+
+    Raises:
+        InvalidRequestError: the property is no duration.
+    """
+    text = properties.get(TTL)
+    if text is None:
+        return None
+    found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None or not int(found[1]):
+        raise InvalidRequestError(
+            f"the property {TTL} is {text!r}; write a number and a unit, as in '30 days' or '12 hours'"
+        )
+    return timedelta(**{f"{found[2].lower()}s": int(found[1])})
+
+
+def check_ttl(properties: Mapping[str, str], schema: Schema) -> None:
+    """Refuse a ``ttl`` of a table whose rows have no time.
+
+    Raises:
+        InvalidRequestError: there is no time index.
+    """
+    if parse_ttl(properties) is not None and schema.time_index is None:
+        raise InvalidRequestError(
+            f"the property {TTL} needs a time index, which is set when a table is made"
+        )
+
+
+def ttl_cutoff(properties: Mapping[str, str], time: datetime) -> datetime | None:
+    """The time before which rows are not shown, or None where all are.
+
+    Args:
+        properties: the table's, in the snapshot.
+        time: the snapshot's.
+    """
+    ttl, floor = parse_ttl(properties), properties.get(TTL_FLOOR)
+    cuts = [] if floor is None else [_EPOCH + int(floor) * _MICROSECOND]
+    if ttl is not None:
+        cuts.append(time - ttl if time - _EARLIEST > ttl else _EARLIEST)
+    return max(cuts, default=None)
+
+
+def next_floor(before: Mapping[str, str], time: datetime, after: dict[str, str]) -> dict[str, str]:
+    """Properties after an ALTER: where it changes ``ttl``, what was hidden stays hidden.
+
+    Args:
+        before, time: the properties and the time of the snapshot that is altered.
+        after: the properties that it is to have.
+    """
+    if before.get(TTL) == after.get(TTL):
+        return after
+    cut = ttl_cutoff(before, time)
+    return after if cut is None else {**after, TTL_FLOOR: str((cut - _EPOCH) // _MICROSECOND)}
+
+
+def in_time_index(cut: datetime, type_: DataType) -> date | datetime:
+    """The least value of a time index that is not before a time."""
+    match type_:
+        case Atom.TIMESTAMP:
+            return cut
+        case Atom.TIMESTAMP_NTZ:
+            return cut.replace(tzinfo=None)
+        case _:
+            day = cut.date()
+            return day if cut.time() == datetime.min.time() else day + timedelta(days=1)
