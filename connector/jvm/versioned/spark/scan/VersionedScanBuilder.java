@@ -49,6 +49,11 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
         return new Predicate[0];
     }
 
+    /** What rows must fulfil, as far as Spark could say it: no others are read. */
+    public List<Predicate> filters() {
+        return filters;
+    }
+
     @Override
     public boolean pushLimit(int rows) {
         limit = pushed ? rows : null;
