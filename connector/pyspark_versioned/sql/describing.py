@@ -8,7 +8,7 @@ from typing import Any
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import can_declare, to_spark
 from versioned_catalog import Table
-from versioned_catalog.adapting.implicit import IMPLICIT
+from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
@@ -80,7 +80,9 @@ def describe_schema(schema: Schema) -> Json:
         "primary_key": _primary_key(schema) if schema.is_keyed else None,
         "row_key": [schema.column(key).name for key in schema.row_key] if schema.is_keyed else [],
         "columns": [_column(column) for column in schema.columns],
-        "metadata_columns": [_column(column) for column in IMPLICIT],
+        "metadata_columns": [
+            _column(column) for column in (*IMPLICIT, *(OF_KEYED if schema.is_keyed else ()))
+        ],
         "partitioning": [
             {"column": list(schema.path(field.source)), **_transform(field.transform)}
             for field in schema.partitioning

@@ -18,7 +18,7 @@ from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
-from versioned_catalog.adapting.implicit import IMPLICIT
+from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.arrow_values import array_of
 from versioned_catalog.filtering.filters import AllOf
 from versioned_catalog.log.isolation import Isolation, isolation_of
@@ -87,7 +87,7 @@ def _refuse_options(options: Sequence[str], table: str) -> None:
 
 def _refuse_implicit(given: Sequence[str], table: str) -> None:
     """Spark hands the columns of a condition on to be written, metadata columns as well."""
-    names = [column.name for column in IMPLICIT]
+    names = [column.name for column in (*IMPLICIT, *OF_KEYED)]
     if not set(names).isdisjoint(given):
         raise InvalidRequestError(
             f"{table}: rows can't be chosen by metadata columns ({', '.join(names)}) where they change; "
@@ -236,6 +236,8 @@ def can_delete(request: Json) -> Json:
     told = [to_unbound(predicate) for predicate in request["filters"]]
     if None in told:
         return {"whole": False}
+    if open_snapshot(request["table"]).state.schema.is_keyed:
+        return {"whole": all(one["name"] == "ALWAYS_TRUE" for one in request["filters"])}
     return {"whole": _planned_on(request).can_delete_whole(_known(request["filters"]))}
 
 
