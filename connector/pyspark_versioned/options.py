@@ -40,6 +40,9 @@ class KeyOptions:
     time_index: str | None = None
 
 
+NO_KEY = KeyOptions()
+
+
 @dataclass(frozen=True)
 class Options:
     """What a user asked of the data source.
@@ -66,7 +69,7 @@ class Options:
     timestamp: str | None = None
     columns: tuple[str, ...] | None = None
     merge_schema: bool = False
-    key: KeyOptions = KeyOptions()
+    key: KeyOptions = NO_KEY
     partial: bool = False
     pushdown: bool | None = None
     segments: frozenset[str] | None = None

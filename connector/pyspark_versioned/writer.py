@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_versioned.options import KeyOptions
+from pyspark_versioned.options import NO_KEY, KeyOptions
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.log.operations import Create
@@ -101,7 +101,7 @@ class WriteOptions:
 
     overwrite: bool
     merge_schema: bool = False
-    key: KeyOptions = KeyOptions()
+    key: KeyOptions = NO_KEY
     partial: bool = False
 
 

@@ -55,7 +55,10 @@ class Declaration:
 
 
 def parse_declaration(request: Mapping[str, Any]) -> Declaration:
-    """What a CREATE TABLE says: ``name``, ``columns``, ``partitioning``, ``constraints``, ``properties``.
+    """What a CREATE TABLE says.
+
+    Args:
+        request: ``name``, ``columns``, ``partitioning``, ``constraints`` and ``properties``.
 
     Raises:
         InvalidRequestError: it asks for what a versioned table can't be.

@@ -10,8 +10,8 @@ from pyspark_versioned.spark_types import can_declare, to_spark
 from versioned_catalog import Table
 from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
+from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import (
