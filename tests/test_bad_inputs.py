@@ -463,7 +463,7 @@ WRONG: dict[str, list[Any]] = {
     "commit_id": [..., None, 5],
     "base_version": [..., None, 1, 5, -2, HUGE, "0"],
     "time": [..., None, 5, "noon", "2024-02-30T00:00:00.000000Z"],
-    "operation": [..., None, 5, "", "explode", "compact", "create"],
+    "operation": [..., None, 5, "", "explode", "vacuum", "create"],
     "writer": [..., None, 5],
     "next_column_id": [..., None, True, 1, -1, "9"],
     "properties": [5, [], "x", {"a": 1}, {"a": None}],

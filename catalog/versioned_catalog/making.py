@@ -93,7 +93,8 @@ class Making:
         """Begin a table anew in one commit: columns, rows, properties; its history stays.
 
         Args:
-            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in ``create_table``.
+            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in
+                ``create_table``.
             or_create: make the table where there is none.
 
         Raises:
@@ -254,7 +255,8 @@ class Making:
         """Plan the making of a table together with its first rows; see ``commit_table``.
 
         Args:
-            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in ``create_table``.
+            name, schema, partitioned_by, primary_key, time_index, properties, comment: as in
+                ``create_table``.
             arrow: the schema of what will be written.
         """
         operation = creation(

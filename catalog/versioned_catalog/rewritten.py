@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.entry import REWRITES
+from versioned_catalog.log.key_conflicts import KeyConflictError
 from versioned_catalog.log.operations import Base, Rewrite
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.restored import RestoredTable
 from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.writing.plan import WritePlan, plan_now
+from versioned_catalog.writing.deltas import check_assigns_no_key, delete_rows, update_rows
+from versioned_catalog.writing.key_check import key_check
+from versioned_catalog.writing.plan import WritePlan, plan_delta, plan_now
 from versioned_catalog.writing.rewriting import (
     touched,
     whole_segments,
@@ -19,6 +22,9 @@ from versioned_catalog.writing.rewriting import (
     without_matches,
 )
 from versioned_catalog.writing.updating import Updater
+
+MOST_ATTEMPTS = 32
+"""How often a DELETE or UPDATE of a table with a primary key is evaluated."""
 
 
 class RewrittenTable(RestoredTable):
@@ -35,7 +41,10 @@ class RewrittenTable(RestoredTable):
         Args:
             filters: as for ``scan``.
         """
-        return not touched(self.state, bind_filters(filters, self.schema)).torn
+        bound = bind_filters(filters, self.schema)
+        if self.schema.is_keyed and bound is not None:
+            return False  # a row that is not there any more may hide one that is
+        return not touched(self.state, bound).torn
 
     def delete_whole(self, filters: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows that a filter lets pass without reading or writing any.
@@ -123,6 +132,8 @@ class RewrittenTable(RestoredTable):
         assert plan.base is not None
         state = self.at(plan.base.version)
         bound = bind_filters(filters, state.schema)
+        if state.schema.is_keyed:
+            return self._upsert_where(plan, records, filters, commit_id)
         copied = without_matches(
             self.store, state, bound, plan_now(self.store, state, self.name).spec
         )
@@ -148,6 +159,8 @@ class RewrittenTable(RestoredTable):
             CorruptTableError: a segment is not what the log says.
         """
         state, bound = self.state, bind_filters(filters, self.schema)
+        if state.schema.is_keyed and bound is not None:
+            return self._again(lambda: self._delete_rows(filters, commit_id))
         spec = plan_now(self.store, state, self.name).spec
         found = without_matches(self.store, state, bound, spec)
         operation = Rewrite(Base.of(state), "delete", found.records, found.removed, bound)
@@ -179,7 +192,102 @@ class RewrittenTable(RestoredTable):
         """
         state, bound = self.state, bind_filters(filters, self.schema)
         updater = Updater(assignments, state.schema, self.name)
+        if state.schema.is_keyed:
+            check_assigns_no_key(assignments, state.schema, self.name)
+            return self._again(lambda: self._update_rows(assignments, filters, commit_id))
         spec = plan_now(self.store, state, self.name).spec
         found = with_updates(self.store, state, bound, spec, updater)
         operation = Rewrite(Base.of(state), "update", found.records, found.removed, bound)
         return self._commit(operation, commit_id)
+
+    # Of tables with a primary key
+
+    def commit_delta(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        *,
+        kind: str,
+        reads: Any = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Commit rows and tombstones that were made of rows of the plan's base.
+
+        Args:
+            plan: made by ``plan_delta``; what was read is its base.
+            records: what was written by it.
+            kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
+            reads: which rows of the base were looked at: see ``commit_rewrite``.
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit; the newest one if there is nothing to write.
+
+        Raises:
+            CommitConflictError: somebody wrote rows of the same keys meanwhile, or removed rows; or rows
+                that were looked at came or went, where the table's ``isolation`` is ``serializable``.
+        """
+        assert plan.base is not None
+        state = self.at(plan.base.version)
+        bound = bind_filters(reads, state.schema)
+        written = tuple(sorted(records, key=lambda record: not record.delta.deletes_only))
+        check = key_check(self.store, state, plan.spec.schema, written)
+        operation = Rewrite(plan.base, kind, written, (), bound, plan.changes, check)
+        return self._commit(operation, commit_id)
+
+    def _again(self, attempt: Callable[[], int]) -> int:
+        """Do what reads rows and writes them again for as long as others write the same keys."""
+        schema = self.schema
+        for _ in range(MOST_ATTEMPTS - 1):
+            try:
+                return attempt()
+            except KeyConflictError:
+                self.refresh()
+                if self.schema != schema:
+                    raise  # names may mean other columns now
+        return attempt()
+
+    def _delete_rows(self, filters: Any, commit_id: str | None) -> int:
+        plan = plan_delta(self.store, self.state, self.name)
+        bound = bind_filters(filters, self.schema)
+        records = delete_rows(self.store, self.state, bound, plan.spec)
+        return self.commit_delta(plan, records, kind="delete", reads=filters, commit_id=commit_id)
+
+    def _update_rows(
+        self, assignments: Mapping[str, Any], filters: Any, commit_id: str | None
+    ) -> int:
+        plan = plan_now(self.store, self.state, self.name)
+        updater = Updater(assignments, self.schema, self.name)
+        bound = bind_filters(filters, self.schema)
+        records = update_rows(self.store, self.state, bound, plan.spec, updater)
+        return self.commit_delta(plan, records, kind="update", reads=filters, commit_id=commit_id)
+
+    def _upsert_where(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        filters: Any,
+        commit_id: str | None,
+    ) -> int:
+        """Delete the rows that a filter means, and upsert others, in one commit."""
+        assert plan.base is not None
+        base = plan.base
+        shown = self.as_of(base.version)
+
+        def attempt() -> int:
+            deletes = plan_delta(shown.store, shown.state, shown.name)
+            bound = bind_filters(filters, shown.schema)
+            gone = delete_rows(shown.store, shown.state, bound, deletes.spec)
+            check = key_check(shown.store, shown.state, shown.schema, gone)
+            added = (*gone, *records)
+            operation = Rewrite(base, "overwrite", added, (), bound, plan.changes, check)
+            return self._commit(operation, commit_id)
+
+        for _ in range(MOST_ATTEMPTS - 1):
+            try:
+                return attempt()
+            except KeyConflictError:
+                shown = self.refresh()
+                if shown.schema != base.schema:
+                    raise
+        return attempt()

@@ -23,7 +23,7 @@ from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import Change, SetProperty
 from versioned_catalog.schema.types import Column
-from versioned_catalog.writing.plan import WritePlan, batches_of, plan_write
+from versioned_catalog.writing.plan import WritePlan, batches_of, check_keyed, plan_write
 from versioned_catalog.writing.replacing import segments_of_partitions
 
 __all__ = ["Table", "resolve"]
@@ -74,8 +74,8 @@ class Table(RewrittenTable):
         return Scan(self.store, state, shown, bound, prune=prune, limit=limit)
 
     def count(self) -> int:
-        """How many rows there are, from metadata alone."""
-        return self.state.segments.rows
+        """How many rows there are: from metadata, where no segments have to be merged."""
+        return self.scan(columns=[]).count()
 
     # Writing
 
@@ -97,6 +97,29 @@ class Table(RewrittenTable):
             CommitOutcomeUnknown: the store did not say whether the commit landed.
         """
         plan, records = self._write(data, merge_schema=merge_schema)
+        return self.commit_append(plan, records)
+
+    def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool = False) -> int:
+        """Put rows in the place of those with the same row key, or add them where there is none.
+
+        It reads nothing, and never conflicts with other upserts: the last commit wins; of several rows
+        of one key in ``data``, the last one.
+
+        Args:
+            data, merge_schema: as for ``append``, which does the same to a table with a primary key.
+            partial: columns that are left out keep their value; where there is no row, they take their
+                defaults of now.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            InvalidRequestError: the table has no primary key, or the rows do not fit it.
+            CommitConflictError: they do not fit what the table has become meanwhile.
+            CommitOutcomeUnknown: the store did not say whether the commit landed.
+        """
+        check_keyed(self.schema, self.name)
+        plan, records = self._write(data, merge_schema=merge_schema, partial=partial)
         return self.commit_append(plan, records)
 
     def overwrite(self, data: Any, *, merge_schema: bool = False) -> int:
@@ -145,14 +168,24 @@ class Table(RewrittenTable):
         """
         return self._commit(Overwrite(Base.of(self.state), ()), commit_id)
 
-    def _write(self, data: Any, *, merge_schema: bool) -> tuple[WritePlan, list[SegmentRecord]]:
+    def _write(
+        self, data: Any, *, merge_schema: bool, partial: bool = False
+    ) -> tuple[WritePlan, list[SegmentRecord]]:
         arrow, batches = batches_of(data)
-        plan = self.plan_write(arrow, merge_schema=merge_schema)
+        plan = self.plan_write(arrow, merge_schema=merge_schema, partial=partial)
         return plan, plan.write(arrow, batches, self.store)
 
-    def plan_write(self, arrow: pa.Schema, *, merge_schema: bool = False) -> WritePlan:
-        """Plan a write that is carried out elsewhere, and committed by ``commit_append``."""
-        return plan_write(self.store, self.state, self.name, arrow, merge_schema=merge_schema)
+    def plan_write(
+        self, arrow: pa.Schema, *, merge_schema: bool = False, partial: bool = False
+    ) -> WritePlan:
+        """Plan a write that is carried out elsewhere, and committed by ``commit_append``.
+
+        Args:
+            arrow: the schema of what will be written.
+            merge_schema, partial: as for ``upsert``.
+        """
+        how = {"merge_schema": merge_schema, "partial": partial}
+        return plan_write(self.store, self.state, self.name, arrow, **how)
 
     def commit_append(
         self,

@@ -18,7 +18,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.reader import SegmentTask
+from versioned_catalog.segments.reading import Task, only
 from versioned_catalog.segments.reading_ahead import read_segments
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
@@ -32,9 +32,9 @@ WANTED_PIECES = 16
 class Piece(InputPartition):
     """What one Spark task reads."""
 
-    tasks: tuple[SegmentTask, ...]
+    tasks: tuple[Task, ...]
 
-    def __init__(self, tasks: tuple[SegmentTask, ...]) -> None:
+    def __init__(self, tasks: tuple[Task, ...]) -> None:
         super().__init__(None)
         self.tasks = tasks
 
@@ -75,9 +75,7 @@ class VersionedReader(DataSourceReader):
         store, state = self._planning
         self._check_only(state)
         scan = Scan(store, state, self._columns, self._filter)
-        tasks = [
-            found for found in scan.tasks() if self._only is None or found[0].path in self._only
-        ]
+        tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
         total = sum(size for _, size in tasks)
         wanted = max(LEAST_PIECE_BYTES, min(TARGET_BYTES, total // WANTED_PIECES))
         return [Piece(piece) for piece in pack(tasks, wanted)]
@@ -126,6 +124,12 @@ class PushdownReader(VersionedReader):
             return bind(unbound, finder(self._columns))
         except (InvalidRequestError, NotFoundError):
             return None
+
+
+def _only(tasks: list[tuple[Task, int]], paths: frozenset[str]) -> list[tuple[Task, int]]:
+    """The tasks that read some segments."""
+    found = ((only(task, paths), size) for task, size in tasks)
+    return [(task, size) for task, size in found if task is not None]
 
 
 def shaped(batch: pa.RecordBatch, shape: pa.Schema) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from versioned_catalog.adapting.implicit import is_implicit
+from versioned_catalog.adapting.implicit import STORED_AS, is_implicit
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.schema import Schema
@@ -123,17 +123,25 @@ def resolve(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
     Raises:
         CorruptTableError: a type that can't become the wanted one, which no ALTER allows.
     """
-    by_id = {column.id: at for at, column in enumerate(source.columns)}
-    pairs = {w.id: _pair(w, source.columns[by_id[w.id]]) for w in wanted if w.id in by_id}
+    return resolve_columns(source.columns, wanted)
+
+
+def resolve_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentPlan:
+    """``resolve`` for segments that hold these columns, in this order; see ``schema.store``."""
+    by_id = {column.id: at for at, column in enumerate(source)}
+    held = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
+    pairs = {held[w.id]: _pair(w, source[by_id[held[w.id]]]) for w in wanted if held[w.id] in by_id}
     kept = sorted(by_id[column_id] for column_id in pairs)
-    place = {source.columns[at].id: index for index, at in enumerate(kept)}
+    place = {source[at].id: index for index, at in enumerate(kept)}
     outputs = tuple(
-        Output(w, _placed(pairs[w.id][0], place[w.id]) if w.id in pairs else absent(w))
+        Output(
+            w,
+            _placed(pairs[held[w.id]][0], place[held[w.id]]) if held[w.id] in pairs else absent(w),
+        )
         for w in wanted
     )
-    needed = tuple(pairs[source.columns[at].id][1] for at in kept)
-    is_needed = tuple(column.id in place for column in source.columns)
-    return SegmentPlan(outputs, needed, is_needed)
+    needed = tuple(pairs[source[at].id][1] for at in kept)
+    return SegmentPlan(outputs, needed, tuple(column.id in place for column in source))
 
 
 def absent(wanted: Column) -> Step:

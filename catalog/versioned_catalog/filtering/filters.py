@@ -7,7 +7,7 @@ negation stands in its leaves. In three-valued logic that is the same: NOT (a < 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,6 +214,29 @@ def columns_of(bound: Bound) -> frozenset[int]:
             return frozenset()
         case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
             return frozenset((bound.column_id,))
+
+
+def about(bound: Bound, columns: Container[int]) -> Bound | None:
+    """What a filter says of some columns alone: every row that it lets pass fulfils that.
+
+    Args:
+        bound: the filter.
+        columns: the IDs of the columns.
+
+    Returns:
+        A filter on these columns; None where it says nothing.
+    """
+    match bound:
+        case And(parts):
+            told = [found for part in parts if (found := about(part, columns)) is not None]
+            return And(tuple(told)) if told else None
+        case Or(parts):
+            any_of = [about(part, columns) for part in parts]
+            return None if None in any_of else Or(tuple(one for one in any_of if one is not None))
+        case Always():
+            return bound
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+            return bound if bound.column_id in columns else None
 
 
 def bind(unbound: Unbound, resolve: Resolver) -> Bound:

@@ -45,6 +45,8 @@ def _check_not_null(
 ) -> None:
     for column_id in newly_not_null(base.schema, schema) | never_null(base.schema, schema):
         for record in records:
+            if record.delta.deletes_only and column_id not in schema.row_key:
+                continue
             stats = record.columns.get(column_id)
             if stats is None or stats.nulls is None or stats.nulls > 0:
                 raise CommitConflictError(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from versioned_catalog.filtering.filters import Bound
@@ -77,6 +77,22 @@ class Overwrite:
 
 
 @dataclass(frozen=True)
+class KeyCheck:
+    """How the row keys of what was read and is written are held against those of others.
+
+    Args:
+        since: the version that was read.
+        records: the segments that hold these keys.
+        meet: whether segments that others added hold one of these keys: the segments, and the newest
+            state.
+    """
+
+    since: int
+    records: tuple[SegmentRecord, ...]
+    meet: Callable[[Sequence[SegmentRecord], TableState], bool] = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Rewrite:
     """Put segments in the place of those that were read to make them.
 
@@ -87,6 +103,8 @@ class Rewrite:
         removed: the paths of the old ones.
         reads: which rows of the base it looked at, bound to the base's schema; None for every row.
         changes: the columns that the new segments brought along.
+        keys: of a table with a primary key, how the row keys that are written are held against those
+            that others wrote.
     """
 
     base: Base
@@ -95,6 +113,22 @@ class Rewrite:
     removed: tuple[str, ...]
     reads: Bound | None
     changes: tuple[BoundChange, ...] = ()
+    keys: KeyCheck | None = None
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Put segments in the place of others that hold the same rows.
+
+    Args:
+        base: the snapshot that it was planned on.
+        records: the new segments.
+        removed: the paths of the old ones.
+    """
+
+    base: Base
+    records: tuple[SegmentRecord, ...]
+    removed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -209,5 +243,16 @@ class Expire:
 
 
 Operation = (
-    Append | Overwrite | Rewrite | Rollback | Tag | Alter | Create | Replace | Drop | Fence | Expire
+    Append
+    | Overwrite
+    | Rewrite
+    | Compact
+    | Rollback
+    | Tag
+    | Alter
+    | Create
+    | Replace
+    | Drop
+    | Fence
+    | Expire
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from versioned_catalog.errors import (
 from versioned_catalog.log.beginning import (
     check_fence,
     evolution_of,
+    features_of,
     head_after,
     propose_create,
     propose_replace,
@@ -25,10 +27,12 @@ from versioned_catalog.log.entry import Batch, Commit, check_writable
 from versioned_catalog.log.expiring import propose_expire, propose_fence
 from versioned_catalog.log.fitting import check_fits, never_null
 from versioned_catalog.log.isolation import check_reads
+from versioned_catalog.log.key_conflicts import check_keys
 from versioned_catalog.log.operations import (
     Alter,
     Append,
     Base,
+    Compact,
     Create,
     Drop,
     Expire,
@@ -90,12 +94,19 @@ def propose(
             return _write(
                 "overwrite", base, records, changes, known, commit_id, table, removed=removed
             )
-        case Rewrite(base, kind, records, removed, _, changes):
+        case Rewrite(base, kind, records, removed, _, changes, keys):
             if not (records or removed or changes):
                 return None
             gone = _removed(base, removed, known, table)
             check_reads(operation, known, log, table)
+            if keys is not None:
+                check_keys(keys, base.schema, known, log, table)
             return _write(kind, base, records, changes, known, commit_id, table, removed=gone)
+        case Compact(base, records, removed):
+            if not (records or removed):
+                return None
+            gone = _removed(base, removed, known, table)
+            return _write("compact", base, records, (), known, commit_id, table, removed=gone)
         case Rollback():
             return propose_rollback(operation, known, commit_id, table, log)
         case Alter():
@@ -140,8 +151,10 @@ def _write(
         check_fence(base.version, state, table)
     schema, next_id = _grown(base, changes, state, table)
     check_fits(base, schema or state.schema, records, table)
+    head = head_after(state, commit_id, operation, base.version)
+    features = head.features | features_of(schema or state.schema, records)
     return Commit(
-        head_after(state, commit_id, operation, base.version),
+        replace(head, features=features),
         next_id,
         schema=schema,
         added=records,
@@ -219,7 +232,9 @@ def _check_nulls(operation: Alter, state: TableState, schema: Schema, table: str
         )
     for column_id in newly_not_null(state.schema, schema):
         column, above = state.schema.column(column_id), state.schema.ancestors(column_id)
-        nulls = _known_nulls(state, column) if not is_repeated(above) else None
+        # Rows that are replaced or hidden count nothing, and statistics have them all.
+        countable = not is_repeated(above) and not state.schema.row_key
+        nulls = _known_nulls(state, column) if countable else None
         if nulls is None:
             nulls = operation.count_nulls(state, column)
         if nulls:

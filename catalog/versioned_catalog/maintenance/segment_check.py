@@ -28,9 +28,9 @@ from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import walk
 from versioned_catalog.schema.wire import schema_to_json
+from versioned_catalog.segments.arranging import split
 from versioned_catalog.segments.file_schema import SCHEMA
 from versioned_catalog.segments.reader import SegmentTask, open_segment, read_segment
-from versioned_catalog.segments.writer import split
 from versioned_catalog.statistics.footers import footer_stats
 from versioned_catalog.statistics.stats import ColumnStats, StatsCollector
 from versioned_catalog.storage.store import Store

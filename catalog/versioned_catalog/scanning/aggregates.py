@@ -72,12 +72,15 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
 
 def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
     """The segments that a scan shows rows of, or None if it shows only a part of one."""
-    if scan.limit is not None:
+    selected = scan.selected
+    if scan.limit is not None or selected.groups:
         return None
+    read = repeat(True, scan.state.segments.count) if selected.chosen is None else selected.chosen
     if scan.filter is None:
-        return repeat(True, scan.state.segments.count)
+        return read
     some, every = some_match(scan.state, scan.filter), every_match(scan.state, scan.filter)
-    return None if pc.any(pc.and_not(some, every)).as_py() else every
+    torn = pc.and_(read, pc.and_not(some, every))
+    return None if pc.any(torn).as_py() else pc.and_(read, every)
 
 
 def _bounds(state: TableState, column: Column) -> Bounds | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from versioned_catalog.limits import SEGMENT_PIECES
 from versioned_catalog.segments.reader import SegmentTask
+from versioned_catalog.segments.reading import Task
 
 WHOLE = 1_000_000
 """``SegmentTask.part`` counts in millionths of a file."""
@@ -16,9 +17,7 @@ OPEN_COST_BYTES = 4 * 1024 * 1024
 """What opening a file counts for beside its bytes, as in Spark."""
 
 
-def pack(
-    tasks: Iterable[tuple[SegmentTask, int]], target: int = TARGET_BYTES
-) -> list[tuple[SegmentTask, ...]]:
+def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
     """Pieces of work of about ``target`` bytes, in the order of the segments.
 
     Args:
@@ -28,8 +27,8 @@ def pack(
     known = list(tasks)
     # What the log says of sizes may be anything.
     target = max(target, sum(size for _, size in known) // SEGMENT_PIECES)
-    packed: list[tuple[SegmentTask, ...]] = []
-    held: list[SegmentTask] = []
+    packed: list[tuple[Task, ...]] = []
+    held: list[Task] = []
     size = 0
     for task, cost in _split(known, target):
         if held and size + cost > target:
@@ -42,10 +41,11 @@ def pack(
     return packed
 
 
-def _split(
-    tasks: Iterable[tuple[SegmentTask, int]], target: int
-) -> Iterator[tuple[SegmentTask, int]]:
+def _split(tasks: Iterable[tuple[Task, int]], target: int) -> Iterator[tuple[Task, int]]:
     for task, size in tasks:
+        if not isinstance(task, SegmentTask):
+            yield task, size
+            continue
         parts = max(1, round(size / target))
         for n in range(parts):
             part = (WHOLE * n // parts, WHOLE * (n + 1) // parts)

@@ -6,24 +6,29 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.adapting.planning import SegmentPlan, resolve
-from versioned_catalog.arrow_values import FALSE, ZERO, array_of
+from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, columns_of
-from versioned_catalog.filtering.segments import some_match
-from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.filtering.segments import every_match
+from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.state import TableState
+from versioned_catalog.scanning.expired import with_ttl
+from versioned_catalog.scanning.merging import MergePlanner
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
+from versioned_catalog.scanning.selecting import Selected, select
+from versioned_catalog.scanning.tasks import Plans, segment_task
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column, Struct, children, is_floating, walk
-from versioned_catalog.segments.reader import SegmentTask, read_segment
+from versioned_catalog.segments.reading import Task, read_task
 from versioned_catalog.segments.reading_ahead import AHEAD, read_segments
 from versioned_catalog.storage.store import Store
 
@@ -70,7 +75,7 @@ class Scan:
         self.store = store
         self.state = state
         self.columns = tuple(columns)
-        self.filter = filter
+        self.filter = with_ttl(state, filter)
         self.limit = limit
         self._prune = prune
 
@@ -91,9 +96,7 @@ class Scan:
         if clash:
             raise InvalidRequestError("a filter looks into a struct at a field that was cut away")
         extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
-        from versioned_catalog.adapting.implicit import IMPLICIT
-
-        extra += [c for c in IMPLICIT if c.id in missing]
+        extra += [c for c in (*IMPLICIT, *OF_KEYED) if c.id in missing]
         return (*self.columns, *extra)
 
     def _top(self, column_id: int) -> int:
@@ -101,17 +104,13 @@ class Scan:
         return above[0].id if above else column_id
 
     @cached_property
-    def _chosen(self) -> Any:
-        """Which segments are read, one boolean each; None for all."""
-        if self.filter is None:
-            rows = self.state.segments.core["rows"]
-            return None if self.limit is None else _first(rows, self.limit)
-        if not self._prune or not self.state.segments.count:
-            return None
-        return some_match(self.state, self.filter)
+    def selected(self) -> Selected:
+        """Which segments are read, and which of them together."""
+        return select(self.state, self.filter, self.limit, prune=self._prune)
 
     def _of_chosen(self, values: Any) -> Any:
-        return values if self._chosen is None else values.filter(self._chosen)
+        chosen = self.selected.chosen
+        return values if chosen is None else values.filter(chosen)
 
     @cached_property
     def kept(self) -> pa.Table:
@@ -122,32 +121,51 @@ class Scan:
         """What is done with segments that were written under a schema version."""
         return resolve(self.state.schemas[schema_version], self._wanted)
 
-    def tasks(self) -> list[tuple[SegmentTask, int]]:
-        """One task a segment that is read, and the segment's bytes; plans are made once a schema."""
-        kept = self.kept
-        plans = {v: self.plan(v) for v in pc.unique(kept["schema_version"]).to_pylist()}
-        return [
-            (self._task(row, plans[row["schema_version"]], free), row["bytes"])
-            for row, free in zip(_task_rows(kept), self.nan_free(), strict=True)
-        ]
+    def merged_paths(self) -> frozenset[str]:
+        """The paths of the segments whose rows are not all shown, so that only this library reads them:
+        rows of others may replace them, or they are too old."""
+        paths = self.kept["path"]
+        merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
+        young = with_ttl(self.state, None)
+        if young is None:
+            return merged
+        torn = self._of_chosen(pc.invert(every_match(self.state, young)))
+        return merged | frozenset(paths.filter(torn).to_pylist())
 
-    def _task(
-        self, row: dict[str, Any], plan: SegmentPlan, nan_free: frozenset[int]
-    ) -> SegmentTask:
-        return SegmentTask(
-            path=row["path"],
-            table_uuid=self.state.table_uuid,
-            schema_version=row["schema_version"],
-            rows=row["rows"],
-            sequence=row["sequence"],
-            commit_time=UNIX_EPOCH + timedelta(microseconds=row["commit_time"]),
-            plan=plan,
-            filter=self.filter,
-            shown=len(self.columns),
-            nan_free=nan_free,
-            prune=self._prune,
-            version=self.state.version,
-        )
+    def tasks(self) -> list[tuple[Task, int]]:
+        """What is read, and how many bytes each has: segments, and groups that must be merged."""
+        rows = _task_rows(self.kept)
+        groups = self.selected.groups
+        apart = {place for group in groups for place in group}
+        single = [place for place in range(len(rows)) if place not in apart]
+        found: list[tuple[Task, int]] = self._singles(rows, single) if single else []
+        if groups:
+            bounds = SegmentBounds(self.state, self.state.schema)(self.state.schema.row_key[0])
+            assert bounds is not None, "columns of the row key are top-level columns"
+            planned = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
+            merges = planned.tasks(
+                rows, self.selected, self._of_chosen(bounds.min), prune=self._prune
+            )
+            found += merges
+        return found
+
+    def _singles(self, rows: list[dict[str, Any]], places: list[int]) -> list[tuple[Task, int]]:
+        """One task a segment; plans are made once for all that hold the same columns."""
+        free, deltas = self.nan_free(), self.selected.deltas
+        plans = Plans(self.state, self._wanted)
+        return [
+            (
+                replace(
+                    segment_task(self.state, rows[at], plans, deltas[at] if deltas else PLAIN),
+                    filter=self.filter,
+                    shown=len(self.columns),
+                    nan_free=free[at],
+                    prune=self._prune,
+                ),
+                rows[at]["bytes"],
+            )
+            for at in places
+        ]
 
     def nan_free(self) -> list[frozenset[int]]:
         """For each segment that is kept, the floats the filter looks at that hold no NaN in it."""
@@ -163,7 +181,7 @@ class Scan:
                 ]
         return free
 
-    def partitions(self, target: int = TARGET_BYTES) -> list[tuple[SegmentTask, ...]]:
+    def partitions(self, target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
         """The tasks, packed into pieces of work of about ``target`` bytes."""
         return pack(self.tasks(), target)
 
@@ -186,8 +204,8 @@ class Scan:
         """The rows, in the order of segments."""
         tasks = [task for task, _ in self.tasks()]
 
-        def read(task: SegmentTask) -> list[pa.RecordBatch]:
-            return list(read_segment(self.store, task))
+        def read(task: Task) -> list[pa.RecordBatch]:
+            return list(read_task(self.store, task))
 
         if self.limit is not None:
             found = [list(self.to_batches())]
@@ -204,8 +222,8 @@ class Scan:
 
     def count(self) -> int:
         """How many rows there are; from metadata alone where there is no filter."""
-        if self.filter is None:
-            rows = self.state.segments.rows
+        if self.filter is None and not self.selected.groups:
+            rows: int = pc.sum(self.kept["rows"]).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
         bare = Scan(self.store, self.state, (), self.filter, prune=self._prune, limit=self.limit)
         return sum(batch.num_rows for batch in bare.to_batches())
@@ -220,15 +238,19 @@ class Scan:
         )
 
 
-def _first(rows: pa.ChunkedArray, limit: int) -> pa.ChunkedArray:
-    """Which segments come first, as many as it takes to have so many rows."""
-    before = pc.subtract(pc.cumulative_sum(rows), rows)
-    return pc.less(before, array_of([limit], pa.int64())[0])
-
-
 def _task_rows(kept: pa.Table) -> list[dict[str, Any]]:
     """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
-    columns = {name: kept[name] for name in ("path", "schema_version", "rows", "bytes", "sequence")}
+    columns = {
+        name: kept[name]
+        for name in (
+            "path",
+            "schema_version",
+            "rows",
+            "bytes",
+            "sequence",
+            "ordinal",
+        )
+    }
     columns["commit_time"] = kept["commit_time"].cast(pa.int64())
     rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
     return rows

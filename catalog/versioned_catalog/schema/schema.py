@@ -152,7 +152,7 @@ class Schema:
     def row_key(self) -> tuple[int, ...]:
         """The IDs of the primary key, then the time index if it is not among them."""
         last = () if self.time_index in (None, *self.primary_key) else (self.time_index,)
-        return (*self.primary_key, *last)  # type: ignore[arg-type]
+        return (*self.primary_key, *last)
 
     @property
     def is_keyed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -34,14 +34,23 @@ SCHEMA_VERSION = b"versioned.schema_version"
 SCHEMA = b"versioned.schema"
 
 
-def file_schema(schema: Schema, table_uuid: str) -> pa.Schema:
-    """The Arrow schema that makes PyArrow write a segment: physical names, field IDs, our footer."""
+def file_schema(
+    schema: Schema, table_uuid: str, columns: Sequence[Column] | None = None
+) -> pa.Schema:
+    """The Arrow schema that makes PyArrow write a segment: physical names, field IDs, our footer.
+
+    Args:
+        schema: what the segment is written under.
+        table_uuid: the table.
+        columns: what the segment holds, in order; None for the schema's columns.
+    """
     footer = {
         TABLE_UUID: table_uuid.encode(),
         SCHEMA_VERSION: str(schema.version).encode(),
         SCHEMA: json.dumps(schema_to_json(schema), separators=(",", ":")).encode(),
     }
-    return pa.schema([_file_field(column) for column in schema.columns], metadata=footer)
+    held = schema.columns if columns is None else columns
+    return pa.schema([_file_field(column) for column in held], metadata=footer)
 
 
 def _file_field(column: Column) -> pa.Field:
@@ -64,16 +73,18 @@ def _file_type(type_: DataType) -> pa.DataType:
             return to_arrow_type(type_)
 
 
-def to_file(batch: pa.RecordBatch | pa.Table, schema: Schema, target: pa.Schema) -> pa.Table:
-    """Rows of the schema's logical columns as rows of the file's."""
+def to_file(
+    batch: pa.RecordBatch | pa.Table, columns: Sequence[Column], target: pa.Schema
+) -> pa.Table:
+    """Rows of logical columns as rows of the file's."""
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-    columns = [
+    stored = [
         pa.chunked_array(
             [_to_file(chunk, c, field.type, False) for chunk in data.chunks], field.type
         )
-        for data, c, field in zip(table.columns, schema.columns, target, strict=True)
+        for data, c, field in zip(table.columns, columns, target, strict=True)
     ]
-    return pa.table(columns, schema=target)
+    return pa.table(stored, schema=target)
 
 
 def _to_file(array: pa.Array, column: Column, target: pa.DataType, hidden: bool) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +20,7 @@ from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.evaluate import keep_mask
 from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.filtering.pruning import may_match
+from versioned_catalog.log.delta import PUT
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
@@ -47,6 +48,7 @@ class SegmentTask:
         nan_free: the columns of which the log knows that they hold no NaN.
         prune: whether row groups are skipped by their statistics.
         version: of the snapshot that holds the segment; -1 where that is not known.
+        row_sequence: that of its rows, where it holds none.
     """
 
     path: str
@@ -62,17 +64,20 @@ class SegmentTask:
     nan_free: frozenset[int] = field(default_factory=frozenset)
     prune: bool = True
     version: int = -1
+    row_sequence: int = 0
 
 
-def read_segment(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
-    """The wanted rows of a segment.
+def read_segment(
+    store: Store, task: SegmentTask, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The wanted rows of a segment, at most so many in a batch.
 
     Raises:
         CorruptTableError: the file is missing, damaged, or not what the log says it is.
         NotFoundError: it is missing since its version is expired and was vacuumed.
     """
     with told(f"{store.url}/{task.path}"):
-        yield from _read(store, task)
+        yield from _read(store, task, batch_rows)
 
 
 def read_marked(
@@ -95,15 +100,17 @@ def read_marked(
         )
 
 
-def _read(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+def _read(store: Store, task: SegmentTask, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """The rows that pass, of the wanted columns."""
-    for batch in _adapted(store, task):
+    for batch in _adapted(store, task, batch_rows):
         passed = batch if task.filter is None else _filtered(batch, task)
         if passed.num_rows:
             yield _shown(passed, task)
 
 
-def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
+def _adapted(
+    store: Store, task: SegmentTask, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
     what = f"{store.url}/{task.path}"
     file, source = open_segment(store, task)
@@ -111,7 +118,7 @@ def _adapted(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
         check_columns_of(source, file.metadata, what)
     adapter = Adapter(task.plan)
     try:
-        for position, rows, batches in _groups(file, task, source):
+        for position, rows, batches in _groups(file, task, source, batch_rows):
             at = position
             for batch in batches(rows):
                 count = batch.num_rows
@@ -194,7 +201,7 @@ Reading = Callable[[int], Iterator[pa.RecordBatch]]
 
 
 def _groups(
-    file: pq.ParquetFile, task: SegmentTask, source: Any
+    file: pq.ParquetFile, task: SegmentTask, source: Any, batch_rows: int
 ) -> Iterator[tuple[int, int, Reading]]:
     """The row groups to read: position of the first row, number of rows, how to read them."""
     meta = file.metadata
@@ -204,19 +211,21 @@ def _groups(
     for group in range(meta.num_row_groups):
         rows: int = meta.row_group(group).num_rows
         if group in wanted:
-            yield position, rows, _reading(file, group, paths, source)
+            yield position, rows, _reading(file, group, paths, source, batch_rows)
         position += rows
 
 
-def _reading(file: pq.ParquetFile, group: int, paths: list[str], source: Any) -> Reading:
+def _reading(
+    file: pq.ParquetFile, group: int, paths: list[str], source: Any, batch_rows: int
+) -> Reading:
     def read(rows: int) -> Iterator[pa.RecordBatch]:
         if paths:
             if isinstance(source, RangedFile):
                 source.prefetch(column_ranges(file.metadata, group, paths))
-            yield from file.iter_batches(BATCH_ROWS, [group], paths, use_threads=False)
+            yield from file.iter_batches(batch_rows, [group], paths, use_threads=False)
             return
-        for start in range(0, rows, BATCH_ROWS):
-            yield batch_of_nothing(min(BATCH_ROWS, rows - start))
+        for start in range(0, rows, batch_rows):
+            yield batch_of_nothing(min(batch_rows, rows - start))
 
     return read
 
@@ -263,14 +272,20 @@ def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
     """For which rows the task's filter is true."""
     if task.filter is None:
         return repeat(True, batch.num_rows)
-    return keep_mask(task.filter, _Lookup(task.plan, batch), batch.num_rows)
+    columns = [output.column for output in task.plan.outputs]
+    return keep_mask(task.filter, Lookup(columns, batch), batch.num_rows)
 
 
-class _Lookup:
-    """Columns of an adapted batch by ID, nested ones through their structs."""
+class Lookup:
+    """Columns of a batch by ID, nested ones through their structs.
 
-    def __init__(self, plan: SegmentPlan, batch: pa.RecordBatch) -> None:
-        self._columns = [output.column for output in plan.outputs]
+    Args:
+        columns: what the columns of the batch are.
+        batch: the values.
+    """
+
+    def __init__(self, columns: Sequence[Column], batch: pa.RecordBatch) -> None:
+        self._columns = columns
         self._batch = batch
 
     def __call__(self, column_id: int) -> pa.Array:
@@ -309,6 +324,8 @@ def _implied_array(task: SegmentTask, column: Any, position: int, rows: int) -> 
         implicit.SCHEMA_VERSION: task.schema_version,
         implicit.SEQUENCE: task.sequence,
         implicit.COMMIT_TIME: task.commit_time,
+        implicit.SEQUENCE_OF_ROW: task.row_sequence,
+        implicit.OP_TYPE_OF_ROW: PUT,
     }
     value = known[column.id]
     if isinstance(value, datetime):

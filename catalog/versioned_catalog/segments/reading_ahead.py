@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from versioned_catalog.segments.reader import BATCH_ROWS, SegmentTask, read_segment
+from versioned_catalog.segments.reader import BATCH_ROWS
+from versioned_catalog.segments.reading import Task, read_task
 from versioned_catalog.storage.store import Store
 
 AHEAD = 16
@@ -18,7 +19,7 @@ AHEAD_ROWS = 2 * BATCH_ROWS
 """How many rows these hold at most, so that large segments are read batch by batch."""
 
 
-def read_segments(store: Store, tasks: Iterable[SegmentTask]) -> Iterator[pa.RecordBatch]:
+def read_segments(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     """The wanted rows of segments, in order.
 
     Raises:
@@ -26,15 +27,13 @@ def read_segments(store: Store, tasks: Iterable[SegmentTask]) -> Iterator[pa.Rec
     """
     if not store.is_remote:
         for task in tasks:
-            yield from read_segment(store, task)
+            yield from read_task(store, task)
         return
     with ThreadPoolExecutor(AHEAD) as pool:
         yield from _ahead(store, deque(tasks), pool)
 
 
-def _ahead(
-    store: Store, tasks: deque[SegmentTask], pool: ThreadPoolExecutor
-) -> Iterator[pa.RecordBatch]:
+def _ahead(store: Store, tasks: deque[Task], pool: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:
     running: deque[tuple[int, Future[list[pa.RecordBatch]]]] = deque()
     try:
         while tasks or running:
@@ -46,11 +45,11 @@ def _ahead(
             if running:
                 yield from running.popleft()[1].result()
             else:
-                yield from read_segment(store, tasks.popleft())
+                yield from read_task(store, tasks.popleft())
     finally:
         for _, future in running:
             future.cancel()
 
 
-def _read(store: Store, task: SegmentTask) -> list[pa.RecordBatch]:
-    return list(read_segment(store, task))
+def _read(store: Store, task: Task) -> list[pa.RecordBatch]:
+    return list(read_task(store, task))

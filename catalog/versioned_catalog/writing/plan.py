@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,11 +17,13 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.binding import plan as plan_changes
 from versioned_catalog.schema.changes import AddColumn
 from versioned_catalog.schema.evolution import BoundChange
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.segments.writer import WriteSpec, target_bytes, write_segments
+from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.segments.open_segment import WriteSpec
+from versioned_catalog.segments.writer import target_bytes, write_segments
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.writing.binding import Binder, unknown_columns
+from versioned_catalog.writing.delta_binding import DeltaBinder
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,20 @@ class WritePlan:
         Raises:
             InvalidRequestError: the rows do not fit the table.
         """
-        binder = Binder(arrow, self.spec.schema, self.table, self.now)
+        kind = DeltaBinder if self.spec.ops else Binder
+        binder = kind(arrow, self.spec.schema, self.table, self.now)
         bound = (binder.bind(batch) for batch in batches)
         return write_segments(store or reopen(self.location), self.spec, bound)
 
 
 def plan_write(
-    store: Store, state: TableState, table: str, arrow: pa.Schema, *, merge_schema: bool
+    store: Store,
+    state: TableState,
+    table: str,
+    arrow: pa.Schema,
+    *,
+    merge_schema: bool,
+    partial: bool = False,
 ) -> WritePlan:
     """Plan a write on a snapshot.
 
@@ -73,10 +82,13 @@ def plan_write(
         table: the table, for errors.
         arrow: the schema of what is written.
         merge_schema: add the columns that the table does not have.
+        partial: columns that are left out keep their value.
 
     Raises:
         InvalidRequestError: the rows can't fit the table.
     """
+    if partial:
+        check_keyed(state.schema, table)
     changes: tuple[BoundChange, ...] = ()
     schema: Schema = state.schema
     if merge_schema:
@@ -87,11 +99,56 @@ def plan_write(
         if requests:
             changes, after = plan_changes(requests, evolution_of(state), max(state.schemas) + 1)
             schema = after.schema
-    spec = WriteSpec(state.table_uuid, state.version, schema, target_bytes(state.properties))
+    spec = WriteSpec(
+        state.table_uuid,
+        state.version,
+        schema,
+        target_bytes(state.properties),
+        patch=assigned(arrow, schema) if partial else None,
+    )
     now = datetime.now(UTC)
     plan = WritePlan(store.location, table, Base.of(state), changes, spec, now)
     Binder(arrow, schema, table, now)  # refuse before anything is written
     return plan
+
+
+def assigned(arrow: pa.Schema, schema: Schema) -> tuple[int, ...]:
+    """The IDs of the columns that partial upserts with a schema assign."""
+    given = {name_key(name) for name in arrow.names}
+    return tuple(
+        column.id
+        for column in schema.columns
+        if name_key(column.name) in given and column.id not in schema.row_key
+    )
+
+
+def check_keyed(schema: Schema, table: str) -> None:
+    """Refuse what only a table with a primary key can do.
+
+    Raises:
+        InvalidRequestError: it has none.
+    """
+    if not schema.is_keyed:
+        raise InvalidRequestError(
+            f"{table} has no primary key, so that no row can take the place of another; append() the "
+            "rows, or make a table with primary_key and write them to it"
+        )
+
+
+def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
+    """Plan the writing of rows and tombstones, as a DELETE, UPDATE or MERGE makes them.
+
+    What is written then are the table's columns, all of them nullable, and after them ``__op_type``:
+    0 PUT, 1 DELETE; of a DELETE only the row key counts.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot that was read.
+        table: the table, for errors.
+    """
+    check_keyed(state.schema, table)
+    plan = plan_now(store, state, table)
+    return replace(plan, spec=replace(plan.spec, ops=True))
 
 
 def plan_now(store: Store, state: TableState, table: str) -> WritePlan:

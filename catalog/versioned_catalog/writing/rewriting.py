@@ -16,8 +16,9 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.segments.open_segment import WriteSpec
 from versioned_catalog.segments.reader import SegmentTask, read_marked, read_segment
-from versioned_catalog.segments.writer import WriteSpec, write_segments
+from versioned_catalog.segments.writer import write_segments
 from versioned_catalog.storage.store import Store
 from versioned_catalog.writing.updating import Updater, changed_where
 
@@ -163,6 +164,8 @@ def _tasks(
     looking = Scan(store, state, (), bound).tasks()
     reading = Scan(store, state, state.schema.columns, bound).tasks()
     for (look, _), (read, _) in zip(looking, reading, strict=True):
+        assert isinstance(look, SegmentTask), "rows of tables with a primary key are not copied"
+        assert isinstance(read, SegmentTask), "the same segments are read twice"
         if read.path in whole or (read.path in torn and _holds_match(store, look)):
             yield read
 

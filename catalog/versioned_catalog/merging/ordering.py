@@ -1,0 +1,56 @@
+"""Rows of several runs in one order: by row key, then by what was written when."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.arrow_values import array_of, repeat
+from versioned_catalog.merging.runs import Run
+
+_ONE = array_of([1], pa.uint64())[0]
+_TRUE = repeat(True, 1)
+
+
+def interleave(runs: Iterable[Run]) -> bool:
+    """Whether a run may hold a row older and one newer than a row of another, so that the rows of a
+    key must be sorted by ``__sequence``; else all of a run's come after those of the run before."""
+    return any(
+        (older.sequences[1], older.order[1]) > (newer.sequences[0], newer.order[1])
+        for older, newer in pairwise(sorted(runs, key=lambda run: run.order))
+    )
+
+
+def by_age(run: Run, interleaved: bool) -> tuple[int, ...]:
+    """By what runs are sorted before a stable sort of their rows by key.
+
+    Args:
+        run: one of them.
+        interleaved: whether the rows are sorted by ``__sequence`` too: only the ordinal counts then.
+    """
+    return (run.order[1], run.order[0]) if interleaved else run.order
+
+
+def sorted_order(columns: Sequence[pa.Array]) -> pa.Array:
+    """The indices of rows sorted by columns; equal rows stay in their order."""
+    if len(columns) == 1:
+        return pc.array_sort_indices(columns[0])
+    names = [str(at) for at in range(len(columns))]
+    rows = pa.RecordBatch.from_arrays(list(columns), names)
+    return pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in names])
+
+
+def numbers(count: int) -> pa.Array:
+    """The numbers from 0."""
+    return pc.subtract(pc.cumulative_sum(pa.repeat(_ONE, count)), _ONE)
+
+
+def last_of_keys(keys: Sequence[pa.Array]) -> pa.BooleanArray:
+    """Which of some sorted rows, at least one, is the last of its key."""
+    rows = len(keys[0])
+    differ = [pc.not_equal(column.slice(0, rows - 1), column.slice(1)) for column in keys]
+    return pa.concat_arrays([functools.reduce(pc.or_, differ), _TRUE])

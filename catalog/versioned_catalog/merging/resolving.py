@@ -1,0 +1,99 @@
+"""The rows that count, of rows that are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.arrow_values import scalar_of
+from versioned_catalog.merging.keys import comparable
+from versioned_catalog.merging.ops import DELETE_OP, PATCH, PATCH_OP, PUT, PUT_OP
+from versioned_catalog.merging.ordering import (
+    by_age,
+    interleave,
+    last_of_keys,
+    numbers,
+    sorted_order,
+)
+from versioned_catalog.merging.patching import Patches
+from versioned_catalog.merging.runs import Run, Shape
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sorted rows of one run, at least one."""
+
+    run: Run
+    rows: pa.RecordBatch
+
+
+def resolve(parts: Sequence[Part], shape: Shape, *, tombstones: bool) -> pa.RecordBatch:
+    """The rows that count, sorted by row key, one a key.
+
+    Args:
+        parts: all rows of their keys, at least one part, one of each run.
+        shape: how rows are laid out.
+        tombstones: whether a key whose last row is a DELETE is shown, as that row.
+    """
+    interleaved = interleave(part.run for part in parts)
+    parts = sorted(parts, key=lambda part: by_age(part.run, interleaved))
+    rows = together([part.rows for part in parts])
+    order, last = _sorted(rows, shape, is_sorted=len(parts) == 1, by_sequence=interleaved)
+    ops = rows.column(shape.op)
+    worst = pc.min_max(ops)["max"].as_py()
+    if worst == PUT:
+        is_answer = len(parts) == 1 and last.true_count == len(last)
+        return rows if is_answer else rows.take(order.filter(last))
+    ops = ops.take(order)
+    shown = last if tombstones else pc.and_(last, pc.not_equal(ops, DELETE_OP))
+    if worst != PATCH:
+        return rows.take(order.filter(shown))
+    runs = [part.run for part in parts]
+    patches = Patches(order, ops, last, _origins(parts).take(order), runs)
+    return _patched(rows, patches, shown, shape)
+
+
+def together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches of one schema, at least one, as one batch."""
+    if len(batches) == 1:
+        return batches[0]
+    columns = zip(*(batch.columns for batch in batches), strict=True)
+    arrays = [pa.concat_arrays(parts) for parts in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=batches[0].schema)
+
+
+def _sorted(
+    rows: pa.RecordBatch, shape: Shape, *, is_sorted: bool, by_sequence: bool
+) -> tuple[pa.Array, pa.BooleanArray]:
+    """Where each row is when they are sorted by key and age, and whether it is the last of its key."""
+    keys = [comparable(column) for column in rows.columns[: shape.keys]]
+    if is_sorted:
+        return numbers(rows.num_rows), last_of_keys(keys)
+    ages = [rows.column(shape.sequence)] if by_sequence else []
+    order = sorted_order([*keys, *ages])
+    return order, last_of_keys([column.take(order) for column in keys])
+
+
+def _origins(parts: Sequence[Part]) -> pa.Array:
+    """Of which part each row is."""
+    counted = [(scalar_of(at, pa.int32()), part.rows.num_rows) for at, part in enumerate(parts)]
+    return pa.concat_arrays([pa.repeat(at, count) for at, count in counted])
+
+
+def _patched(
+    rows: pa.RecordBatch, patches: Patches, shown: pa.BooleanArray, shape: Shape
+) -> pa.RecordBatch:
+    """The shown rows, each of whose values comes from the row that gives it."""
+    winners = patches.order.filter(shown)
+    sources = [
+        *[winners] * shape.keys,
+        *patches.sources(shape.values, shown),
+        winners,
+    ]
+    columns = [column.take(at) for column, at in zip(rows.columns, sources, strict=False)]
+    ops = patches.ops.filter(shown)
+    columns.append(pc.if_else(pc.equal(ops, PATCH_OP), PUT_OP, ops))
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)

@@ -1,0 +1,110 @@
+"""Rows as segments want them: split by partition, sorted, one a row key."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.arrow_values import TRUE
+from versioned_catalog.schema.literals import from_scalar_text
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.transforms import apply, parse_transform, result_type
+
+
+def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
+    """A column by ID, through the structs that hold it."""
+    line = (*schema.ancestors(column_id), schema.column(column_id))
+    found = table.column(next(i for i, c in enumerate(schema.columns) if c.id == line[0].id))
+    for parent, child in itertools.pairwise(line):
+        found = pc.struct_field(found, parent.type.fields.index(child))  # type: ignore[union-attr]
+    return found
+
+
+def split(table: pa.Table, schema: Schema) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
+    """The rows of each partition, with its value texts."""
+    if not schema.partitioning:
+        yield (), table
+        return
+    keys: list[pa.ChunkedArray] = []
+    for part in schema.partitioning:
+        transform = parse_transform(part.transform)
+        source = _column(table, schema, part.source)
+        type_ = schema.column(part.source).type
+        made = apply(transform, type_, source.combine_chunks())
+        keys.append(_texts(made, result_type(transform, type_)))
+    names = [f"k{i}" for i in range(len(keys))]
+    index = pa.array(range(table.num_rows), pa.int64()) if not table.num_rows else None
+    if index is None:
+        index = pc.subtract(
+            pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)), 1
+        )
+    grouped = pa.table([*keys, index], names=[*names, "row"]).group_by(names, use_threads=False)
+    groups = grouped.aggregate([("row", "list")])
+    for group in range(groups.num_rows):
+        key = tuple(groups[name][group].as_py() for name in names)
+        yield key, table.take(groups["row_list"][group].values)
+
+
+def _texts(values: pa.Array, type_: Any) -> pa.Array:
+    """Partition values as value texts; the few distinct ones are rendered, not every row."""
+    encoded = values.dictionary_encode()
+    texts = [from_scalar_text(value, type_) for value in encoded.dictionary]
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def in_order(table: pa.Table, schema: Schema) -> pa.Table:
+    """The rows in the table's sort order; of a table with a primary key, the last one of each key."""
+    if schema.row_key:
+        return _by_key(table, schema)
+    if not schema.sort_by:
+        return table
+    keys = [_column(table, schema, s.source) for s in schema.sort_by]
+    names = [f"k{i}" for i in range(len(keys))]
+    # Nulls first ascending and last descending is one rule: null is the smallest. Arrow has one
+    # placement for all keys, so whether a value is null is a key of its own.
+    columns: list[pa.ChunkedArray] = []
+    order: list[tuple[str, str]] = []
+    for name, key, by in zip(names, keys, schema.sort_by, strict=True):
+        direction = "descending" if by.descending else "ascending"
+        columns += [pc.is_valid(key), key]
+        order += [(f"{name}_valid", direction), (name, direction)]
+    table_of_keys = pa.table(columns, names=[n for n, _ in order])
+    return table.take(pc.sort_indices(table_of_keys, sort_keys=order))
+
+
+def _by_key(table: pa.Table, schema: Schema) -> pa.Table:
+    keys = key_columns(table, schema)
+    order = [(name, "ascending") for name in keys.column_names]
+    indices = pc.sort_indices(keys, sort_keys=order)  # stable: of one key, the last one counts
+    if schema.is_keyed:
+        last = is_last(keys.take(indices).combine_chunks())
+        indices = indices if pc.all(last).as_py() else indices.filter(last)
+    return table.take(indices)
+
+
+def key_columns(table: pa.Table, schema: Schema) -> pa.Table:
+    """The columns of the row key, as kernels can compare them."""
+    found = [_column(table, schema, column_id) for column_id in schema.row_key]
+    plain = [one.cast(pa.int64()) if pa.types.is_duration(one.type) else one for one in found]
+    return pa.table(plain, names=[f"k{at}" for at in range(len(plain))])
+
+
+def is_last(keys: pa.Table) -> pa.Array:
+    """For each of some rows sorted by key, whether the next one has another key."""
+    rows = keys.num_rows
+    if not rows:
+        return pa.nulls(0, pa.bool_())
+    differs = None
+    for column in keys.columns:
+        here, after = column.slice(0, rows - 1), column.slice(1)
+        one = pc.not_equal(here, after)
+        differs = one if differs is None else pc.or_(differs, one)
+    return pa.concat_arrays([_one_array(differs), pa.repeat(TRUE, 1)])
+
+
+def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

@@ -1,0 +1,80 @@
+"""Whether segments hold rows of the same row keys as others, by reading the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from versioned_catalog.adapting.planning import resolve
+from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.log.operations import KeyCheck
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.arrow import to_arrow_schema
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.segments.arranging import key_columns
+from versioned_catalog.segments.reader import SegmentTask, read_segment
+from versioned_catalog.storage.store import Store
+
+MOST_KEYS = 5_000_000
+"""More keys than that are not held in memory: then segments that touch are taken to share some."""
+
+
+def key_check(
+    store: Store, state: TableState, written: Schema, records: Sequence[SegmentRecord]
+) -> KeyCheck:
+    """How the keys of what was written are held against those of others.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot that was read to write it.
+        written: the schema that it was written under.
+        records: the segments.
+    """
+    return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
+
+
+class _Keys:
+    """The keys of some segments."""
+
+    def __init__(self, store: Store, written: Schema, records: Sequence[SegmentRecord]) -> None:
+        self._store = store
+        self._written = written
+        self._records = records
+        self._apart: set[str] = set()
+
+    def meet(self, others: Sequence[SegmentRecord], state: TableState) -> bool:
+        """Whether one of other segments holds one of the keys; each is looked at once."""
+        if sum(record.rows for record in self._records) > MOST_KEYS:
+            return True
+        for other in others:
+            if other.path in self._apart:
+                continue
+            theirs = self._read(other, state.schemas[other.schema_version], state)
+            names = theirs.column_names
+            if theirs.join(self._own(state), names, join_type="left semi").num_rows:
+                return True
+            self._apart.add(other.path)
+        return False
+
+    def _own(self, state: TableState) -> pa.Table:
+        parts = [self._read(record, self._written, state) for record in self._records]
+        return pa.concat_tables(parts)
+
+    def _read(self, record: SegmentRecord, schema: Schema, state: TableState) -> pa.Table:
+        wanted = tuple(map(state.schema.column, state.schema.row_key))
+        task = SegmentTask(
+            path=record.path,
+            table_uuid=state.table_uuid,
+            schema_version=schema.version,
+            rows=record.rows,
+            sequence=0,
+            commit_time=UNIX_EPOCH,
+            plan=resolve(schema, wanted),
+            filter=None,
+            shown=len(wanted),
+        )
+        key = Schema(wanted, primary_key=state.schema.row_key)
+        found = pa.Table.from_batches(read_segment(self._store, task), to_arrow_schema(wanted))
+        return key_columns(found, key)
