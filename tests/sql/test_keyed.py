@@ -314,7 +314,7 @@ def test_padded_keys(sql_spark: SparkSession, t: str) -> None:
     sql_spark.sql(f"UPDATE {t} SET v = v + 1, c = 'b' WHERE c = 'b'")
     sql_spark.sql(f"UPDATE {t} SET v = v + 1 WHERE length(c) = 4 AND v = 3")
     sql_spark.sql(
-        f"MERGE INTO {t} t USING (SELECT 'a' AS c, 'x' AS d UNION ALL SELECT 'd', 'y') s "
+        f"MERGE INTO {t} t USING (SELECT 'a   ' AS c, 'x' AS d UNION ALL SELECT 'd', 'y') s "
         "ON t.c = s.c AND t.d = s.d WHEN MATCHED THEN UPDATE SET c = s.c, v = 100 "
         "WHEN NOT MATCHED THEN INSERT (c, d, v) VALUES (s.c, s.d, 4)"
     )
@@ -358,7 +358,7 @@ def test_metadata_columns(sql_spark: SparkSession, make: Any, t: str) -> None:
     sql_spark.sql(f"UPDATE {t} SET b = 7 WHERE __sequence = 2")
     sql_spark.sql(f"DELETE FROM {t} WHERE _sequence = 1")
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(11, 7), (2, 5)]
-    table.rollback(version=2)
+    table.refresh().rollback(version=2)
     assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, 2), (2, 1, 0, 1)]
 
 

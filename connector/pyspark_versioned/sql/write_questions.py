@@ -237,8 +237,12 @@ def can_delete(request: Json) -> Json:
     if None in told:
         return {"whole": False}
     if open_snapshot(request["table"]).state.schema.is_keyed:
-        return {"whole": all(one["name"] == "ALWAYS_TRUE" for one in request["filters"])}
+        return {"whole": _are_true(request["filters"])}
     return {"whole": _planned_on(request).can_delete_whole(_known(request["filters"]))}
+
+
+def _are_true(predicates: Sequence[Json]) -> bool:
+    return all(one["name"] == "ALWAYS_TRUE" for one in predicates)
 
 
 def _planned_on(request: Json) -> Table:
@@ -251,9 +255,11 @@ def delete(request: Json) -> Json:
     """Delete by metadata what fulfils ``filters``; Python reads what was torn by then."""
     table = _planned_on(request)
     done = landed(request, table, request["table"]["version"])
-    if done is None:
-        done = table.delete(_known(request["filters"]), commit_id=request["commit_id"])
-    return {"version": done}
+    if done is not None:
+        return {"version": done}
+    if _are_true(request["filters"]):
+        return {"version": table.delete_whole(None, commit_id=request["commit_id"])}
+    return {"version": table.delete(_known(request["filters"]), commit_id=request["commit_id"])}
 
 
 def _condition(predicates: Sequence[Json], table: str) -> AllOf:

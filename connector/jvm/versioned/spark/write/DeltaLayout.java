@@ -3,6 +3,7 @@ package versioned.spark.write;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
@@ -22,7 +23,6 @@ import versioned.spark.python.VersionedException;
  *     beside them
  */
 record DeltaLayout(String table, StructType written, int[] key, int[] given) implements Serializable {
-    private static final String OP_TYPE = "__op_type";
     private static final byte PUT = 0;
     private static final byte DELETE = 1;
 
@@ -37,7 +37,16 @@ record DeltaLayout(String table, StructType written, int[] key, int[] given) imp
         for (int i = 0; i < places.length; i++) {
             places[i] = given.fieldIndex(schema.fields()[i].name());
         }
-        return new DeltaLayout(table, written.add(OP_TYPE, DataTypes.ByteType, false), key, places);
+        return new DeltaLayout(table, written.add(freeName(schema), DataTypes.ByteType, false), key, places);
+    }
+
+    /** A name for what is done. Python goes by its place, and Spark wants names that differ. */
+    private static String freeName(StructType schema) {
+        String name = "__op_type";
+        while (Stream.of(schema.fieldNames()).anyMatch(name::equalsIgnoreCase)) {
+            name += "_";
+        }
+        return name;
     }
 
     private DataType type(int column) {
