@@ -54,9 +54,13 @@ public final class DeltaOperation implements RowChange, SupportsDelta {
         return rowKey.stream().map(FieldReference::column).toArray(NamedReference[]::new);
     }
 
+    /**
+     * Spark leaves out no segments while the statement runs: it would read the rows that match twice, and can't do it
+     * where a column is a map.
+     */
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new VersionedScanBuilder(table, options);
+        read = new VersionedScanBuilder(table, options, false);
         return read;
     }
 
