@@ -645,7 +645,7 @@ def test_unknown_feature_of_readers(bench: Bench, version: int) -> None:
     refused(lambda: reload(bench), UnsupportedFeatureError, str(bench.path(version)))
 
 
-@pytest.mark.parametrize("reserved", ["manifest", "id-map", "patch", "external-roots", "keyed"])
+@pytest.mark.parametrize("reserved", ["manifest", "id-map", "external-roots"])
 def test_reserved_features(bench: Bench, reserved: str) -> None:
     write_features(bench, 1, [reserved], [reserved])
     refused(lambda: reload(bench), UnsupportedFeatureError, reserved)
@@ -689,9 +689,17 @@ def test_members_that_need_a_feature(bench: Bench) -> None:
     edit(bench.path(1), "manifest", "_versioned/manifest/x.parquet")
     refused(lambda: reload(bench), UnsupportedFeatureError, "manifest")
     bench.path(1).write_text(whole)
+    assert reload(bench)
+
+
+def test_a_row_key_that_can_not_be(bench: Bench) -> None:
+    """A key of columns that may be null, or are not there, is one that nobody wrote."""
     bench.alter().set_comment("id", "so").commit()
-    edit(bench.path(2), "schema.primary_key", [1])
-    refused(lambda: reload(bench), UnsupportedFeatureError, "keyed")
+    whole = bench.path(2).read_text()
+    for key in ([1], [999], ["id"], [1, 1], 5):
+        edit(bench.path(2), "schema.primary_key", key)
+        refused(lambda: reload(bench), CorruptTableError, str(bench.folder))
+        bench.path(2).write_text(whole)
 
 
 # Segments.

@@ -150,7 +150,7 @@ def test_any_name_of_a_column(name: str, tmp_path_factory: pytest.TempPathFactor
     table = Catalog.create_path(tmp_path_factory.mktemp("any") / "t", "a INT")
     try:
         check_column(table, name)
-    except VersionedError:
+    except (VersionedError, UnicodeEncodeError):  # half a character is none to Arrow
         assert name.lower() in ("", "k", "s", "plain") or not name.isprintable()
 
 

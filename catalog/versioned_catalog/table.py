@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from versioned_catalog.adapting.own_nulls import own_nulls
 from versioned_catalog.alteration import Alteration
+from versioned_catalog.compacted import CompactedTable
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.beginning import evolution_of
 from versioned_catalog.log.entry import Batch
@@ -17,7 +18,6 @@ from versioned_catalog.log.operations import Alter, Append, Base, Drop, Overwrit
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.properties import check_properties
-from versioned_catalog.rewritten import RewrittenTable
 from versioned_catalog.scanning.columns import bind_filters, resolve, shown_columns
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.binding import plan as plan_changes
@@ -29,7 +29,7 @@ from versioned_catalog.writing.replacing import segments_of_partitions
 __all__ = ["Table", "resolve"]
 
 
-class Table(RewrittenTable):
+class Table(CompactedTable):
     """One table, seen at one version: it sees its own commits at once, others' after ``refresh()``.
 
     Made by ``Catalog``.

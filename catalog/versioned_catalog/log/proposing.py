@@ -23,7 +23,7 @@ from versioned_catalog.log.beginning import (
     propose_create,
     propose_replace,
 )
-from versioned_catalog.log.entry import Batch, Commit, check_writable
+from versioned_catalog.log.entry import Batch, Commit, Stub, check_writable
 from versioned_catalog.log.expiring import propose_expire, propose_fence
 from versioned_catalog.log.fitting import check_fits, never_null
 from versioned_catalog.log.isolation import check_reads
@@ -106,6 +106,7 @@ def propose(
             if not (records or removed):
                 return None
             gone = _removed(base, removed, known, table)
+            _check_not_rolled_back(base, known, log, table)
             return _write("compact", base, records, (), known, commit_id, table, removed=gone)
         case Rollback():
             return propose_rollback(operation, known, commit_id, table, log)
@@ -198,6 +199,16 @@ def _removed(
             f"{base.version}; refresh() the table and run it again"
         )
     return tuple(paths.to_pylist())
+
+
+def _check_not_rolled_back(base: Base, state: TableState, log: TableTimeline, table: str) -> None:
+    """Refuse a compaction that took no heed of older rows which are there again."""
+    for entry in log.entries(base.version + 1, state.version):
+        if isinstance(entry, Stub) or entry.head.operation == "rollback":
+            raise CommitConflictError(
+                f"{table}: it was rolled back since this compaction was planned (on version "
+                f"{base.version}); run it again"
+            )
 
 
 def _check_batch(batch: Batch | None, state: TableState, table: str) -> None:

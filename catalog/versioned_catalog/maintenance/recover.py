@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from versioned_catalog.errors import AlreadyExistsError, CorruptTableError, VersionedError
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    CorruptTableError,
+    InvalidRequestError,
+    VersionedError,
+)
 from versioned_catalog.log.beginning import WRITER
 from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.entry import Batch, Commit, Head, commit_to_bytes, next_time
@@ -85,6 +90,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     left = dict(life.left)
     records: dict[str, SegmentRecord] = {}
     wanted = [segments.footers[path] for path in (*life.live, *life.guessed)]
+    _check_copied(schemas, broken.url)
     copier = _Copier(broken, new, schemas)
     for number, (footer, record) in enumerate(_copied(copier, wanted), 1):
         progress("copy segments", number, len(wanted))
@@ -106,6 +112,16 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
         left=left,
         unknown=tuple(_unknown(told, life, made_up)),
     )
+
+
+def _check_copied(schemas: dict[int, Schema], table: str) -> None:
+    """Refuse a table whose rows replace each other by the versions of a log that is lost."""
+    if any(schema.is_keyed for schema in schemas.values()):
+        raise InvalidRequestError(
+            f"{table} has a primary key, and recover copies segments, which would bring back rows that "
+            "others replaced; restore the log from a copy, or read what is left of its segments with "
+            "pyarrow.parquet and upsert it into a new table, in the order of the files' names"
+        )
 
 
 def _filled(known: dict[int, Schema]) -> tuple[dict[int, Schema], list[int]]:

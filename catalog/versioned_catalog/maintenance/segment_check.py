@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.adapting.planning import resolve
 from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CorruptTableError, VersionedError
+from versioned_catalog.log.delta import Delta, delta_from_text
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_set import statistics_of, tail_statistic
@@ -143,7 +144,7 @@ class SegmentCheck:
             problems += _checksum_problems(self.store, record)
         task = task_of(state.table_uuid, schema, record)
         file, _ = open_segment(self.store, task)
-        problems += _footer_problems(file, schema)
+        problems += _footer_problems(file, schema, record.delta)
         if not self.deep:
             stats = footer_stats(file.metadata, schema)
             # Footers leave NaN out, or leave all out for it.
@@ -159,7 +160,7 @@ class SegmentCheck:
 
 def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
     """The segments of the core columns of a state, without statistics."""
-    plain = core.drop_columns(["extra"])
+    plain = core
     at = plain.schema.get_field_index("commit_time")
     plain = plain.set_column(at, "commit_time", plain["commit_time"].cast(pa.int64()))
     for row in plain.to_pylist():
@@ -170,6 +171,7 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
             bytes=row["bytes"],
             partition=tuple(row["partition"] or ()),
             checksum=row["checksum"],
+            delta=delta_from_text(row["extra"]),
         )
         time = UNIX_EPOCH + timedelta(microseconds=row["commit_time"])
         yield LiveSegment(record, row["sequence"], row["ordinal"], time)
@@ -208,7 +210,7 @@ def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:
     return Contents(collector.finish(), frozenset(partitions))
 
 
-def _footer_problems(file: pq.ParquetFile, schema: Schema) -> Iterator[str]:
+def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iterator[str]:
     """What else a footer says that the log does not."""
     stored = (file.metadata.metadata or {}).get(SCHEMA)
     try:
@@ -217,10 +219,11 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema) -> Iterator[str]:
         told = None
     if told != schema_to_json(schema):
         yield f"the schema in the footer is not schema version {schema.version} of the log"
-    if len(file.schema_arrow.names) != len(schema.columns):
+    internal = (delta.sequences is not None) + bool(delta.ops)
+    if len(file.schema_arrow.names) != len(schema.columns) + internal:
         yield (
             f"the file has {len(file.schema_arrow.names)} columns, and schema version "
-            f"{schema.version} {len(schema.columns)}"
+            f"{schema.version} {len(schema.columns)}, and {internal} of the segment itself"
         )
 
 

@@ -134,7 +134,7 @@ class Scan:
 
     def tasks(self) -> list[tuple[Task, int]]:
         """What is read, and how many bytes each has: segments, and groups that must be merged."""
-        rows = _task_rows(self.kept)
+        rows = task_rows(self.kept)
         groups = self.selected.groups
         apart = {place for group in groups for place in group}
         single = [place for place in range(len(rows)) if place not in apart]
@@ -238,19 +238,12 @@ class Scan:
         )
 
 
-def _task_rows(kept: pa.Table) -> list[dict[str, Any]]:
+_TOLD = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
+
+
+def task_rows(kept: pa.Table) -> list[dict[str, Any]]:
     """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
-    columns = {
-        name: kept[name]
-        for name in (
-            "path",
-            "schema_version",
-            "rows",
-            "bytes",
-            "sequence",
-            "ordinal",
-        )
-    }
+    columns = {name: kept[name] for name in _TOLD}
     columns["commit_time"] = kept["commit_time"].cast(pa.int64())
     rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
     return rows

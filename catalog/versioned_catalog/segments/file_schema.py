@@ -32,6 +32,7 @@ FIELD_ID = b"PARQUET:field_id"
 TABLE_UUID = b"versioned.table_uuid"
 SCHEMA_VERSION = b"versioned.schema_version"
 SCHEMA = b"versioned.schema"
+DELTA = b"versioned.delta"
 
 
 def file_schema(

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.arrow_values import scalar_of
 from versioned_catalog.errors import StorageError
-from versioned_catalog.log.delta import DELETE, PLAIN, PUT, Delta
+from versioned_catalog.log.delta import DELETE, PLAIN, PUT, Delta, delta_to_text
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.file_schema import file_schema, to_file
+from versioned_catalog.segments.file_schema import DELTA, file_schema, to_file
 from versioned_catalog.statistics.stats import StatsCollector
 from versioned_catalog.storage.store import Sink, Store
 
@@ -35,13 +35,14 @@ class Kind:
     Args:
         op: what all of them do: PUT, DELETE or PATCH.
         patch: the IDs of the columns that they assign, where they are PATCH.
-        order: (sequence, ordinal) where each row has a sequence of its own, the last column; the
-            sequence here is the greatest there can be.
+        order: (sequence, ordinal) of rows that were written before; None for those of the commit.
+        sequences: whether each of them has a sequence of its own, the last column.
     """
 
     op: int = PUT
     patch: tuple[int, ...] | None = None
     order: tuple[int, int] | None = None
+    sequences: bool = False
 
 
 PLAIN_ROWS = Kind()
@@ -75,7 +76,7 @@ class _Layout:
         stored = tuple(
             column if column in told else replace(column, nullable=True) for column in arranged
         )
-        if kind.order is not None:
+        if kind.sequences:
             stored, places = (*stored, SEQUENCE), (*places, len(schema.columns))
         op = None if kind.op == PUT else kind.op
         return _Layout(stored if op is None else (*stored, OP_TYPE), places, told, op)
@@ -151,7 +152,7 @@ class OpenSegment:
         laid = self._layout.lay(rows)
         self._stats.update(laid.select(range(len(self._layout.told))))
         self._rows += rows.num_rows
-        if self._kind.order is not None:
+        if self._kind.sequences:
             self._note(laid.column(len(self._spec.schema.columns)))
         self._writer.write_table(to_file(laid, self._layout.columns, self._target), ROW_GROUP_ROWS)
 
@@ -163,6 +164,10 @@ class OpenSegment:
 
     def close(self) -> list[SegmentRecord]:
         """Finish the file and tell what it is."""
+        delta = self._delta()
+        text = delta_to_text(delta)
+        if text is not None:
+            self._writer.add_key_value_metadata({DELTA: text.encode()})
         self._writer.close()
         self._context.__exit__(None, None, None)
         record = SegmentRecord(
@@ -173,17 +178,17 @@ class OpenSegment:
             partition=self._partition,
             columns=self._stats.finish(),
             checksum=f"crc32:{self._sink.crc:08x}",
-            delta=self._delta(),
+            delta=delta,
         )
         return [record]
 
     def _delta(self) -> Delta:
         ops = {} if self._kind.op == PUT else {self._kind.op: self._rows}
-        delta = Delta(ops=ops, patch=self._kind.patch)
-        if self._kind.order is None or self._sequences is None:
-            return PLAIN if delta == PLAIN else delta
-        order = (self._sequences[1], self._kind.order[1])
-        return replace(delta, order=order, sequences=self._sequences)
+        order = self._kind.order
+        if order is not None and self._sequences is not None:
+            order = (self._sequences[1], order[1])
+        delta = Delta(order, self._sequences, ops, self._kind.patch)
+        return PLAIN if delta == PLAIN else delta
 
     def abandon(self) -> None:
         """Give up: what stands on storage is left for vacuum."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Self
 
 import pyarrow as pa
@@ -79,22 +80,22 @@ def write_segments(
 
 
 def write_sorted(
-    store: Store, spec: WriteSpec, batches: Iterable[pa.RecordBatch], order: tuple[int, int] | None
+    store: Store, spec: WriteSpec, batches: Iterable[pa.RecordBatch], kind: Kind = PLAIN_ROWS
 ) -> list[SegmentRecord]:
-    """Write rows that are sorted already, batch by batch, as segments of the wanted size.
+    """Write rows as they come, batch by batch, as segments of the wanted size.
 
     Args:
         store, spec: as for ``write_segments``.
-        batches: rows of the spec's columns, of their sequences where there is an ``order``, and of
-            their types of operation.
-        order: (sequence, ordinal) of the segments, where each row has a sequence of its own.
+        batches: rows of the spec's columns; of their sequences, where the kind says so; of their types
+            of operation, where the spec says so.
+        kind: what the rows are that are no tombstones.
     """
-    kinds = {op: Kind(op, order=order) for op in (PUT, DELETE)}
+    tombstones = replace(kind, op=DELETE)
     with _Runs(store, spec) as runs:
-        for table in _buffered(batches, SORTED_BYTES, None):
-            for op, rows in _by_op(table):
+        for table in _buffered(batches, SORTED_BYTES, ROW_GROUP_ROWS):
+            for op, rows in _by_op(table) if spec.ops else [(PUT, table)]:
                 for key, part in split(rows, spec.schema):
-                    runs.write(key, kinds[op], part)
+                    runs.write(key, tombstones if op == DELETE else kind, part)
     return runs.done
 
 

@@ -1,0 +1,1 @@
+"""Compaction: many segments into few, sorted, of the newest schema, without what is not needed."""

@@ -1,0 +1,57 @@
+"""A piece of a compaction: segments that are read together and written anew. It travels to executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.segments.open_segment import PLAIN_ROWS, Kind, WriteSpec
+from versioned_catalog.segments.reading import Task
+from versioned_catalog.segments.reading_ahead import read_segments
+from versioned_catalog.segments.writer import write_segments, write_sorted
+from versioned_catalog.storage.store import Store
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Segments, and what is made of them.
+
+    Args:
+        paths: the segments that go.
+        bytes, rows: how large they are, and how many rows they have.
+        tasks: how their rows are read.
+        spec: how they are written.
+        kind: what they are; of a table with a primary key, with their order.
+    """
+
+    paths: tuple[str, ...]
+    bytes: int
+    rows: int
+    tasks: tuple[Task, ...]
+    spec: WriteSpec
+    kind: Kind = PLAIN_ROWS
+
+    def carry_out(self, store: Store) -> tuple[SegmentRecord, ...]:
+        """Read the segments and write the new ones, which nobody sees before a commit names them.
+
+        Raises:
+            CorruptTableError: a segment is not what the log says.
+        """
+        batches = read_segments(store, self.tasks)
+        if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
+            return tuple(write_segments(store, self.spec, batches))
+        return tuple(write_sorted(store, self.spec, _laid(batches, self), self.kind))
+
+
+def _laid(batches: Iterable[pa.RecordBatch], piece: Piece) -> Iterator[pa.RecordBatch]:
+    """Rows without the sequence that all of them share."""
+    sequence = len(piece.spec.schema.columns)
+    for batch in batches:
+        if piece.spec.ops and not piece.kind.sequences:
+            kept = [at for at in range(batch.num_columns) if at != sequence]
+            yield batch.select(kept)
+        else:
+            yield batch

@@ -1,0 +1,163 @@
+"""A compaction, planned into pieces of work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow.compute as pc
+
+from versioned_catalog.adapting.implicit import OF_KEYED
+from versioned_catalog.compacting.choosing import SMALL, Row, bins
+from versioned_catalog.compacting.levels import Levels
+from versioned_catalog.compacting.pieces import Piece
+from versioned_catalog.filtering.bounds import SegmentBounds
+from versioned_catalog.filtering.filters import Bound, about
+from versioned_catalog.filtering.segments import every_match, some_match
+from versioned_catalog.log.delta import PLAIN, delta_from_text
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scanning.expired import with_ttl
+from versioned_catalog.scanning.merging import MergePlanner
+from versioned_catalog.scanning.scan import task_rows
+from versioned_catalog.scanning.tasks import Plans, order_of, segment_task
+from versioned_catalog.segments.open_segment import Kind, WriteSpec
+
+
+def plan_pieces(
+    state: TableState,
+    spec: WriteSpec,
+    where: Bound | None,
+    paths: Collection[str] | None,
+    *,
+    every: bool,
+) -> list[Piece]:
+    """What is to be done.
+
+    Args:
+        state: the snapshot.
+        spec: how segments are written.
+        where: rows in whose neighbourhood segments are looked for; None for everywhere.
+        paths: the segments that are put together, with those that they can't be without; None to choose.
+        every: all segments that there are, not only those that need it.
+    """
+    if state.schema.is_keyed:
+        return _Keyed(state, spec).pieces(where, paths, every=every)
+    return _of_bag(state, spec, where, paths, every=every)
+
+
+def _of_bag(
+    state: TableState,
+    spec: WriteSpec,
+    where: Bound | None,
+    paths: Collection[str] | None,
+    *,
+    every: bool,
+) -> list[Piece]:
+    core = state.segments.core
+    near = core if where is None else core.filter(some_match(state, where))
+    rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
+    young = with_ttl(state, None)
+    plans = Plans(state, state.schema.columns)
+    found: list[Piece] = []
+    for one in bins(rows, state.schemas, spec.target_bytes, every=every or paths is not None):
+        tasks = [replace(segment_task(state, row, plans, PLAIN), filter=young) for row in one]
+        found.append(_piece(one, tuple(tasks), spec))
+    return found
+
+
+def _piece(rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None = None) -> Piece:
+    return Piece(
+        tuple(row["path"] for row in rows),
+        sum(row["bytes"] for row in rows),
+        sum(row["rows"] for row in rows),
+        tasks,
+        spec,
+        kind or Kind(),
+    )
+
+
+class _Keyed:
+    """The compaction of a table with a primary key."""
+
+    def __init__(self, state: TableState, spec: WriteSpec) -> None:
+        from versioned_catalog.scanning.touching import key_ranges
+
+        self._state = state
+        self._spec = replace(spec, ops=True)
+        self._rows = task_rows(state.segments.core)
+        self._deltas = [delta_from_text(text) for text in state.segments.core["extra"].to_pylist()]
+        self._levels = Levels(
+            key_ranges(state),
+            [order_of(row, delta) for row, delta in zip(self._rows, self._deltas, strict=True)],
+            self._deltas,
+            [row["bytes"] for row in self._rows],
+        )
+
+    def pieces(
+        self, where: Bound | None, paths: Collection[str] | None, *, every: bool
+    ) -> list[Piece]:
+        """See ``plan_pieces``."""
+        if paths is not None:
+            chosen = [at for at, row in enumerate(self._rows) if row["path"] in paths]
+            return [self._piece(one) for one in self._apart(self._levels.closed(chosen))]
+        near = self._near(where)
+        groups = self._levels.groups(near)
+        wanted = [group for group in groups if every or self._is_needed(group)]
+        alone = [group[0] for group in groups if group not in wanted]
+        target = self._spec.target_bytes
+        small = [at for at in alone if self._rows[at]["bytes"] < SMALL * target]
+        wanted += self._levels.neighbours(small, target)
+        found: list[Piece] = []
+        taken: set[int] = set()
+        for group in wanted:
+            whole = self._levels.closed(group) - taken
+            if whole and self._levels.closed(whole) == whole:
+                taken |= whole
+                found.append(self._piece(sorted(whole)))
+        return found
+
+    def _apart(self, chosen: set[int]) -> list[list[int]]:
+        return self._levels.groups(sorted(chosen)) if chosen else []
+
+    def _near(self, where: Bound | None) -> list[int]:
+        """The segments that may hold rows of keys that are asked for."""
+        by_key = None if where is None else about(where, self._state.schema.row_key)
+        if by_key is None:
+            return list(range(len(self._rows)))
+        found: list[int] = pc.indices_nonzero(some_match(self._state, by_key)).to_pylist()
+        return found
+
+    def _is_needed(self, group: list[int]) -> bool:
+        """Whether a scan has to merge the group, or skip what is too old in it."""
+        if len(group) > 1 or self._deltas[group[0]].ops:
+            return True
+        return group[0] in self._torn
+
+    @property
+    def _torn(self) -> set[int]:
+        young = with_ttl(self._state, None)
+        if young is None:
+            return set()
+        return set(pc.indices_nonzero(pc.invert(every_match(self._state, young))).to_pylist())
+
+    def _piece(self, group: Sequence[int]) -> Piece:
+        state, chosen = self._state, set(group)
+        wanted = (*state.schema.columns, *OF_KEYED)
+        planner = MergePlanner(
+            state,
+            wanted,
+            with_ttl(state, None),
+            len(wanted),
+            tombstones=self._levels.needs_tombstones(chosen),
+        )
+        bounds = SegmentBounds(state, state.schema)(state.schema.row_key[0])
+        assert bounds is not None, "columns of the row key are top-level columns"
+        members = [(self._rows[at], self._deltas[at], bounds.min.slice(at, 1)) for at in group]
+        task = planner.task(members, True)
+        return _piece([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
+
+    def _kind(self, group: Sequence[int]) -> Kind:
+        orders = [self._levels.orders[at] for at in group]
+        mixed = any(self._deltas[at].sequences for at in group) or len({o[0] for o in orders}) > 1
+        return Kind(order=max(orders), sequences=mixed)
