@@ -253,7 +253,8 @@ def test_changes_of_odd_columns(sql_spark: SparkSession, t: str) -> None:
         "at TIME, PRIMARY KEY (`A.x`, `a b`, at))"
     )
     sql_spark.sql(
-        f"INSERT INTO {t} SELECT id, named_struct('q', 1), map('a', 1), X'01', TIME'10:00:00' FROM range(4)"
+        f"INSERT INTO {t} SELECT id, named_struct('q', 1), map('a', 1), X'01', TIME'10:00:00' "
+        "FROM range(4)"
     )
     sql_spark.sql(f"UPDATE {t} SET s.q = 5 WHERE `a b` * 2 = 2")
     sql_spark.sql(f"UPDATE {t} SET m = NULL, s = NULL WHERE `A.x` = X'01' AND `a b` = 3")
