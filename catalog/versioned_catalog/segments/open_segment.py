@@ -24,6 +24,9 @@ from versioned_catalog.statistics.stats import StatsCollector
 from versioned_catalog.storage.store import Sink, Store
 
 ROW_GROUP_ROWS = 1024 * 1024
+KEYED_ROW_GROUP_ROWS = 128 * 1024
+"""Rows of a row group that is sorted by row key: ranges of it are read, and merges hold one of each
+run."""
 
 Partition = tuple[str | None, ...]
 
@@ -158,7 +161,8 @@ class OpenSegment:
         self._rows += rows.num_rows
         if self._kind.sequences:
             self._note(laid.column(len(self._spec.schema.columns)))
-        self._writer.write_table(to_file(laid, self._layout.columns, self._target), ROW_GROUP_ROWS)
+        size = KEYED_ROW_GROUP_ROWS if self._spec.schema.row_key else ROW_GROUP_ROWS
+        self._writer.write_table(to_file(laid, self._layout.columns, self._target), size)
 
     def _note(self, sequences: pa.ChunkedArray) -> None:
         found = pc.min_max(sequences)
