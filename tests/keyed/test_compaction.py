@@ -112,7 +112,7 @@ def test_small_segments_of_a_bag_become_one(tmp_path: Path) -> None:
     assert [f.metadata[b"PARQUET:field_id"] for f in file.schema_arrow] == [b"1", b"3"]
     assert table.compact().removed == 0
     assert table.compact(strategy="full").removed == 3
-    with pytest.raises(InvalidRequestError, match="'auto' and 'full'"):
+    with pytest.raises(InvalidRequestError, match="'auto', 'full', 'small'"):
         table.compact(strategy="z")  # type: ignore[arg-type]
 
 
@@ -150,3 +150,36 @@ def test_disjoint_neighbours_become_one(tmp_path: Path) -> None:
     assert table.compact().removed == 5
     assert table.count() == 10
     assert table.scan().merged_paths() == frozenset()
+
+
+def test_who_writes_the_last_small_segment_puts_them_together(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", properties={"auto_compact": "3"})
+    for n in range(3):
+        assert table.append(rows(("a", n, 1.0), ("b", n, 1.0))) == n + 1
+        assert table.state.segments.count == (n + 1 if n < 2 else 1)
+    assert (table.version, table.count()) == (4, 6)
+    assert table.append(rows(("a", 1, 2.0))) == 5
+    assert table.state.segments.count == 2
+    for value in ("1", "x", ""):
+        with pytest.raises(InvalidRequestError, match="small segments"):
+            table.alter().set_property("auto_compact", value).commit()
+
+
+def test_small_segments_are_put_together_beside_large_ones(tmp_path: Path) -> None:
+    """A tombstone that a large segment needs stays, and so does a partial upsert of its rows."""
+    table = make(tmp_path / "t", properties={"target_segment_bytes": "4000"})
+    table.append(rows(*((f"h{n}", n, float(n)) for n in range(900))))
+    assert table.state.segments.core["bytes"][0].as_py() > 2000
+    assert table.compact(strategy="small").removed == 0
+    table.append(rows(("h1", 1, -1.0)))
+    table.delete([("host", "=", "h2")])
+    table.append(rows(("h3", 3, -3.0)))
+    told = table.compact(strategy="small")
+    assert (told.removed, told.added, table.count()) == (3, 2, 899)
+    assert shown(table, filters=[("host", "in", ["h1", "h2", "h3"])]) == [
+        ("h1", 1, -1.0, 7),
+        ("h3", 3, -3.0, 7),
+    ]
+    table.upsert(rows(("h4", 4, 40), columns="host ts w"), partial=True)
+    assert table.compact(strategy="small").removed == 0, "it needs the row under it"
+    assert shown(table, filters=[("host", "=", "h4")]) == [("h4", 4, 4.0, 40)]

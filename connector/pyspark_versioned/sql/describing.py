@@ -24,6 +24,7 @@ from versioned_catalog.schema.transforms import (
     Years,
     parse_transform,
 )
+from versioned_catalog.schema.ttl import shown
 from versioned_catalog.schema.types import Column
 
 Json = dict[str, Any]
@@ -48,7 +49,7 @@ def describe(
             table.location, storage, table.name, state.table_uuid, state.version, pending
         ),
         **describe_schema(state.schema),
-        "properties": {**state.properties, **_arrangement(state.schema)},
+        "properties": {**shown(state.properties), **_arrangement(state.schema)},
         "comment": state.comment,
     }
 
