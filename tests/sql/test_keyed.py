@@ -383,6 +383,18 @@ def test_metadata_columns(sql_spark: SparkSession, make: Any, t: str) -> None:
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(11, 7), (2, 5)]
     table.refresh().rollback(version=2)
     assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, 2), (2, 1, 0, 1)]
+    last = max(table.state.segments.paths)
+    table.compact(paths=[last])
+    moved = table.version
+    assert "python={" not in shown(sql_spark, f"EXPLAIN {told}")
+    assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, moved), (2, 1, 0, 1)]
+    table.append(integers(a=[2], b=[9]))
+    newest = table.version
+    table.compact()
+    moved = table.version
+    assert rows(sql_spark, f"{told} WHERE a < 5") == [(1, 1, 0, moved), (2, newest, 0, moved)]
+    assert "python={0=1}" in shown(sql_spark, f"EXPLAIN {told}"), "each row has its own"
+    assert "python={" not in shown(sql_spark, f"EXPLAIN SELECT a, b, __op_type FROM {t}")
 
 
 def test_columns_called_as_metadata(sql_spark: SparkSession, make: Any, t: str) -> None:
@@ -416,21 +428,30 @@ RACES = {
 
 @pytest.mark.parametrize(
     ("name", "key"),
-    [*((name, "same") for name in RACES), ("update", "other"), ("only inserts", "other")],
+    [
+        *((name, "same") for name in RACES),
+        ("update", "other"),
+        ("only inserts", "other"),
+        ("merge", "compaction"),
+        ("delete", "compaction"),
+    ],
 )
 def test_an_upsert_meanwhile(
     sql_spark: SparkSession, make: Any, t: str, name: str, key: str
 ) -> None:
     """It lands after the statement has read, and before it commits."""
     table = make("a INT, b INT", "a")
-    table.append(integers(a=[1, 2], b=[1, 1]))
+    table.append(integers(a=[1, 2], b=[0, 1]))
+    table.append(integers(a=[1], b=[1]))
     location, before = table.location, table.version
-    lands = {"same": 7 if name == "only inserts" else 1, "other": 3}[key]
+    lands = {"same": 7 if name == "only inserts" else 1}.get(key, 3)
 
     @f.udf("int", useArrow=False)
     def landing(value: int) -> int:
         other = Catalog.load_path(location)
-        if other.version == before:
+        if other.version == before and key == "compaction":
+            other.compact(strategy="full")
+        elif other.version == before:
             other.append(
                 pa.table({"a": pa.array([lands], pa.int32()), "b": pa.array([50], pa.int32())})
             )
@@ -438,9 +459,11 @@ def test_an_upsert_meanwhile(
 
     sql_spark.udf.register("landing", landing)
     statement = RACES[name].format(t=t)
-    if key == "other" or name == "blind":
+    if key != "same" or name == "blind":
         sql_spark.sql(statement)
         assert table.refresh().version == before + 2
+        left = {"delete": [], "only inserts": [(1,)]}.get(name, [(5,)])
+        assert rows(sql_spark, f"SELECT b FROM {t} WHERE a = 1") == left
         return
     with pytest.raises(Exception, match="run it again"):
         sql_spark.sql(statement)
