@@ -19,7 +19,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.file_schema import DELTA, file_schema, to_file
+from versioned_catalog.segments.file_schema import DELTA, file_schema, text_paths, to_file
 from versioned_catalog.statistics.stats import StatsCollector
 from versioned_catalog.storage.store import Sink, Store
 
@@ -132,7 +132,11 @@ class OpenSegment:
         self._context: AbstractContextManager[Sink] = store.create(self._path)
         self._sink = _Counting(self._context.__enter__())
         self._writer = pq.ParquetWriter(
-            self._sink, self._target, compression="zstd", store_schema=False
+            self._sink,
+            self._target,
+            compression="zstd",
+            store_schema=False,
+            use_dictionary=text_paths(self._layout.columns),
         )
         # Without Arrow's own schema, PyArrow leaves the metadata of ours out as well.
         self._writer.add_key_value_metadata(self._target.metadata)
