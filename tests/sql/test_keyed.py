@@ -520,3 +520,28 @@ def test_a_time_index_alone(sql_spark: SparkSession, make: Any, t: str) -> None:
     sql_spark.sql(f"UPDATE {t} SET v = v + 10 WHERE ts = TIMESTAMP'2026-01-02'")
     sql_spark.sql(f"DELETE FROM {t} WHERE v % 10 = 3")
     assert rows(sql_spark, f"SELECT v FROM {t}") == [(1,), (12,)]
+
+
+@pytest.mark.parametrize("key", [", PRIMARY KEY (ts, a)", ""])
+def test_rows_that_are_too_old(
+    sql_spark: SparkSession, t: str, ns: str, warehouse: Path, key: str
+) -> None:
+    """They are hidden on every path, and nothing that changes rows stumbles over them."""
+    sql_spark.sql(
+        f"CREATE TABLE {t} (ts TIMESTAMP, a INT, v INT{key}) "
+        "TBLPROPERTIES ('time_index' = 'ts', 'ttl' = '1 day')"
+    )
+    sql_spark.sql(
+        f"INSERT INTO {t} SELECT /*+ COALESCE(1) */ current_timestamp() - make_interval(0, 0, 0, id), "
+        "CAST(id AS INT), 0 FROM range(3) WHERE id <> 1"
+    )
+    sql_spark.sql(f"INSERT INTO {t} VALUES (TIMESTAMP'2020-01-01', 3, 0)")
+    assert rows(sql_spark, f"SELECT a FROM {t}") == [(0,)]
+    assert "native={" not in shown(sql_spark, f"EXPLAIN SELECT a FROM {t}")
+    assert rows(sql_spark, f"SELECT count(*), max(a), count(v) FROM {t}") == [(1, 0, 1)]
+    assert len(rows(sql_spark, f"SELECT a FROM {t} LIMIT 2")) == 1
+    assert read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse)).count() == 1
+    sql_spark.sql(f"UPDATE {t} SET v = v + 1 WHERE a >= 0")
+    assert rows(sql_spark, f"SELECT a, v FROM {t}") == [(0, 1)]
+    sql_spark.sql(f"DELETE FROM {t} WHERE v % 2 = 1")
+    assert rows(sql_spark, f"SELECT a FROM {t}") == []
