@@ -36,8 +36,8 @@ _DEEPEST = 50
 def parse_where(text: str) -> Unbound:
     """A condition: columns compared with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
 
-    Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'`` (UTC where no
-    offset is given).
+    Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'``, which is
+    UTC where no offset is given.
 
     Raises:
         InvalidRequestError: it is none.
