@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from faults.keyed_asks import (
+    DDL,
+    NAMES,
+    PRIMARY_KEY,
+    alter_by,
+    arrow_of,
+    assignments_of,
+    filters_of,
+)
 from faults.keyed_model import KEY_PARTS, Ask, Snapshot, after, is_late, made, reads
 from versioned_catalog import Catalog, CommitConflictError, Table
 from versioned_catalog.scanning.columns import bind_filters
@@ -23,45 +29,7 @@ from versioned_catalog.writing.deltas import delete_rows, update_rows
 from versioned_catalog.writing.plan import plan_delta, plan_now
 from versioned_catalog.writing.updating import Updater
 
-DDL, NAMES = "g INT, k LONG, n LONG, m INT", ("g", "k", "n", "m")
 KEYS = 6
-
-
-def arrow_of(ask: Ask) -> pa.Table:
-    """The rows of an upsert."""
-    columns = list(zip(*ask["rows"], strict=True)) if ask["rows"] else [[] for _ in ask["names"]]
-    return pa.table([pa.array(list(one), pa.int32()) for one in columns], list(ask["names"]))
-
-
-def filters_of(where: Sequence[Any] | None) -> Any:
-    """A condition of the model as ``scan`` takes it."""
-    return None if where is None else [tuple(where)]
-
-
-def assignments_of(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Assignments of the model as ``update`` takes them."""
-    return {
-        name: pc.field(name) + new[1] if isinstance(new, list) else new
-        for name, new in asked.items()
-    }
-
-
-def alter_by(table: Table, ask: Ask) -> Any:
-    """The alteration that the model is told."""
-    change = table.alter()
-    for what, name, *rest in ask["changes"]:
-        match what:
-            case "add":
-                change.add_column(name, "int", default=rest[0])
-            case "drop":
-                change.drop_column(name)
-            case "rename":
-                change.rename_column(name, rest[0])
-            case "default":
-                change.set_default(name, rest[0])
-            case "widen":
-                change.change_type(name, "long")
-    return change
 
 
 @dataclass
@@ -94,7 +62,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         first = Catalog.create_path(
-            self.place, DDL, primary_key=["g", "k"], partitioned_by=self.partitioned_by
+            self.place, DDL, primary_key=PRIMARY_KEY, partitioned_by=self.partitioned_by
         )
         self.store = first.store
         self.tables = [self.load() for _ in range(self.holders)]
@@ -334,11 +302,11 @@ class Stage:
         names = table.schema.names[2:]
         self.stamp += 1
         fresh, draw = f"c{self.random.randrange(4)}", self.random.random()
-        if (draw < 0.4 or not names) and fresh not in names:
+        if (draw < 0.4 or not names) and fresh not in table.schema.names:
             change = ["add", fresh, self.random.choice([None, self.stamp])]
         elif draw < 0.6 and names:
             change = ["drop", self.random.choice(names)]
-        elif draw < 0.8 and fresh not in names:
+        elif draw < 0.8 and fresh not in table.schema.names:
             change = ["rename", self.random.choice(table.schema.names), fresh]
         elif names:
             change = ["default", self.random.choice(names), self.stamp]
