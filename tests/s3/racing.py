@@ -131,7 +131,7 @@ class Race:
 def race(scene: Scene, readers: int) -> Race:
     """Let them run until the writers are done."""
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["s3.actors", "s3fs"])
+    context.set_forkserver_preload(["s3.actors", "s3fs", "pandas"])
     begin = time.monotonic()
     writers = [
         context.Process(target=act, args=("writer", scene, number))

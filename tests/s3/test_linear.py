@@ -7,8 +7,6 @@ each name.
 from __future__ import annotations
 
 import json
-import os
-import random
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -42,14 +40,6 @@ RATES = {
 
 STUCK = 0.004
 ROUNDS = 7
-
-
-@pytest.fixture
-def seed() -> int:
-    """Printed when a test fails."""
-    chosen = int(os.environ.get("VERSIONED_SEED") or random.randrange(1 << 32))
-    print(f"VERSIONED_SEED={chosen}")
-    return chosen
 
 
 def held(

@@ -100,6 +100,8 @@ def propose(
             gone = _removed(base, removed, known, table)
             check_reads(operation, known, log, table)
             if keys is not None:
+                # Vacuum may have deleted segments of who planned on a version below the fence.
+                check_fence(base.version, known, table)
                 check_keys(keys, base.schema, known, log, table)
             return _write(kind, base, records, changes, known, commit_id, table, removed=gone)
         case Compact(base, records, removed):

@@ -1,0 +1,247 @@
+"""Judges what many processes were told by a keyed table: does its log, in its order, explain it all?
+
+The log is linear and says of each commit what it was planned on. So the commits that are there, replayed in
+their order through the naive model, give one answer for each version, and every reader must have seen that.
+Imports nothing of ours: whoever records a history fills in these values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from faults import history
+from faults.history import LANDED, OPEN, REFUSED
+from faults.keyed_model import KEY_PARTS, Ask, Snapshot, after, is_late, reads
+
+OPERATIONS = {"upsert": "append", "replace": "overwrite"}
+"""What the log calls what is asked for, where that is another word."""
+
+CONFLICT = "CommitConflictError"
+READING = ("delete", "update", "replace")
+OF_NOBODY = ("create", "fence", "expire")
+"""What is committed without anybody asking for it here."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a commit's entry in the log says: who it is, what it was planned on, its fence."""
+
+    operation: str
+    commit_id: str
+    base: int
+    fence: int = 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A commit as the process knows it that asked for it.
+
+    Args:
+        who: the process.
+        ask: what it asked for.
+        commit_id: who the commit is.
+        since: the version that the process saw then.
+        began, ended: seconds of one clock for all processes; infinite where it died.
+        outcome: ``landed``, ``open`` (nobody told it, or it died) or ``refused``.
+        version: what it was told; None unless it landed.
+        said: why it was refused.
+    """
+
+    who: str
+    ask: Ask
+    commit_id: str
+    since: int
+    began: float
+    ended: float
+    outcome: str
+    version: int | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a reader saw.
+
+    Args:
+        who: the process.
+        version: the version it read.
+        names: the columns.
+        rows: the rows.
+        where: the condition it read by.
+        newest: whether that was the newest version there was.
+        began, ended: seconds, of asking for the newest version.
+    """
+
+    who: str
+    version: int
+    names: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    where: Sequence[object] | None = None
+    newest: bool = False
+    began: float = 0.0
+    ended: float = 0.0
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Holds what was asked and seen against a log.
+
+    Args:
+        first: the table as it was made.
+        log: the entries, by version.
+        asked: by all processes.
+        seen: by all readers.
+    """
+
+    first: Snapshot
+    log: Sequence[Entry]
+    asked: Sequence[Asked]
+    seen: Sequence[Seen]
+    _late: list[str] = field(default_factory=list)
+
+    @property
+    def complaints(self) -> list[str]:
+        """What the log does not explain; empty if all is well."""
+        return [
+            *self._strangers(),
+            *self._told(),
+            *self._replayed_late(),
+            *self._refused(),
+            *self._looks(),
+            *self._in_real_time(),
+        ]
+
+    @cached_property
+    def snapshots(self) -> list[Snapshot]:
+        """The table as of each version."""
+        found = [self.first]
+        for entry in self.log[1:]:
+            asked = self._by_id.get(entry.commit_id)
+            ask: Ask = {"do": "fence"} if asked is None else asked.ask
+            base = min(entry.base, len(found) - 1)
+            if is_late(found, base, ask):
+                self._late.append(
+                    f"version {len(found)}, planned on {base}, took newer rows: {ask}"
+                )
+            found.append(after(found, base, ask))
+        return found
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Asked]:
+        return {one.commit_id: one for one in self.asked}
+
+    @cached_property
+    def _version_of(self) -> Mapping[str, int]:
+        return {entry.commit_id: version for version, entry in enumerate(self.log)}
+
+    def _strangers(self) -> Iterable[str]:
+        """Every commit is one that was asked for, once."""
+        for commit_id, count in Counter(entry.commit_id for entry in self.log).items():
+            if count > 1:
+                yield f"doubled: {commit_id} is there {count} times"
+        for version, entry in enumerate(self.log):
+            asked = self._by_id.get(entry.commit_id)
+            if asked is None and entry.operation not in OF_NOBODY:
+                yield f"version {version} ({entry.operation}) was asked for by nobody"
+            if asked is not None and _operation(asked.ask) != entry.operation:
+                yield f"version {version} is a {entry.operation}, and was to {asked.ask['do']}"
+            if entry.base >= version:
+                yield f"version {version} says that it was planned on {entry.base}"
+
+    def _told(self) -> Iterable[str]:
+        """What was told is so."""
+        for asked in self.asked:
+            at = self._version_of.get(asked.commit_id)
+            if asked.outcome == REFUSED and at is not None:
+                yield f"refused, and there at {at}: {asked}"
+            if asked.outcome == LANDED and at is None and not self._is_nothing(asked):
+                yield f"lost: {asked}"
+            if asked.outcome == LANDED and at is not None and at != asked.version:
+                yield f"told {asked.version}, and there at {at}: {asked}"
+
+    def _is_nothing(self, asked: Asked) -> bool:
+        """Whether there was nothing to do at a version that it may have been evaluated on."""
+        if asked.ask["do"] == "compact":
+            return True
+        if asked.ask["do"] not in READING or asked.version is None or asked.ask.get("rows"):
+            return False
+        versions = self.snapshots[asked.since : asked.version + 1]
+        known = (one for one in versions if asked.ask["where"][0] in one.names)
+        return any(not reads(snapshot, asked.ask) for snapshot in known)
+
+    def _replayed_late(self) -> Iterable[str]:
+        assert self.snapshots
+        yield from self._late
+
+    def _refused(self) -> Iterable[str]:
+        """Writes that read nothing never conflict, and others only with those who wrote their keys."""
+        for asked in self.asked:
+            if asked.said.startswith(CONFLICT) and not self._may_conflict(asked):
+                yield f"refused for no reason: {asked}"
+
+    def _may_conflict(self, asked: Asked) -> bool:
+        since = self.log[asked.since + 1 :]
+        if any(entry.fence > asked.since for entry in since):
+            return True
+        if asked.ask["do"] not in READING:
+            return asked.ask["do"] == "alter"
+        if any(entry.operation == "alter" for entry in since):
+            return True
+        return is_late(self.snapshots, asked.since, asked.ask)
+
+    def _looks(self) -> Iterable[str]:
+        for seen in self.seen:
+            if seen.version >= len(self.snapshots):
+                yield f"{seen.who} read {seen.version}, which is not there"
+                continue
+            yield from _wrong(seen, self.snapshots[seen.version])
+
+    def _in_real_time(self) -> Iterable[str]:
+        """What ended before another began stands before it."""
+        commits = [
+            history.Commit(
+                one.who, _operation(one.ask), one.began, one.ended, one.outcome, one.version
+            )
+            for one in self.asked
+            if one.outcome == OPEN or one.commit_id in self._version_of
+        ]
+        looks = [
+            history.Look(one.who, one.began, one.ended, one.version, True, (0, 0), ())
+            for one in self.seen
+            if one.newest
+        ]
+        operations = {version: entry.operation for version, entry in enumerate(self.log)}
+        return history.complaints(commits, looks, history.Log(operations))
+
+
+def _operation(ask: Ask) -> str:
+    return OPERATIONS.get(ask["do"], ask["do"])
+
+
+def _wrong(seen: Seen, wanted: Snapshot) -> Iterable[str]:
+    """How what was seen differs from what is."""
+    where = f"{seen.who} at {seen.version}"
+    if list(seen.names) != wanted.names:
+        yield f"{where} saw the columns {seen.names}, not {wanted.names}"
+        return
+    places = [
+        next(at for at, column in enumerate(wanted.columns) if column.id == part)
+        for part in KEY_PARTS
+    ]
+    found = {tuple(row[at] for at in places): tuple(row) for row in seen.rows}
+    expected = wanted.shown
+    if seen.where is not None:
+        expected = {key: expected[key] for key in wanted.matching(seen.where)}
+    if len(found) != len(seen.rows):
+        yield f"{where} saw a key more than once"
+    if lost := expected.keys() - found.keys():
+        yield f"{where} did not see {sorted(lost)[:5]}"
+    if more := found.keys() - expected.keys():
+        yield f"{where} saw {sorted(more)[:5]}, which are not there"
+    for key in sorted(found.keys() & expected.keys()):
+        if found[key] != expected[key]:
+            yield f"{where} saw {found[key]}, not {expected[key]}"
+            return

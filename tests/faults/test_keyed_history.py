@@ -1,0 +1,255 @@
+"""The judge of histories of keyed tables accepts a true one, and finds each fault that is planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from faults.history import LANDED, OPEN, REFUSED
+from faults.keyed_history import Asked, Entry, Judge, Seen
+from faults.keyed_model import Ask, Snapshot, made
+
+NAMES = ["g", "k", "n", "m"]
+
+
+def upsert(*rows: list[Any], names: list[str] = NAMES, partial: bool = False) -> Ask:
+    return {"do": "upsert", "names": names, "rows": list(rows), "partial": partial}
+
+
+def delete(*where: Any) -> Ask:
+    return {"do": "delete", "where": list(where)}
+
+
+def alter(*change: Any) -> Ask:
+    return {"do": "alter", "changes": [list(change)]}
+
+
+STEPS: list[tuple[int, Ask]] = [
+    (0, upsert([0, 1, 10, 1], [0, 2, 20, 2])),
+    (1, upsert([0, 3, 30, 3])),
+    (1, delete("n", "=", 20)),
+    (2, alter("drop", "m")),
+    (3, upsert([0, 1, 11], names=["g", "k", "n"], partial=True)),
+    (5, {"do": "compact"}),
+    (4, alter("add", "m", 7)),
+    (7, {"do": "update", "where": ["n", ">=", 30], "set": {"m": ["plus", 1]}}),
+    (6, upsert([1, 1, 40], names=["g", "k", "n"])),
+    (9, delete("m", "=", 100)),
+]
+"""The version that each commit was planned on, and what it was to do; the last finds nothing."""
+
+
+@dataclass
+class Told:
+    """A history to plant faults in."""
+
+    log: list[Entry]
+    asked: list[Asked]
+    seen: list[Seen]
+
+    @property
+    def complaints(self) -> list[str]:
+        return Judge(made(NAMES), self.log, self.asked, self.seen).complaints
+
+    def snapshots(self) -> list[Snapshot]:
+        return Judge(made(NAMES), self.log, self.asked, ()).snapshots
+
+    def show(self, version: int, change: Callable[[dict[Any, list[Any]]], object]) -> None:
+        """Let readers see something else from a version on."""
+        for at, seen in enumerate(self.seen):
+            if seen.version >= version:
+                rows = {(row[0], row[1]): list(row) for row in seen.rows}
+                change(rows)
+                self.seen[at] = replace(seen, rows=list(rows.values()))
+
+
+def truth() -> Told:
+    log, asked = [Entry("create", "c0", -1)], list[Asked]()
+    for version, (base, ask) in enumerate(STEPS, 1):
+        operation = {"upsert": "append"}.get(ask["do"], ask["do"])
+        began, landed = float(version), (LANDED, version)
+        if version == len(STEPS):
+            landed = (LANDED, version - 1)
+        else:
+            log.append(Entry(operation, f"c{version}", base))
+        asked.append(Asked("w", ask, f"c{version}", base, began, began + 0.5, *landed))
+    told = Told(log, asked, [])
+    told.seen = [
+        Seen("r", version, one.names, list(one.shown.values()), None, True, version + 0.6, version + 0.7)
+        for version, one in enumerate(told.snapshots())
+    ]
+    return told
+
+
+def test_a_true_history() -> None:
+    told = truth()
+    assert told.complaints == []
+    last = told.snapshots()[-1]
+    assert last.shown == {
+        (0, 1): (0, 1, 11, 7),
+        (0, 3): (0, 3, 30, 8),
+        (1, 1): (1, 1, 40, 7),
+    }
+
+
+def at(told: Told, number: int, /, **changes: Any) -> None:
+    told.asked[number - 1] = replace(told.asked[number - 1], **changes)
+
+
+def resurrected(told: Told) -> None:
+    """The compaction of version 6 drops a tombstone whose row is still there."""
+    told.show(6, lambda rows: rows.update({(0, 2): [0, 2, 20, *next(iter(rows.values()))[3:]]}))
+
+
+def lost_by_compaction(told: Told) -> None:
+    told.show(6, lambda rows: rows.pop((0, 3)))
+
+
+def patch_taken_for_a_row(told: Told) -> None:
+    told.show(8, lambda rows: rows.__setitem__((0, 1), [0, 1, 11, None]))
+
+
+def patch_lost(told: Told) -> None:
+    told.show(5, lambda rows: rows[0, 1].__setitem__(2, 10))
+
+
+def dropped_values_come_back(told: Told) -> None:
+    told.show(7, lambda rows: rows[0, 1].__setitem__(3, 1))
+
+
+def upsert_lost(told: Told) -> None:
+    told.log[2] = Entry("fence", "f", 1)
+
+
+def upsert_lost_and_not_seen(told: Told) -> None:
+    told.log[2] = Entry("fence", "f", 1)
+    told.show(2, lambda rows: rows.pop((0, 3), None))
+
+
+def delete_takes_a_newer_row(told: Told) -> None:
+    """(0, 2) was written again after the base of the delete; all see the delete win."""
+    told.asked[1] = replace(told.asked[1], ask=upsert([0, 3, 30, 3], [0, 2, 21, 2]))
+
+
+def delete_takes_another_row(told: Told) -> None:
+    told.show(3, lambda rows: rows.pop((0, 1), None))
+
+
+def delete_leaves_a_row(told: Told) -> None:
+    told.asked[2] = replace(told.asked[2], ask=delete("n", ">=", 10))
+
+
+def update_forgotten(told: Told) -> None:
+    told.show(8, lambda rows: rows[0, 3].__setitem__(3, 7))
+
+
+def key_twice(told: Told) -> None:
+    last = told.seen[-1]
+    told.seen[-1] = replace(last, rows=[*last.rows, last.rows[0]])
+
+
+def filter_forgotten(told: Told) -> None:
+    told.seen.append(replace(told.seen[-1], where=["n", "=", 11], newest=False))
+
+
+def columns_of_another_version(told: Told) -> None:
+    told.seen[5] = replace(told.seen[5], names=NAMES)
+
+
+def nobody_asked(told: Told) -> None:
+    told.log.append(Entry("append", "x", 1))
+
+
+def doubled(told: Told) -> None:
+    told.log.append(told.log[1])
+
+
+def refused_and_there(told: Told) -> None:
+    at(told, 2, outcome=REFUSED, version=None, said="StorageError: x")
+
+
+def told_another_version(told: Told) -> None:
+    at(told, 2, version=3)
+
+
+def upsert_refused(told: Told) -> None:
+    told.asked.append(
+        Asked("w", upsert([0, 9, 9, 9]), "r", 2, 3.0, 4.0, REFUSED, None, "CommitConflictError: x")
+    )
+
+
+def delete_refused_for_other_keys(told: Told) -> None:
+    told.asked.append(
+        Asked("w", delete("k", "=", 1), "r", 7, 8.0, 9.0, REFUSED, None, "CommitConflictError: x")
+    )
+
+
+def nothing_deleted(told: Told) -> None:
+    told.asked[-1] = replace(told.asked[-1], ask=delete("m", "=", 7))
+
+
+def out_of_order(told: Told) -> None:
+    at(told, 4, began=20.0, ended=21.0)
+
+
+def future_base(told: Told) -> None:
+    told.log[2] = replace(told.log[2], base=2)
+
+
+def reader_of_the_past(told: Told) -> None:
+    told.seen[3] = replace(told.seen[3], began=12.0, ended=13.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        (resurrected, "which are not there"),
+        (lost_by_compaction, "did not see"),
+        (patch_taken_for_a_row, "saw"),
+        (patch_lost, "saw"),
+        (dropped_values_come_back, "saw"),
+        (upsert_lost, "lost"),
+        (upsert_lost_and_not_seen, "lost"),
+        (delete_takes_a_newer_row, "took newer rows"),
+        (delete_takes_another_row, "did not see"),
+        (delete_leaves_a_row, "which are not there"),
+        (update_forgotten, "saw"),
+        (key_twice, "more than once"),
+        (filter_forgotten, "which are not there"),
+        (columns_of_another_version, "columns"),
+        (nobody_asked, "nobody"),
+        (doubled, "doubled"),
+        (refused_and_there, "refused, and there"),
+        (told_another_version, "and there at"),
+        (upsert_refused, "no reason"),
+        (delete_refused_for_other_keys, "no reason"),
+        (nothing_deleted, "lost"),
+        (out_of_order, "had ended"),
+        (future_base, "says that it was planned"),
+        (reader_of_the_past, "had ended"),
+    ],
+    ids=lambda one: one.__name__ if callable(one) else "",
+)
+def test_planted_faults(fault: Callable[[Told], None], found: str) -> None:
+    told = truth()
+    fault(told)
+    assert any(found in text for text in told.complaints), told.complaints
+
+
+def test_what_nobody_knows_may_be_there_or_not() -> None:
+    there, absent = truth(), truth()
+    at(there, 9, outcome=OPEN, version=None, ended=float("inf"))
+    assert there.complaints == []
+    absent.asked.append(Asked("w", delete("n", "<", 99), "x", 3, 4.0, float("inf"), OPEN))
+    assert absent.complaints == []
+
+
+def test_conflicts_with_a_reason() -> None:
+    told = truth()
+    refused = (REFUSED, None, "CommitConflictError: x")
+    told.asked.append(Asked("w", delete("k", "=", 3), "a", 6, 8.0, 9.0, *refused))
+    told.asked.append(Asked("w", delete("k", "=", 3), "b", 7, 8.0, 9.0, *refused))
+    assert told.complaints == []
