@@ -167,9 +167,7 @@ def reads(base: Snapshot, ask: Ask) -> list[Key]:
 def _grown(history: Sequence[Snapshot], effects: Iterable[Effect]) -> Snapshot:
     new = tuple(effects)
     now = history[-1]
-    return replace(
-        now, effects=now.effects + new, written=frozenset(effect.key for effect in new)
-    )
+    return replace(now, effects=now.effects + new, written=frozenset(effect.key for effect in new))
 
 
 def _puts(history: Sequence[Snapshot], base: int, ask: Ask) -> Iterable[Effect]:

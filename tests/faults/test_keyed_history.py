@@ -78,7 +78,16 @@ def truth() -> Told:
         asked.append(Asked("w", ask, f"c{version}", base, began, began + 0.5, *landed))
     told = Told(log, asked, [])
     told.seen = [
-        Seen("r", version, one.names, list(one.shown.values()), None, True, version + 0.6, version + 0.7)
+        Seen(
+            "r",
+            version,
+            one.names,
+            list(one.shown.values()),
+            None,
+            True,
+            version + 0.6,
+            version + 0.7,
+        )
         for version, one in enumerate(told.snapshots())
     ]
     return told

@@ -160,7 +160,8 @@ def alterer(actor: Actor, _: int) -> None:
         if change is not None:
             ask: Ask = {"do": "alter", "changes": [change]}
             actor.ask(
-                ask, lambda commit_id, ask=ask: alter_by(actor.table, ask).commit(commit_id=commit_id)
+                ask,
+                lambda commit_id, ask=ask: alter_by(actor.table, ask).commit(commit_id=commit_id),
             )
         time.sleep(0.5)
 

@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-import pytest
 from s3fs import S3FileSystem
 
 from faults.history import LANDED, OPEN
@@ -26,7 +25,7 @@ from s3.racing import Scribe
 from s3.rules import Random as ByChance
 from s3.server import BUCKET, Server
 from s3.test_linear import RATES, STUCK
-from versioned_catalog import Catalog, NotFoundError, Table, VersionedError
+from versioned_catalog import Catalog, Table, VersionedError
 
 ROUNDS = 4
 
@@ -82,9 +81,7 @@ def _looks(table: Table, random: Random, count: int) -> Any:
 
 
 def test_a_small_fire(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> None:
-    told, wrong = held(
-        s3, proxy, tmp_path / "n", seed, upserts=30, readers=1, kills=6, versions=25
-    )
+    told, wrong = held(s3, proxy, tmp_path / "n", seed, upserts=30, readers=1, kills=6, versions=25)
     print(told)
     assert wrong == []
     assert sum(one.outcome == LANDED for one in told.asked) > 60
