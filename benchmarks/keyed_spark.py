@@ -1,8 +1,8 @@
 """Upserts by Spark in our tables, in Iceberg's and in Delta's, and what merging costs a scan of ours.
 
 A tenth of the rows that are there are merged in, half of them new and spread over all keys, each time
-with the next full read. Each format runs on the newest Spark that it supports and as it comes. Ours has a
-primary key, and is also written to by INSERT, which is an upsert there.
+with the next full read. Each format runs on the newest Spark that it supports and as it comes. Ours has
+a primary key, and is also written to by INSERT, which is an upsert there.
 """
 
 from __future__ import annotations
