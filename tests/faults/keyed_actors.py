@@ -148,6 +148,17 @@ class Stage:
 
     # Who does what
 
+    def step(self, what: str) -> None:
+        """Let somebody do something, or what they can do in its stead."""
+        who = self.random.randrange(self.holders)
+        if what.startswith("plan") and self.pending[who]:
+            what = "commit"
+        elif what == "commit" and not self.pending[who]:
+            what = "plan_upsert"
+        if self.tables[who].version < self.load().state.floor:
+            self.refresh(who)
+        getattr(self, what)(who)
+
     def refresh(self, who: int) -> None:
         self.pending[who] = None
         self.tables[who].refresh()

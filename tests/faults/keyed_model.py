@@ -47,6 +47,7 @@ class Effect:
         key: the row's.
         values: by column, all that it holds.
         assigned: the columns that a patch assigns.
+        born: the commit that first wrote it; that made it live, where it says nothing.
     """
 
     version: int
@@ -54,6 +55,16 @@ class Effect:
     key: Key
     values: Mapping[int, Any] = field(default_factory=dict)
     assigned: frozenset[int] = frozenset()
+    born: int = -1
+
+    @property
+    def origin(self) -> tuple[int, str, Key]:
+        """Who it is, whatever made it live."""
+        return (self.version if self.born < 0 else self.born, self.kind, self.key)
+
+    def again(self, version: int) -> Effect:
+        """The same, made live by another commit."""
+        return replace(self, version=version, born=self.origin[0])
 
 
 @dataclass(frozen=True)
@@ -216,8 +227,9 @@ def _overwrite(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:
     now = history[-1]
     newer = tuple(effect for effect in now.effects if effect.version > base)
     puts = tuple(_puts(history, base, ask)) if ask["rows"] else ()
-    written = {effect.key for effect in (*now.effects, *puts)}
-    return replace(now, effects=newer + puts, written=frozenset(written))
+    gone = (effect for effect in now.effects if effect.version <= base)
+    written = frozenset(effect.key for effect in (*gone, *puts))
+    return replace(now, effects=newer + puts, written=written)
 
 
 def _compact(history: Sequence[Snapshot], _: int, __: Ask) -> Snapshot:
@@ -226,11 +238,11 @@ def _compact(history: Sequence[Snapshot], _: int, __: Ask) -> Snapshot:
 
 def _rollback(history: Sequence[Snapshot], _: int, ask: Ask) -> Snapshot:
     then, now, version = history[ask["to"]], history[-1], len(history)
-    live = {id(effect) for effect in now.effects}
-    back = tuple(e if id(e) in live else replace(e, version=version) for e in then.effects)
-    every = frozenset(effect.key for effect in (*then.effects, *now.effects))
-    columns = then.columns
-    return Snapshot(columns, back, now.next_id, every)
+    live = {effect.origin: effect for effect in now.effects}
+    wanted = {effect.origin: effect for effect in then.effects}
+    back = tuple(live.get(one) or e.again(version) for one, e in wanted.items())
+    changed = [{**live, **wanted}[one].key for one in live.keys() ^ wanted.keys()]
+    return Snapshot(then.columns, back, now.next_id, frozenset(changed))
 
 
 def _alter(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:

@@ -443,14 +443,18 @@ from versioned_catalog.arrow_values import array_of
 from versioned_catalog.merging.merge import Run, Shape, merge
 
 def run(at, op, keys):
-    columns = [*(array_of([1, 2], key).cast(key) for key in keys), array_of([at, at], pa.int64())]
-    arrays = [*columns, array_of([at, at], pa.int64()), array_of([op, op], pa.int8())]
+    sequence = array_of([at, at], pa.int64())
+    arrays = [*keys, sequence, sequence, array_of([op, op], pa.int8())]
     batch = pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
     return Run((at, 0), (at, at), frozenset([0]), batch[0][0], 2, lambda rows: iter([batch]))
 
-for keys in ([pa.timestamp("us", "UTC"), pa.date32()], [pa.duration("us")]):
-    runs = [run(at, op, keys) for at, op in enumerate([0, 2, 1, 2])]
-    assert sum(batch.num_rows for batch in merge(runs, Shape(len(keys), 1))) == 2
+text = array_of(["a", "b"], pa.string())
+whole = array_of([1, 2], pa.int64())
+kinds = pa.date32(), pa.timestamp("us", "UTC"), pa.time64("us"), pa.duration("us")
+keys = [[array_of([1, 2], kind)] for kind in kinds]
+for some in (*keys, [whole.cast(pa.decimal128(19, 0))], [text, text], [whole, text]):
+    runs = [run(at, op, some) for at, op in enumerate([0, 2, 1, 2] * 8)]
+    assert sum(batch.num_rows for batch in merge(runs, Shape(len(some), 1))) == 2
 assert "pandas" not in sys.modules
 """
 

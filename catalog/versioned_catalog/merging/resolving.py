@@ -8,7 +8,6 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import scalar_of
 from versioned_catalog.merging.codes import codes_of, packed
 from versioned_catalog.merging.keys import key_at
 from versioned_catalog.merging.ops import DELETE_OP, PATCH, PATCH_OP, PUT, PUT_OP
@@ -46,9 +45,7 @@ def resolve(parts: Sequence[Part], shape: Shape, *, tombstones: bool) -> Sequenc
     shown = last if tombstones else pc.and_(last, pc.not_equal(ops, DELETE_OP))
     if worst != PATCH:
         return [rows.take(order.filter(shown))]
-    runs = [part.run for part in parts]
-    patches = Patches(order, ops, last, _origins(parts).take(order), runs)
-    return [_patched(rows, patches, shown, shape)]
+    return [_patched(rows, Patches(order, ops, last, parts), shown, shape)]
 
 
 def _are_answer(batches: Sequence[pa.RecordBatch], shape: Shape) -> bool:
@@ -85,12 +82,6 @@ def _sorted(
     codes = codes_of(keys)
     order = sorted_order(packed([*codes, rows.column(shape.sequence)]) if by_sequence else codes)
     return order, last_of_keys([column.take(order) for column in codes])
-
-
-def _origins(parts: Sequence[Part]) -> pa.Array:
-    """Of which part each row is."""
-    counted = [(scalar_of(at, pa.int32()), part.rows) for at, part in enumerate(parts)]
-    return pa.concat_arrays([pa.repeat(at, count) for at, count in counted])
 
 
 def _patched(

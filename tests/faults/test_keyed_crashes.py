@@ -1,0 +1,194 @@
+"""A fault before and after every storage call of what writes to a table with a primary key: old or new, never
+half; the same again works, and so does what comes next."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from faults.store import Fault, Plan
+from faults.test_crashes import LOAD, LOAD_TABLE, assert_clean, faults_at, run, run_killed
+from versioned_catalog import Catalog
+
+Operation = Callable[[Catalog], object]
+
+
+def rows(*given: tuple[int, int, int | None], names: str = "gkn") -> pa.Table:
+    columns = zip(*given, strict=True)
+    return pa.table([pa.array(list(one), pa.int32()) for one in columns], list(names))
+
+
+def upsert(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").upsert(rows((0, 1, 100), (0, 9, 101)))
+
+
+def partial_upsert(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").upsert(rows((0, 1, 100), (0, 9, 101)), partial=True)
+
+
+def delete(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").delete([("n", ">=", 30)])
+
+
+def update(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").update({"m": 5}, [("n", "<", 30)])
+
+
+def overwrite_where(catalog: Catalog) -> object:
+    table = catalog.load_table("n.t")
+    return table.overwrite_where(rows((0, 1, 100), (0, 9, 101)), [("n", ">=", 30)])
+
+
+def truncate(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").truncate()
+
+
+def rollback(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").rollback(2)
+
+
+def compact(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").compact()
+
+
+def compact_full(catalog: Catalog) -> object:
+    return catalog.load_table("n.t").compact(strategy="full")
+
+
+def compact_paths(catalog: Catalog) -> object:
+    table = catalog.load_table("n.t")
+    return table.compact(paths=table.state.segments.paths[-1:])
+
+
+OPERATIONS: list[Operation] = [
+    upsert,
+    partial_upsert,
+    delete,
+    update,
+    overwrite_where,
+    truncate,
+    rollback,
+    compact,
+    compact_full,
+    compact_paths,
+]
+COMMIT = {"put n/t/_versioned/log/N.json"}
+WRITE = {"create n/t/data/N-ID.parquet", *COMMIT}
+READ = {*LOAD, *LOAD_TABLE, "read n/t/_versioned/checkpoint/N.parquet"}
+COPY = {"open n/t/data/N-ID.parquet", *WRITE}
+READS = ("read", "list", "open")
+EXPECTED: dict[str, set[str]] = {
+    "upsert": READ | WRITE,
+    "partial_upsert": READ | WRITE,
+    "truncate": READ | COMMIT,
+    "rollback": READ | COMMIT | {"list n/t/_versioned/checkpoint"},
+}
+
+
+def prepare(folder: Path) -> None:
+    """A table with rows, tombstones and partial rows, some of them compacted, and two checkpoints."""
+    catalog = Catalog(folder)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", "g INT, k LONG, n LONG, m INT", primary_key=["g", "k"])
+    table.upsert(rows((0, 1, 10), (0, 2, 20), (1, 1, 30)))
+    table.upsert(rows((0, 2, 21), (0, 3, 30)))
+    table.delete([("n", "=", 21)])
+    table._timeline.write_checkpoint(table.state)
+    table.compact()
+    table.upsert(rows((0, 1, 11), (0, 2, 22)), partial=True)
+    table.alter().drop_column("m").add_column("m", "int", default=7).commit()
+    table._timeline.write_checkpoint(table.state)
+    table.upsert(rows((0, 3, 31, 1), (1, 2, 40, 2), names="gknm"))
+    table.delete([("n", "=", 22)])
+
+
+def seen(folder: Path) -> dict[str, Any]:
+    """All that a reader can see."""
+    table = Catalog(folder).load_table("n.t")
+    versions = {2, 5, table.version - 1, table.version}
+    return {
+        "version": table.version,
+        "history": table.history()["operation"].to_pylist(),
+        "segments": table.state.segments.count,
+        "rows": {v: rows_at(table, v) for v in versions},
+    }
+
+
+def rows_at(table: Any, version: int) -> list[Any]:
+    found: list[Any] = table.scan(version=version).to_arrow().to_pylist()
+    return sorted(found, key=lambda row: (row["g"], row["k"]))
+
+
+def again_and_next_works(folder: Path, operation: Operation, after: dict[str, Any]) -> None:
+    """The same again gives what it gives; what comes next goes on from there."""
+    operation(Catalog(folder))
+    table = Catalog(folder).load_table("n.t")
+    found = rows_at(table, table.version)
+    assert found == after["rows"][after["version"]]
+    table.upsert(rows((7, 7, 7)))
+    table.upsert(rows((7, 7, 8)), partial=True)
+    table.delete([("n", "=", 8)])
+    table.compact(strategy="full")
+    assert rows_at(Catalog(folder).load_table("n.t"), table.version) == found
+    assert_clean(folder)
+    assert Catalog(folder).load_table("n.t").verify(deep=True).complaints == ()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prepared")
+    prepare(folder)
+    return folder
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_every_call(operation: Operation, every: bool, prepared: Path, tmp_path: Path) -> None:
+    recorded, whole = Plan(), tmp_path / "whole"
+    shutil.copytree(prepared, whole)
+    assert run(whole, operation, recorded)
+    expected = EXPECTED.get(operation.__name__, READ | COPY)
+    assert set(recorded.calls) == expected | set(recorded.calls) & READ, "a call without a case"
+    before, after = seen(prepared), seen(whole)
+    assert before != after
+    for at, call in enumerate(recorded.calls):
+        for fault in faults_at(call, every):
+            copy = tmp_path / f"{at}-{fault.name}"
+            shutil.copytree(prepared, copy)
+            how = run_killed if fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER) else run
+            acknowledged = how(copy, operation, Plan(at, fault))
+            found, where = seen(copy), f"{call}, {fault.value}"
+            assert found in (before, after), where
+            assert not acknowledged or found == after, where
+            # Where a call that writes nothing fails, the table is as it was.
+            if operation is not rollback and (every or not call.startswith(READS)):
+                again_and_next_works(copy, operation, after)
+            shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
+def test_a_lost_reply_is_success_once(
+    operation: Operation, fault: Fault, prepared: Path, tmp_path: Path
+) -> None:
+    for folder in ("whole", "lost"):
+        shutil.copytree(prepared, tmp_path / folder)
+    assert run(tmp_path / "whole", operation, Plan())
+    assert run(tmp_path / "lost", operation, Plan(0, fault, only="put n/t"))
+    assert seen(tmp_path / "lost") == seen(tmp_path / "whole")
+
+
+def test_compactions_change_no_rows(prepared: Path, tmp_path: Path) -> None:
+    for operation in (compact, compact_full, compact_paths):
+        copy = tmp_path / operation.__name__
+        shutil.copytree(prepared, copy)
+        before = seen(copy)
+        operation(Catalog(copy))
+        after = seen(copy)
+        newest = before["rows"][before["version"]]
+        assert after["rows"][after["version"]] == after["rows"][before["version"]] == newest

@@ -1,0 +1,399 @@
+"""Races on a table with a primary key, by hand: whatever comes between the plan of one and its commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import Catalog, CommitConflictError, Table
+from versioned_catalog.log.key_conflicts import KeyConflictError
+from versioned_catalog.scanning.columns import bind_filters
+from versioned_catalog.writing.deltas import delete_rows, update_rows
+from versioned_catalog.writing.plan import plan_delta, plan_now
+from versioned_catalog.writing.updating import Updater
+
+Rows = dict[int, tuple[Any, ...]]
+Commit = Callable[[], Any]
+
+
+def rows(*given: tuple[Any, ...], names: str = "knm") -> pa.Table:
+    columns = zip(*given, strict=True)
+    return pa.table([pa.array(list(one), pa.int32()) for one in columns], list(names))
+
+
+def made() -> Table:
+    """Keys 1 to 4 in two segments, 2 and 4 deleted since, 3 changed in part."""
+    place = f"memory://{uuid4()}"
+    table = Catalog.create_path(place, "k INT, n INT, m INT", primary_key=["k"])
+    table.upsert(rows((1, 10, 1), (2, 20, 2), (3, 30, 3)))
+    table.upsert(rows((4, 40, 4), (2, 21, 2)))
+    table.delete([("n", "in", [21, 40])])
+    table.upsert(rows((3, 31), names="kn"), partial=True)
+    return table
+
+
+BEFORE: Rows = {1: (10, 1), 3: (31, 3)}
+
+
+def again(table: Table) -> Table:
+    """The table as somebody else holds it."""
+    return Catalog.load_path(table.location)
+
+
+def shown(table: Table) -> Rows:
+    found = again(table).scan().to_arrow().to_pylist()
+    by_key = {row["k"]: tuple(list(row.values())[1:]) for row in found}
+    assert len(by_key) == len(found), "a key twice"
+    return by_key
+
+
+def check(table: Table, wanted: Rows) -> None:
+    assert shown(table) == wanted
+    again(table).compact(strategy="full")
+    assert shown(table) == wanted
+    assert again(table).verify(deep=True, every_version=True).complaints == ()
+
+
+# What somebody else does meanwhile, and what there is then
+
+
+def nothing(table: Table) -> Rows:
+    return BEFORE
+
+
+def upsert(table: Table) -> Rows:
+    table.upsert(rows((2, 22, 9), (3, 32, 9), (5, 50, 9)))
+    return {**BEFORE, 2: (22, 9), 3: (32, 9), 5: (50, 9)}
+
+
+def partial_upsert(table: Table) -> Rows:
+    table.upsert(rows((1, 9), (2, 9), names="km"), partial=True)
+    return {**BEFORE, 1: (10, 9), 2: (None, 9)}
+
+
+def delete(table: Table) -> Rows:
+    table.delete([("n", "=", 31)])
+    return {1: (10, 1)}
+
+
+def update(table: Table) -> Rows:
+    table.update({"m": 7}, [("n", "=", 31)])
+    return {1: (10, 1), 3: (31, 7)}
+
+
+def rollback(table: Table) -> Rows:
+    """To before the tombstones."""
+    table.rollback(2)
+    return {1: (10, 1), 2: (21, 2), 3: (30, 3), 4: (40, 4)}
+
+
+def rollback_and_back(table: Table) -> Rows:
+    table.rollback(2)
+    table.rollback(4)
+    return BEFORE
+
+
+def overwrite(table: Table) -> Rows:
+    table.overwrite(rows((2, 23, 5)))
+    return {2: (23, 5)}
+
+
+def overwrite_where(table: Table) -> Rows:
+    table.overwrite_where(rows((2, 23, 5)), [("n", "=", 31)])
+    return {1: (10, 1), 2: (23, 5)}
+
+
+def truncate(table: Table) -> Rows:
+    table.truncate()
+    return {}
+
+
+def alter(table: Table) -> Rows:
+    """Values of the column that is dropped do not come back under its name."""
+    table.alter().drop_column("m").commit()
+    table.alter().add_column("m", "int", default=8).commit()
+    return {1: (10, 8), 3: (31, 8)}
+
+
+def widen(table: Table) -> Rows:
+    table.alter().change_type("k", "long").rename_column("n", "nn").commit()
+    table.alter().change_type("nn", "long").set_default("m", 6).commit()
+    return BEFORE
+
+
+def expire(table: Table) -> Rows:
+    time.sleep(0.002)
+    table.expire(timedelta(0), dry_run=False, force=True)
+    return BEFORE
+
+
+def compact(table: Table) -> Rows:
+    table.compact(strategy="full")
+    return BEFORE
+
+
+def compact_a_part(table: Table) -> Rows:
+    table.compact(paths=table.state.segments.paths[:1])
+    return BEFORE
+
+
+def write_and_compact(table: Table) -> Rows:
+    found = upsert(table)
+    table.compact(strategy="full")
+    return found
+
+
+def vacuum(table: Table) -> Rows:
+    """The fence passes whatever was planned on the version before, and its segments are gone."""
+    table._write(rows((1, 1, 1)), merge_schema=False)
+    found = upsert(table)
+    time.sleep(0.002)
+    assert table.vacuum(timedelta(0), dry_run=False, force=True).segments
+    assert again(table).state.fence == table.version - 1
+    return found
+
+
+MEANWHILE = [
+    nothing,
+    upsert,
+    partial_upsert,
+    delete,
+    update,
+    rollback,
+    rollback_and_back,
+    overwrite,
+    overwrite_where,
+    truncate,
+    alter,
+    widen,
+    expire,
+    compact,
+    compact_a_part,
+    write_and_compact,
+    vacuum,
+]
+STOPS_COMPACTION = {
+    "rollback",
+    "rollback_and_back",
+    "overwrite",
+    "truncate",
+    "compact",
+    "compact_a_part",
+    "write_and_compact",
+    "vacuum",
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("when", ["planned", "carried out"])
+def test_compaction(meanwhile: Callable[[Table], Rows], when: str) -> None:
+    table = made()
+    pieces = table.plan_compaction(strategy="full")
+    assert sum(len(piece.paths) for piece in pieces) == 4
+    if when == "planned":
+        wanted = meanwhile(again(table))
+    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    if when == "carried out":
+        wanted = meanwhile(again(table))
+    before = again(table).version
+    found = table.commit_compaction(pieces, done)
+    assert (again(table).version == before) == (meanwhile.__name__ in STOPS_COMPACTION)
+    assert found.removed + found.skipped == 4
+    check(table, wanted)
+
+
+def test_a_rollback_that_brings_back_what_a_dropped_tombstone_hid() -> None:
+    """The segment with the row was removed when the compaction was planned, and is there again."""
+    place = f"memory://{uuid4()}"
+    table = Catalog.create_path(place, "k INT, n INT, m INT", primary_key=["k"])
+    table.upsert(rows((1, 10, 1)))
+    table.truncate()
+    late = again(table)
+    late.upsert(rows((2, 20, 2)))
+    late.delete([("k", "=", 2)])
+    pieces = late.plan_compaction(strategy="full")
+    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    again(table).rollback(1)
+    assert late.commit_compaction(pieces, done).removed == 0
+    check(table, {1: (10, 1)})
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda one: one.__name__)
+def test_upserts_never_conflict(meanwhile: Callable[[Table], Rows]) -> None:
+    """But with a vacuum that may have deleted their segments."""
+    table = made()
+    puts, patches = again(table), again(table)
+    commits = [_written(puts, rows((2, 77, 7))), _written(patches, rows((2, 78), names="kn"), True)]
+    wanted = meanwhile(again(table))
+    if meanwhile is vacuum:
+        for commit in commits:
+            with pytest.raises(CommitConflictError, match="fence"):
+                commit()
+        check(table, wanted)
+        return
+    for commit in commits:
+        commit()
+    check(table, {**wanted, 2: (78, 7) if meanwhile is not alter else (78, 8)})
+
+
+def _written(table: Table, data: pa.Table, partial: bool = False) -> Commit:
+    plan, records = table._write(data, merge_schema=False, partial=partial)
+    return lambda: table.commit_append(plan, records)
+
+
+# A DELETE or UPDATE by a filter against who writes the same keys, or others in their range
+
+
+def delete_of(table: Table, filters: Any) -> Commit:
+    """Planned, and its tombstones written."""
+    plan = plan_delta(table.store, table.state, table.name)
+    records = delete_rows(table.store, table.state, bind_filters(filters, table.schema), plan.spec)
+    return lambda: table.commit_delta(plan, records, kind="delete", reads=filters)
+
+
+def update_of(table: Table, filters: Any) -> Commit:
+    plan = plan_now(table.store, table.state, table.name)
+    updater = Updater({"m": 99}, table.schema, table.name)
+    bound = bind_filters(filters, table.schema)
+    records = update_rows(table.store, table.state, bound, plan.spec, updater)
+    return lambda: table.commit_delta(plan, records, kind="update", reads=filters)
+
+
+def wide() -> Table:
+    """Keys 0 to 9, each of them ten times itself."""
+    place = f"memory://{uuid4()}"
+    table = Catalog.create_path(place, "k INT, n INT, m INT", primary_key=["k"])
+    table.upsert(rows(*((k, 10 * k, 0) for k in range(10))))
+    return table
+
+
+WIDE: Rows = {k: (10 * k, 0) for k in range(10)}
+ENDS = [("n", "in", [10, 80])]
+"""Rows 1 and 8, so that every key between is in the range of those that are written."""
+
+
+@pytest.mark.parametrize("planned", [delete_of, update_of])
+@pytest.mark.parametrize(
+    "key, partial", [(1, False), (1, True), (8, False), (4, False), (4, True), (9, False)]
+)
+def test_conflicts_are_about_keys(
+    planned: Callable[[Table, Any], Commit], key: int, partial: bool
+) -> None:
+    table = wide()
+    commit = planned(again(table), ENDS)
+    table.upsert(rows((key, 5), names="kn"), partial=partial)
+    wanted = {**WIDE, key: (5, 0 if partial else None)}
+    if key in (1, 8):
+        with pytest.raises(KeyConflictError, match="same row key"):
+            commit()
+        check(table, wanted)
+        return
+    commit()
+    for gone in (1, 8):
+        if planned is delete_of:
+            del wanted[gone]
+        else:
+            wanted[gone] = (10 * gone, 99)
+    check(table, wanted)
+
+
+@pytest.mark.parametrize("planned", [delete_of, update_of])
+def test_the_other_order(planned: Callable[[Table, Any], Commit]) -> None:
+    """An upsert that was planned before, and comes after, is the newer one, and stays."""
+    table = wide()
+    upsert, patch = again(table), again(table)
+    commits = [_written(upsert, rows((1, 5, 5))), _written(patch, rows((8, 5), names="kn"), True)]
+    planned(table, ENDS)()
+    for commit in commits:
+        commit()
+    after = (5, None) if planned is delete_of else (5, 99)
+    check(table, {**WIDE, 1: (5, 5), 8: after})
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_delete_is_evaluated_again(compacted: bool) -> None:
+    """What does not match any more stays; what matches now goes."""
+    table = wide()
+    late = again(table)
+    table.upsert(rows((1, 11, 1), (5, 80, 1), (8, 80, 1)))
+    if compacted:
+        table.compact(strategy="full")
+    late.delete(ENDS)
+    assert late.version == table.version + 1
+    wanted = {**WIDE, 1: (11, 1)}
+    del wanted[5], wanted[8]
+    check(table, wanted)
+
+
+def test_a_delete_that_nobody_disturbs_is_evaluated_once() -> None:
+    """Rows that came to match since are newer: a delete of other keys leaves them."""
+    table = wide()
+    late = again(table)
+    table.upsert(rows((5, 80, 1)))
+    late.delete(ENDS)
+    wanted = {**WIDE, 5: (80, 1)}
+    del wanted[1], wanted[8]
+    check(table, wanted)
+
+
+def test_two_deletes_of_the_same_row() -> None:
+    table = wide()
+    first, second = (delete_of(again(table), [("k", "=", key)]) for key in (1, 1))
+    first()
+    with pytest.raises(KeyConflictError):
+        second()
+    del_other = delete_of(again(table), [("k", "=", 3)])
+    delete_of(again(table), [("k", "=", 2)])()
+    del_other()
+    check(table, {key: row for key, row in WIDE.items() if key not in (1, 2, 3)})
+
+
+@pytest.mark.parametrize("planned", [delete_of, update_of])
+def test_compactions_are_no_conflict(planned: Callable[[Table, Any], Commit]) -> None:
+    table = wide()
+    commit = planned(again(table), ENDS)
+    table.compact(strategy="full")
+    commit()
+    wanted = {**WIDE, 1: (10, 99), 8: (80, 99)}
+    if planned is delete_of:
+        del wanted[1], wanted[8]
+    check(table, wanted)
+
+
+@pytest.mark.parametrize("planned", [delete_of, update_of])
+@pytest.mark.parametrize("meanwhile", [rollback, overwrite, truncate, vacuum])
+def test_rows_that_are_gone_are_not_written_again(
+    planned: Callable[[Table, Any], Commit], meanwhile: Callable[[Table], Rows]
+) -> None:
+    table = made()
+    commit = planned(again(table), [("k", "=", 1)])
+    wanted = meanwhile(again(table))
+    with pytest.raises(CommitConflictError):
+        commit()
+    check(table, wanted)
+
+
+def test_an_alter_between_read_and_commit() -> None:
+    """By ID: the column of that name is another one."""
+    table = wide()
+    commit = update_of(again(table), ENDS)
+    table.alter().drop_column("m").commit()
+    table.alter().add_column("m", "int", default=3).commit()
+    commit()
+    check(table, {key: (n, 3) for key, (n, _) in WIDE.items()})
+
+
+def test_names_that_mean_another_column_are_not_evaluated_again() -> None:
+    table = wide()
+    late = again(table)
+    table.alter().rename_column("n", "x").rename_column("m", "n").commit()
+    table.upsert(rows((1, 10, 10), names="kxn"))
+    with pytest.raises(KeyConflictError):
+        late.delete(ENDS)
+    check(table, {**WIDE, 1: (10, 10)})
