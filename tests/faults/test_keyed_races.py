@@ -1,4 +1,4 @@
-"""Races on a table with a primary key, by hand: whatever comes between the plan of one and its commit."""
+"""Races on a table with a primary key, by hand: what comes between the plan of one and its commit."""
 
 from __future__ import annotations
 

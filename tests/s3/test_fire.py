@@ -1,5 +1,7 @@
-"""Compaction under fire: upserts, partial upserts, deletes, updates and ALTERs by many processes, which are
-killed and begin again, on a server that answers badly; the log in its order explains all that they saw.
+"""Compaction under fire: many processes upsert, delete, update, alter and compact one table.
+
+Some are killed and begin again, and the server answers badly; the log in its order explains all that they
+saw.
 
 The seed is printed; ``VERSIONED_SEED`` sets it.
 """
