@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+from versioned_catalog.compacting.automatic import is_due
 from versioned_catalog.compacting.pieces import Piece
-from versioned_catalog.compacting.planning import plan_pieces
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError
+from versioned_catalog.compacting.planning import Strategy, plan_pieces
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError, VersionedError
 from versioned_catalog.log.operations import Base, Compact
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintenance.progress import Progress, silent
@@ -16,10 +18,10 @@ from versioned_catalog.rewritten import RewrittenTable
 from versioned_catalog.scanning.columns import bind_filters
 from versioned_catalog.writing.plan import plan_now
 
-Strategy = Literal["auto", "full"]
-
 COMMIT_BYTES = 2 * 1024**3
 """How much is read between two commits, so that one that was killed does not begin anew."""
+
+_log = logging.getLogger("versioned_catalog")
 
 Done = tuple[Piece, tuple[SegmentRecord, ...]]
 
@@ -70,7 +72,8 @@ class CompactedTable(RewrittenTable):
         Args:
             filters: only where rows are that these mean, as for ``scan``; None for everywhere.
             strategy: ``auto`` takes small segments of a partition together and, of a table with a
-                primary key, those whose row keys overlap; ``full`` writes all segments.
+                primary key, those whose row keys overlap; ``full`` writes all segments; ``small``
+                writes no large one, whatever it overlaps with.
             paths: put these segments together, whatever they are, and those that they can't be
                 without.
             dry_run: only tell what would be done.
@@ -104,12 +107,12 @@ class CompactedTable(RewrittenTable):
         if strategy not in get_args(Strategy):
             raise InvalidRequestError(
                 f"{self.name}: there is no strategy {strategy!r} of compaction; there are "
-                f"{' and '.join(map(repr, get_args(Strategy)))}"
+                f"{', '.join(map(repr, get_args(Strategy)))}"
             )
         state = self.state
         spec = plan_now(self.store, state, self.name).spec
         bound = bind_filters(filters, state.schema)
-        return plan_pieces(state, spec, bound, paths, every=strategy == "full")
+        return plan_pieces(state, spec, bound, paths, strategy)
 
     def commit_compaction(
         self, pieces: Sequence[Piece], done: Iterable[Done], *, commit_id: str | None = None
@@ -131,6 +134,17 @@ class CompactedTable(RewrittenTable):
                 waiting, size = [], 0
         kept += self._commit_pieces(base, waiting, commit_id)
         return self._told(pieces, kept, dry_run=False)
+
+    def compact_if_due(self) -> None:
+        """Put small segments together where the property ``auto_compact`` says so.
+
+        Whoever wrote the last of them does it, after the commit; that nothing comes of it is no error.
+        """
+        try:
+            if is_due(self.state):
+                self.compact(strategy="small")
+        except VersionedError as error:
+            _log.warning("%s was not compacted: %s", self.name, error)
 
     def _commit_pieces(self, base: Base, done: list[Done], commit_id: str | None) -> list[Done]:
         """Commit what can still be, and tell what that was."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from versioned_catalog.compacting.automatic import threshold
 from versioned_catalog.log.isolation import isolation_of
 from versioned_catalog.schema.ttl import parse_ttl
 from versioned_catalog.segments.writer import target_bytes
@@ -18,3 +19,4 @@ def check_properties(properties: Mapping[str, str]) -> None:
     target_bytes(properties)
     isolation_of(properties)
     parse_ttl(properties)
+    threshold(properties)

@@ -6,15 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.log.entry import REWRITES
 from versioned_catalog.log.key_conflicts import KeyConflictError
-from versioned_catalog.log.operations import Base, Rewrite
+from versioned_catalog.log.operations import Append, Base, Rewrite
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.restored import RestoredTable
 from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.writing.deltas import check_assigns_no_key, delete_rows, update_rows
+from versioned_catalog.writing.deltas import (
+    check_assigns_no_key,
+    delete_rows,
+    update_rows,
+    write_tombstones,
+)
 from versioned_catalog.writing.key_check import key_check
-from versioned_catalog.writing.plan import WritePlan, plan_delta, plan_now
+from versioned_catalog.writing.plan import WritePlan, batches_of, plan_delta, plan_now
 from versioned_catalog.writing.rewriting import (
     touched,
     whole_segments,
@@ -160,7 +166,7 @@ class RewrittenTable(RestoredTable):
         """
         state, bound = self.state, bind_filters(filters, self.schema)
         if state.schema.is_keyed and bound is not None:
-            return self._again(lambda: self._delete_rows(filters, commit_id))
+            return self._again(lambda: self._delete_rows(bound, commit_id))
         spec = plan_now(self.store, state, self.name).spec
         found = without_matches(self.store, state, bound, spec)
         operation = Rewrite(Base.of(state), "delete", found.records, found.removed, bound)
@@ -194,13 +200,33 @@ class RewrittenTable(RestoredTable):
         updater = Updater(assignments, state.schema, self.name)
         if state.schema.is_keyed:
             check_assigns_no_key(assignments, state.schema, self.name)
-            return self._again(lambda: self._update_rows(assignments, filters, commit_id))
+            return self._again(lambda: self._update_rows(updater, bound, commit_id))
         spec = plan_now(self.store, state, self.name).spec
         found = with_updates(self.store, state, bound, spec, updater)
         operation = Rewrite(Base.of(state), "update", found.records, found.removed, bound)
         return self._commit(operation, commit_id)
 
     # Of tables with a primary key
+
+    def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
+        """Delete the rows of some row keys, where there are any. Like an upsert, it reads nothing and
+        never conflicts with other upserts: the last commit wins.
+
+        Args:
+            keys: a pyarrow Table, RecordBatch or RecordBatchReader of the columns of the row key.
+            commit_id: who the commit is, where that is decided already.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            InvalidRequestError: the table has no primary key, or these are no row keys of it.
+        """
+        plan = plan_delta(self.store, self.state, self.name)
+        arrow, batches = batches_of(keys)
+        records = write_tombstones(self.store, plan, arrow, batches)
+        assert plan.base is not None
+        return self._commit(Append(plan.base, tuple(records)), commit_id)
 
     def commit_delta(
         self,
@@ -229,7 +255,18 @@ class RewrittenTable(RestoredTable):
         """
         assert plan.base is not None
         state = self.at(plan.base.version)
-        bound = bind_filters(reads, state.schema)
+        return self._commit_delta(plan, records, kind, bind_filters(reads, state.schema), commit_id)
+
+    def _commit_delta(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        kind: str,
+        bound: Bound | None,
+        commit_id: str | None,
+    ) -> int:
+        assert plan.base is not None
+        state = self.at(plan.base.version)
         written = tuple(sorted(records, key=lambda record: not record.delta.deletes_only))
         check = key_check(self.store, state, plan.spec.schema, written)
         operation = Rewrite(plan.base, kind, written, (), bound, plan.changes, check)
@@ -247,20 +284,15 @@ class RewrittenTable(RestoredTable):
                     raise  # names may mean other columns now
         return attempt()
 
-    def _delete_rows(self, filters: Any, commit_id: str | None) -> int:
+    def _delete_rows(self, bound: Bound, commit_id: str | None) -> int:
         plan = plan_delta(self.store, self.state, self.name)
-        bound = bind_filters(filters, self.schema)
         records = delete_rows(self.store, self.state, bound, plan.spec)
-        return self.commit_delta(plan, records, kind="delete", reads=filters, commit_id=commit_id)
+        return self._commit_delta(plan, records, "delete", bound, commit_id)
 
-    def _update_rows(
-        self, assignments: Mapping[str, Any], filters: Any, commit_id: str | None
-    ) -> int:
+    def _update_rows(self, updater: Updater, bound: Bound | None, commit_id: str | None) -> int:
         plan = plan_now(self.store, self.state, self.name)
-        updater = Updater(assignments, self.schema, self.name)
-        bound = bind_filters(filters, self.schema)
         records = update_rows(self.store, self.state, bound, plan.spec, updater)
-        return self.commit_delta(plan, records, kind="update", reads=filters, commit_id=commit_id)
+        return self._commit_delta(plan, records, "update", bound, commit_id)
 
     def _upsert_where(
         self,

@@ -197,7 +197,9 @@ class Table(CompactedTable):
     ) -> int:
         """Commit segments that were written by a plan. See ``append``."""
         assert plan.base is not None
-        return self._commit(Append(plan.base, tuple(records), plan.changes, batch), commit_id)
+        done = self._commit(Append(plan.base, tuple(records), plan.changes, batch), commit_id)
+        self.compact_if_due()
+        return done
 
     def commit_overwrite(
         self, plan: WritePlan, records: Sequence[SegmentRecord], *, commit_id: str | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.paths import parse_path
+from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.json_text import parse_json
 
 _KNOWN = (
@@ -19,6 +20,9 @@ _KNOWN = (
     "timestampAsOf",
     "columns",
     "mergeSchema",
+    "primaryKey",
+    "timeIndex",
+    "partialUpdate",
     "pushdown",
     "io",
     "segments",
@@ -26,6 +30,17 @@ _KNOWN = (
     "commit",
 )
 _STORAGE = "storage."
+
+
+@dataclass(frozen=True)
+class KeyOptions:
+    """A row key as the options ``primaryKey`` and ``timeIndex`` name it."""
+
+    primary_key: tuple[str, ...] = ()
+    time_index: str | None = None
+
+
+NO_KEY = KeyOptions()
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,8 @@ class Options:
         version, timestamp: which snapshot to read.
         columns: the columns to show, or None for all.
         merge_schema: whether a write adds columns that the table does not have.
+        key: the row key of a table that a write makes.
+        partial: whether a write leaves the columns that it does not have as they are.
         pushdown: whether filters are taken from Spark; None where Spark's version decides.
         segments: paths of the segments to read, or None for all: the jar hands on what it can't read
             itself.
@@ -52,6 +69,8 @@ class Options:
     timestamp: str | None = None
     columns: tuple[str, ...] | None = None
     merge_schema: bool = False
+    key: KeyOptions = NO_KEY
+    partial: bool = False
     pushdown: bool | None = None
     segments: frozenset[str] | None = None
     pending: tuple[Mapping[str, Any], ...] = ()
@@ -88,6 +107,8 @@ def parse_options(given: Mapping[str, str]) -> Options:
         timestamp=known["timestampasof"],
         columns=None if known["columns"] is None else _names(known["columns"]),
         merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
+        key=_key(known["primarykey"], known["timeindex"]),
+        partial=_flag("partialUpdate", known["partialupdate"]) is True,
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else _segments(known["segments"]),
         pending=tuple(_listed("pending", known["pending"] or "[]", dict)),
@@ -136,6 +157,11 @@ def _flag(name: str, text: str | None) -> bool | None:
             return True
         case _:
             raise InvalidRequestError(f"{name} is {text!r}; it must be true or false")
+
+
+def _key(primary_key: str | None, time_index: str | None) -> KeyOptions:
+    named = () if primary_key is None else split_names(primary_key, "primaryKey")
+    return KeyOptions(tuple(named), time_index)
 
 
 def _names(text: str) -> tuple[str, ...]:

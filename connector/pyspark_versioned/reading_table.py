@@ -117,12 +117,14 @@ class _Way:
 def _alike(scan: Scan) -> dict[_Way, list[str]]:
     """The segments by how they are read."""
     ways: dict[int, _Way] = {}
+    merged = scan.merged_paths()
     found: dict[_Way, list[str]] = {}
     for row in scan.kept.select(["path", "schema_version"]).to_pylist():
         version = row["schema_version"]
         if version not in ways:
             ways[version] = _way(scan.plan(version))
-        way = ways[version] if is_plain(row["path"]) else replace(ways[version], native=False)
+        alone = is_plain(row["path"]) and row["path"] not in merged
+        way = ways[version] if alone else replace(ways[version], native=False)
         found.setdefault(way, []).append(row["path"])
     return found
 

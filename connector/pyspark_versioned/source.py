@@ -12,7 +12,7 @@ from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
 from pyspark_versioned.target import Target
-from pyspark_versioned.writer import plan_writer
+from pyspark_versioned.writer import WriteOptions, plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
@@ -102,8 +102,7 @@ class VersionedDataSource(DataSource):
             self._target,
             Schema(from_spark_schema(schema)),
             arrow_schema(schema),
-            overwrite=overwrite,
-            merge_schema=parsed.merge_schema,
+            WriteOptions(overwrite, parsed.merge_schema, parsed.key, parsed.partial),
         )
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from pyspark_versioned.options import NO_KEY, KeyOptions
 from pyspark_versioned.target import Target
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.log.operations import Create
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.schema.keying import key_properties
+from versioned_catalog.schema.paths import parse_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import Column, Map, children, with_children
 from versioned_catalog.writing.plan import WritePlan
@@ -85,8 +88,25 @@ class CreatingWriter(PlannedWriter):
             catalog.commit_table(target.path, self._plan.location, operation, self._commit_id)
 
 
+@dataclass(frozen=True)
+class WriteOptions:
+    """How a frame is written.
+
+    Args:
+        overwrite: replace the rows.
+        merge_schema: add the columns that the table does not have.
+        key: the row key of the table, where it is to be made.
+        partial: leave the columns of rows that are there as they are, where the frame has none.
+    """
+
+    overwrite: bool
+    merge_schema: bool = False
+    key: KeyOptions = NO_KEY
+    partial: bool = False
+
+
 def plan_writer(
-    target: Target, schema: Schema, arrow: pa.Schema, *, overwrite: bool, merge_schema: bool
+    target: Target, schema: Schema, arrow: pa.Schema, options: WriteOptions
 ) -> PlannedWriter:
     """The writer for a frame; what can't fit is refused before a row is written.
 
@@ -94,24 +114,54 @@ def plan_writer(
         target: the table.
         schema: the frame's schema as ours, for a table in the making.
         arrow: the frame's schema as Arrow's.
-        overwrite: replace the rows.
-        merge_schema: add the columns that the table does not have.
+        options: how it is written.
 
     Raises:
         InvalidRequestError: the frame does not fit the table.
     """
     table = target.find()
+    _check_partial(options, options.key if table is None else table.schema, target.path)
     if table is not None:
-        plan = table.plan_write(arrow, merge_schema=merge_schema)
-        return TableWriter(target, plan, overwrite=overwrite)
+        _check_key(options.key, table)
+        plan = table.plan_write(arrow, merge_schema=options.merge_schema, partial=options.partial)
+        return TableWriter(target, plan, overwrite=options.overwrite)
     # As Spark does in CREATE TABLE AS SELECT: that a query's column holds no nulls now is no promise.
     schema = Schema(tuple(map(_nullable, schema.columns)))
+    key = asdict(options.key)
     if target.warehouse is None:
-        plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage)
+        plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage, **key)
     else:
         catalog = Catalog(target.warehouse, target.storage)
-        plan, operation = catalog.plan_table(target.path, schema, arrow)
+        plan, operation = catalog.plan_table(target.path, schema, arrow, **key)
     return CreatingWriter(target, plan, operation)
+
+
+def _check_partial(options: WriteOptions, keyed: Schema | KeyOptions, table: str) -> None:
+    """Refuse a partial update that has no row to find, or none that stays."""
+    if options.partial and not keyed.primary_key:
+        raise InvalidRequestError(
+            f"{table} has no primary key, by which partialUpdate finds the rows to update; leave "
+            "partialUpdate out, or make a table with the option primaryKey"
+        )
+    if options.partial and options.overwrite:
+        raise InvalidRequestError(
+            f"{table}: an overwrite leaves no row to update in part; append, or leave out "
+            "partialUpdate"
+        )
+
+
+def _check_key(asked: KeyOptions, table: Table) -> None:
+    """Refuse another row key than the table's own, which stays for ever."""
+    schema = table.schema
+    named = tuple(schema.get(parse_path(name)).id for name in asked.primary_key)
+    time = None if asked.time_index is None else schema.get(parse_path(asked.time_index)).id
+    if (named and named != schema.primary_key) or (time is not None and time != schema.time_index):
+        has = key_properties(schema)
+        told = " and ".join(f"the {name} {text}" for name, text in has.items()) or "no row key"
+        raise InvalidRequestError(
+            f"{table.name} has {told}, which is set when a table is made, and stays; leave out "
+            "primaryKey and timeIndex, or write to another table"
+        )
 
 
 def _nullable(column: Column) -> Column:

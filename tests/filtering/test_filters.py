@@ -35,6 +35,7 @@ from versioned_catalog.filtering.filters import (
     TextMatch,
     TextTest,
     Unbound,
+    about,
     bind,
     columns_of,
     parse_filters,
@@ -257,6 +258,21 @@ def test_text_tests_are_for_texts(type_: DataType, text: Any) -> None:
 def test_what_the_resolver_raises_goes_through() -> None:
     with pytest.raises(NotFoundError):
         bind(Comparison(PATH, Op.EQ, 1), Schema((Column(1, "a", Atom.INT),)).get)
+
+
+def test_what_a_filter_says_of_some_columns() -> None:
+    one, two = IsNull(1), IsNull(2)
+    told = {
+        And((one, two)): And((one,)),
+        Or((one, two)): None,
+        Or((one, And((one, two)))): Or((one, And((one,)))),
+        And((two, two)): None,
+        Or(()): Or(()),
+        Always(None): Always(None),
+        two: None,
+    }
+    for given_, want in told.items():
+        assert about(given_, {1}) == want
 
 
 def test_columns_of() -> None:

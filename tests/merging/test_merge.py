@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import itertools
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from merge_model import DELETE, PATCH, PUT, ModelRow, ModelRun, merged
 
 from versioned_catalog.merging import merge as merging
+from versioned_catalog.merging import parts
 from versioned_catalog.merging.merge import Run, Shape, merge
 
 D = decimal.Decimal
@@ -171,6 +173,36 @@ def test_keys_of_every_type_at_once() -> None:
     assert rows_of(found, schema) == merged(runs)
 
 
+@pytest.mark.parametrize(
+    "types",
+    [
+        [pa.string(), pa.binary(), pa.int64()],
+        [pa.decimal128(38, 2), pa.timestamp("us", "UTC")],
+        [pa.bool_(), pa.int8(), pa.duration("us"), pa.string()],
+        [pa.int64(), pa.int64()],
+    ],
+)
+@pytest.mark.parametrize("mixed", [False, True])
+def test_keys_of_few_values(types: list[pa.DataType], mixed: bool) -> None:
+    # So many rows a key that its columns are numbered, and so far apart that not all fit together.
+    chance = random.Random(len(types))
+    runs = [
+        ModelRun(s, s, sorted(some, key=lambda row: (row.key, row.sequence)))
+        for s in (1, 2, 3)
+        for some in [[random_row(chance, types, 1 if mixed else s, s) for _ in range(400)]]
+    ]
+    schema = schema_of(types, [pa.int64()])
+    found = merge([run_of(run, schema) for run in runs], Shape(len(types), 1))
+    assert rows_of(found, schema) == merged(runs)
+
+
+def random_row(
+    chance: random.Random, types: Sequence[pa.DataType], least: int, greatest: int
+) -> ModelRow:
+    key = tuple(chance.choice(KEYS[type_]) for type_ in types)
+    return ModelRow(key, (chance.randrange(1000),), chance.randint(least, greatest))
+
+
 SCHEMA = schema_of([pa.int64()], [pa.int64(), pa.string()])
 SHAPE = Shape(1, 2)
 
@@ -220,9 +252,13 @@ def test_runs_of_one_commit_go_by_ordinal() -> None:
     assert rows_merged([later, run]) == [(1, 2, "b", 1, PUT)]
 
 
-def test_duplicates_in_a_run() -> None:
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_duplicates_in_a_run(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(merging, "LEAST_STEP", 1)
+    monkeypatch.setattr(merging, "ROWS", 4)
     rows = [put(1, 1, "a"), put(1, 2, "b"), put(2, 3, "c")]
-    assert rows_merged(runs_of(rows)) == [(1, 2, "b", 1, PUT), (2, 3, "c", 1, PUT)]
+    run = run_of(ModelRun(0, 0, rows), SCHEMA, most)
+    assert rows_merged([run]) == [(1, 2, "b", 0, PUT), (2, 3, "c", 0, PUT)]
 
 
 def test_tombstones() -> None:
@@ -283,6 +319,38 @@ def test_a_key_is_never_split(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows_merged(runs_of(*reversed(rows))) == [(1, 19, "19", 2, PUT), (2, 1, "a", 1, PUT)]
 
 
+@pytest.mark.parametrize("op", [PUT, DELETE])
+def test_any_number_of_rows_of_one_key(monkeypatch: pytest.MonkeyPatch, op: int) -> None:
+    monkeypatch.setattr(merging, "ROWS", 4000)
+    batch = batch_of([ModelRow((1,), (at, "x" * 1000), 1, op) for at in range(1000)], SCHEMA)
+    before, most = pa.total_allocated_bytes(), 0
+
+    def many(_: int) -> Iterator[pa.RecordBatch]:
+        nonlocal most
+        for _ in range(100):
+            most = max(most, pa.total_allocated_bytes() - before)
+            yield batch.take(pa.array(range(1000)))  # a copy
+
+    run = replace(runs_of([put(1, 0, "")])[0], rows=10**5, open=many)
+    other = runs_of([], [put(2, 0, "")])[1]
+    assert rows_merged([run, other], tombstones=True) == [
+        (1, 999, "x" * 1000, 1, op),
+        (2, 0, "", 2, PUT),
+    ]
+    assert most < 12 << 20
+
+
+def test_merged_at_once_is_less_than_kernels_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MOST_BYTES", 10_000)
+    rows = [[put(at, s, "x" * 100, at=s) for at in range(s, 1000, s)] for s in (1, 2, 3)]
+    found = list(merge(runs_of(*rows), SHAPE))
+    assert max(batch.nbytes for batch in found) <= 10_000
+    wanted = merged([ModelRun(s, 0, some) for s, some in enumerate(rows, 1)])
+    assert rows_of(iter(found), SCHEMA) == wanted
+    one = runs_of([put(1, at, "x" * 100) for at in range(1000)])
+    assert rows_merged(one) == [(1, 999, "x" * 100, 1, PUT)]
+
+
 def test_text_that_is_no_utf_8() -> None:
     broken = pa.array([b"\x80", b"\xff"]).view(pa.string())
     schema = schema_of([pa.string()], [])
@@ -339,6 +407,16 @@ def test_a_run_is_opened_when_its_least_key_is_reached(monkeypatch: pytest.Monke
     assert 300 <= min(opened) <= 500
 
 
+def test_rows_wait_for_a_run_that_is_not_open_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "ROWS", 300)
+    monkeypatch.setattr(merging, "LEAST_STEP", 1)
+    # When the first is at its end, the second has read beyond what the third begins with.
+    runs = [long_run(0, 3, 1), long_run(0, 1000, 2), long_run(50, 1000, 3)]
+    found = pa.Table.from_batches(merge(runs, Shape(1, 0)))
+    assert found.column(0).to_pylist() == list(range(1050))
+    assert found.column(1).to_pylist() == [2] * 50 + [3] * 1000
+
+
 @pytest.mark.parametrize("runs", [1, 3, 10])
 def test_no_more_than_some_rows_are_held(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
     monkeypatch.setattr(merging, "ROWS", 1000)
@@ -365,14 +443,18 @@ from versioned_catalog.arrow_values import array_of
 from versioned_catalog.merging.merge import Run, Shape, merge
 
 def run(at, op, keys):
-    columns = [*(array_of([1, 2], key).cast(key) for key in keys), array_of([at, at], pa.int64())]
-    arrays = [*columns, array_of([at, at], pa.int64()), array_of([op, op], pa.int8())]
+    sequence = array_of([at, at], pa.int64())
+    arrays = [*keys, sequence, sequence, array_of([op, op], pa.int8())]
     batch = pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
     return Run((at, 0), (at, at), frozenset([0]), batch[0][0], 2, lambda rows: iter([batch]))
 
-for keys in ([pa.timestamp("us", "UTC"), pa.date32()], [pa.duration("us")]):
-    runs = [run(at, op, keys) for at, op in enumerate([0, 2, 1, 2])]
-    assert sum(batch.num_rows for batch in merge(runs, Shape(len(keys), 1))) == 2
+text = array_of(["a", "b"], pa.string())
+whole = array_of([1, 2], pa.int64())
+kinds = pa.date32(), pa.timestamp("us", "UTC"), pa.time64("us"), pa.duration("us")
+keys = [[array_of([1, 2], kind)] for kind in kinds]
+for some in (*keys, [whole.cast(pa.decimal128(19, 0))], [text, text], [whole, text]):
+    runs = [run(at, op, some) for at, op in enumerate([0, 2, 1, 2] * 8)]
+    assert sum(batch.num_rows for batch in merge(runs, Shape(len(some), 1))) == 2
 assert "pandas" not in sys.modules
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from collections.abc import Callable
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -196,7 +197,7 @@ def declare(random: Random, model: Model) -> tuple[str, list[str], dict[str, str
     properties: dict[str, str] = {}
     if leaves and random.random() < 0.3:
         one = random.choice(leaves)
-        transform = _transform(random, one.type)
+        transform = random_transform(random, one.type)
         if transform:
             partitions = [transform.format(quoted(one))]
             model.fixed |= {one.key}
@@ -209,7 +210,7 @@ def declare(random: Random, model: Model) -> tuple[str, list[str], dict[str, str
     return columns, partitions, properties
 
 
-def _transform(random: Random, type_: str) -> str | None:
+def random_transform(random: Random, type_: str) -> str | None:
     choices = []
     if type_ not in ("float", "double"):
         choices.append("{}")
@@ -395,7 +396,14 @@ def _expression(model: Model, value: Of) -> pc.Expression:
 OPS = ["=", "==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 
 
-def random_filters(random: Random, model: Model) -> tuple[Any, Any]:
+def all_values(one: Field) -> list[Any]:
+    """The values that a leaf is compared with."""
+    return VALUES[one.type]
+
+
+def random_filters(
+    random: Random, model: Model, values: Callable[[Field], list[Any]] = all_values
+) -> tuple[Any, Any]:
     """A filter by names, and the same by keys."""
     paths = [
         p
@@ -407,16 +415,18 @@ def random_filters(random: Random, model: Model) -> tuple[Any, Any]:
     named: list[list[Any]] = []
     keyed: list[list[Any]] = []
     for _ in range(random.choice([1, 1, 2])):
-        leaves = [_random_leaf(random, random.choice(paths)) for _ in range(random.choice([1, 2]))]
+        chosen = [random.choice(paths) for _ in range(random.choice([1, 2]))]
+        leaves = [_random_leaf(random, path, values(path[-1])) for path in chosen]
         named.append([leaf[0] for leaf in leaves])
         keyed.append([leaf[1] for leaf in leaves])
     return named, keyed
 
 
-def _random_leaf(random: Random, path: tuple[Field, ...]) -> tuple[Any, Any]:
+def _random_leaf(random: Random, path: tuple[Field, ...], pool: list[Any]) -> tuple[Any, Any]:
     type_ = path[-1].type
     op = random.choice(OPS)
-    pool = [v.ljust(3) for v in VALUES[type_]] if type_ == "char(3)" else VALUES[type_]
+    if type_ == "char(3)":
+        pool = [v.ljust(3) for v in pool]
     if type_ == "float":
         from model.naive import as_stored
 

@@ -61,6 +61,7 @@ class Histories(RuleBasedStateMachine):
 
     table: Table
     model: Model
+    laws: Any = naive
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class Histories(RuleBasedStateMachine):
     def alter(self, random: Random) -> None:
         changes = random_alter(random, self.model)
         try:
-            fields = naive.alter(self.model, changes)
+            fields = self.laws.alter(self.model, changes)
         except Refused:
             fields = None
         version = self.table.version
@@ -138,9 +139,9 @@ class Histories(RuleBasedStateMachine):
     @rule(random=randoms)
     def update(self, random: Random) -> None:
         filters, by_key = self.some_filters(random)
-        by_name, assignments = random_update(random, self.model)
+        by_name, assignments = self.assignments(random)
         try:
-            rows = naive.update(self.model, assignments, by_key)
+            rows = self.laws.update(self.model, assignments, by_key)
         except Refused:
             rows = None
         version = self.table.version
@@ -154,6 +155,10 @@ class Histories(RuleBasedStateMachine):
         if any(naive.passes(self.model, row, by_key) for row in self.model.rows):
             self.model.rows = rows
             self.model.commit()
+
+    def assignments(self, random: Random) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
+        """What an UPDATE assigns."""
+        return random_update(random, self.model)
 
     @rule(random=randoms)
     def overwrite_where(self, random: Random) -> None:
@@ -200,7 +205,7 @@ class Histories(RuleBasedStateMachine):
             return
         before = self.table.version
         try:
-            naive.rollback(self.model, version)
+            self.laws.rollback(self.model, version)
         except Refused:
             with pytest.raises(InvalidRequestError, match="made anew"):
                 self.table.rollback(version)
@@ -229,10 +234,11 @@ class Histories(RuleBasedStateMachine):
 
     def some_filters(self, random: Random) -> tuple[Any, Any]:
         """A filter; now and then that of all rows."""
-        if random.random() < 0.1:
-            return None, None
-        filters, by_key = random_filters(random, self.model)
-        return filters, by_key
+        return (None, None) if random.random() < 0.1 else self.filters(random)
+
+    def filters(self, random: Random) -> tuple[Any, Any]:
+        """A filter by names, and the same by keys."""
+        return random_filters(random, self.model)
 
     @rule(random=randoms)
     def reopen(self, random: Random) -> None:
@@ -244,7 +250,7 @@ class Histories(RuleBasedStateMachine):
     @rule(random=randoms)
     def filtered(self, random: Random) -> None:
         model = self.model
-        filters, by_key = random_filters(random, model)
+        filters, by_key = self.filters(random)
         expected = [
             to_tuples({f.name: naive.show(f, row) for f in model.fields})
             for row in model.rows
@@ -259,7 +265,7 @@ class Histories(RuleBasedStateMachine):
     def aggregated(self, random: Random) -> None:
         """What metadata tell is so; without a filter they always tell how many there are."""
         model = self.model
-        filters, by_key = random_filters(random, model) if random.random() < 0.5 else (None, None)
+        filters, by_key = self.filters(random) if random.random() < 0.5 else (None, None)
         rows = [r for r in model.rows if filters is None or naive.holds(model.fields, r, by_key)]
         scan = self.table.scan(filters=filters)
         assert count_rows(scan) in ((None, len(rows)) if filters else (len(rows),))

@@ -110,7 +110,7 @@ class SegmentPlan:
 
     def physical_paths(self) -> list[str]:
         """The leaves to read, as dotted paths in the Parquet file."""
-        return [path for column in self.needed for path in _leaf_paths(column, "")]
+        return [path for column in self.needed for path, _ in leaf_paths(column)]
 
 
 def resolve(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
@@ -262,16 +262,18 @@ def _cost(type_: DataType) -> int:
             return 64
 
 
-def _leaf_paths(column: Column, above: str) -> list[str]:
+def leaf_paths(column: Column, above: str = "") -> list[tuple[str, DataType]]:
+    """The leaves of a column as dotted paths in a Parquet file, and their types."""
     here = above + column.physical_name
     match column.type:
         case Struct(fields):
-            return [path for f in fields for path in _leaf_paths(f, here + ".")]
+            return [leaf for f in fields for leaf in leaf_paths(f, here + ".")]
         case Array(element):
-            return _leaf_paths(element, here + ".list.")
+            return leaf_paths(element, here + ".list.")
         case Map(key, value):
-            return [p for c in (key, value) for p in _leaf_paths(c, here + ".key_value.")]
+            return [leaf for c in (key, value) for leaf in leaf_paths(c, here + ".key_value.")]
         case _ if is_opaque(column.type):
-            return [here + "." + field.name for field in to_arrow_type(column.type)]
+            arrow = to_arrow_type(column.type)
+            return [(here + "." + field.name, column.type) for field in arrow]
         case _:
-            return [here]
+            return [(here, column.type)]

@@ -1,4 +1,4 @@
-"""Clean-up and repair: ``vacuum``, ``expire``, ``verify``, ``recover``."""
+"""Upkeep and repair: ``compact``, ``vacuum``, ``expire``, ``verify``, ``recover``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -211,4 +211,40 @@ def recover(session: Session, broken: str, new: str) -> None:
     show_rows([{"not known": sentence} for sentence in told.unknown], ["not known"])
 
 
-COMMANDS = (vacuum, expire, verify, recover)
+@click.command(cls=Command)
+@_table
+@click.option(
+    "--where", metavar="CONDITION", help="Only where rows are that it means: \"host = 'a'\"."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["auto", "full", "small"]),
+    default="auto",
+    show_default=True,
+    help="Segments that are small or overlap; all; or small ones only.",
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
+@click.pass_obj
+def compact(session: Session, table: str, where: str | None, strategy: Any, dry_run: bool) -> None:
+    """Write many segments of TABLE anew as few, in the newest schema; no answer changes."""
+    from versioned_catalog.filtering.sql_where import parse_where
+
+    filters = None if where is None else parse_where(where)
+    found = session.table(table)
+    with _progress() as progress:
+        told = found.compact(filters, strategy, dry_run=dry_run, progress=progress)
+    show_object(
+        {
+            "table": told.table,
+            "done": not told.dry_run,
+            "segments": told.removed,
+            "bytes": told.removed_bytes,
+            "new segments": told.added,
+            "new bytes": told.added_bytes,
+            "skipped": told.skipped,
+            "version": told.version,
+        }
+    )
+
+
+COMMANDS = (compact, vacuum, expire, verify, recover)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from versioned_catalog.schema.schema import Schema
 
 Row = dict[str, Any]
 
@@ -11,18 +13,21 @@ SMALL = 0.5
 """A segment is small that has less than so much of the size that is wanted."""
 
 
-def bins(rows: Iterable[Row], target: int, *, every: bool) -> list[list[Row]]:
+def bins(
+    rows: Iterable[Row], schemas: Mapping[int, Schema], target: int, *, every: bool
+) -> list[list[Row]]:
     """Segments in bins of about a size, each of one partition, in the order of the segments.
 
     Args:
         rows: the core columns of the segments.
+        schemas: every schema of the table, by version.
         target: the wanted size, in bytes.
         every: also those that are of the wanted size, or alone.
     """
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         if every or row["bytes"] < SMALL * target:
-            key = (row["schema_version"] if row["partition"] else -1, *(row["partition"] or ()))
+            key = (schemas[row["schema_version"]].partitioning, *(row["partition"] or ()))
             parts.setdefault(key, []).append(row)
     packed = (one for part in parts.values() for one in fill(part, target))
     return [one for one in packed if every or len(one) > 1]

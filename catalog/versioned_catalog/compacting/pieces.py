@@ -10,9 +10,12 @@ import pyarrow as pa
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.segments.open_segment import PLAIN_ROWS, Kind, WriteSpec
 from versioned_catalog.segments.reading import Task
-from versioned_catalog.segments.reading_ahead import read_segments
+from versioned_catalog.segments.reading_ahead import AHEAD, read_ahead
 from versioned_catalog.segments.writer import write_segments, write_sorted
 from versioned_catalog.storage.store import Store
+
+READERS = 2
+"""Threads that read from a disk of this machine while another one writes."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Piece:
         Raises:
             CorruptTableError: a segment is not what the log says.
         """
-        batches = read_segments(store, self.tasks)
+        batches = read_ahead(store, self.tasks, AHEAD if store.is_remote else READERS)
         if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
             return tuple(write_segments(store, self.spec, batches))
         return tuple(write_sorted(store, self.spec, _laid(batches, self), self.kind))

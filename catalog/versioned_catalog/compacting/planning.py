@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.compute as pc
 
@@ -21,7 +21,10 @@ from versioned_catalog.scanning.expired import with_ttl
 from versioned_catalog.scanning.merging import MergePlanner
 from versioned_catalog.scanning.scan import task_rows
 from versioned_catalog.scanning.tasks import Plans, order_of, segment_task
+from versioned_catalog.scanning.touching import key_ranges
 from versioned_catalog.segments.open_segment import Kind, WriteSpec
+
+Strategy = Literal["auto", "full", "small"]
 
 
 def plan_pieces(
@@ -29,8 +32,7 @@ def plan_pieces(
     spec: WriteSpec,
     where: Bound | None,
     paths: Collection[str] | None,
-    *,
-    every: bool,
+    strategy: Strategy,
 ) -> list[Piece]:
     """What is to be done.
 
@@ -39,11 +41,11 @@ def plan_pieces(
         spec: how segments are written.
         where: rows in whose neighbourhood segments are looked for; None for everywhere.
         paths: the segments that are put together, with those that they can't be without; None to choose.
-        every: all segments that there are, not only those that need it.
+        strategy: see ``Table.compact``.
     """
     if state.schema.is_keyed:
-        return _Keyed(state, spec).pieces(where, paths, every=every)
-    return _of_bag(state, spec, where, paths, every=every)
+        return _Keyed(state, spec).pieces(where, paths, strategy)
+    return _of_bag(state, spec, where, paths, every=strategy == "full")
 
 
 def _of_bag(
@@ -60,7 +62,7 @@ def _of_bag(
     young = with_ttl(state, None)
     plans = Plans(state, state.schema.columns)
     found: list[Piece] = []
-    for one in bins(rows, spec.target_bytes, every=every or paths is not None):
+    for one in bins(rows, state.schemas, spec.target_bytes, every=every or paths is not None):
         tasks = [replace(segment_task(state, row, plans, PLAIN), filter=young) for row in one]
         found.append(_piece(one, tuple(tasks), spec))
     return found
@@ -81,8 +83,6 @@ class _Keyed:
     """The compaction of a table with a primary key."""
 
     def __init__(self, state: TableState, spec: WriteSpec) -> None:
-        from versioned_catalog.scanning.touching import key_ranges
-
         self._state = state
         self._spec = replace(spec, ops=True)
         self._rows = task_rows(state.segments.core)
@@ -95,23 +95,26 @@ class _Keyed:
         )
 
     def pieces(
-        self, where: Bound | None, paths: Collection[str] | None, *, every: bool
+        self, where: Bound | None, paths: Collection[str] | None, strategy: Strategy
     ) -> list[Piece]:
         """See ``plan_pieces``."""
         if paths is not None:
             chosen = [at for at, row in enumerate(self._rows) if row["path"] in paths]
             return [self._piece(one) for one in self._apart(self._levels.closed(chosen))]
-        near = self._near(where)
-        groups = self._levels.groups(near)
-        wanted = [group for group in groups if every or self._is_needed(group)]
-        alone = [group[0] for group in groups if group not in wanted]
-        target = self._spec.target_bytes
-        small = [at for at in alone if self._rows[at]["bytes"] < SMALL * target]
-        wanted += self._levels.neighbours(small, target)
+        groups = self._levels.groups(self._near(where))
+        wanted = [group for group in groups if strategy == "full" or self._is_needed(group)]
+        alone = [group[0] for group in groups if group not in wanted and self._is_small(group[0])]
+        if strategy == "small":
+            # They are merged with the large ones of their group in any case: one is as good as many.
+            small = [[at for at in group if self._is_small(at)] for group in wanted]
+            wanted = [group for group in small if len(group) > 1]
+        wanted += self._levels.neighbours(alone, self._spec.target_bytes)
         found: list[Piece] = []
         taken: set[int] = set()
         for group in wanted:
             whole = self._levels.closed(group) - taken
+            if strategy == "small" and not all(map(self._is_small, whole)):
+                continue
             if whole and self._levels.closed(whole) == whole:
                 taken |= whole
                 found.append(self._piece(sorted(whole)))
@@ -127,6 +130,10 @@ class _Keyed:
             return list(range(len(self._rows)))
         found: list[int] = pc.indices_nonzero(some_match(self._state, by_key)).to_pylist()
         return found
+
+    def _is_small(self, at: int) -> bool:
+        size: int = self._rows[at]["bytes"]
+        return size < SMALL * self._spec.target_bytes
 
     def _is_needed(self, group: list[int]) -> bool:
         """Whether a scan has to merge the group, or skip what is too old in it."""

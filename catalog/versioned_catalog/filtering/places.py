@@ -226,6 +226,9 @@ def _place_number(grid: _Grid, value: Any) -> Place | None:
         return None
     if isinstance(value, float):
         return _place_double(grid, value)
+    if type(value) is int and not grid.scale and grid.first <= value <= grid.last:
+        found = grid.literal(value)  # what most lists of keys are
+        return Exactly(found, found)
     exact = _fraction(value)
     return None if exact is None else _place_exact(grid, exact)
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from versioned_catalog.merging.keys import Key, comparable, count_below, key_at
+from versioned_catalog.merging.keys import Key, count_below, key_at
+from versioned_catalog.merging.parts import Part, keys_of
+from versioned_catalog.merging.resolving import resolve
 from versioned_catalog.merging.runs import Run, Shape
 
 
@@ -40,6 +42,7 @@ class Cursor:
         self._pieces: deque[_Piece] = deque()
         self._rows = 0
         self.ended = False
+        """Whether all of its rows were read."""
 
     @property
     def is_done(self) -> bool:
@@ -54,6 +57,8 @@ class Cursor:
     def fill(self) -> None:
         """Read on until there is a step's worth of rows, and a key less than the last."""
         while not self.ended and (self._rows < self._step or self._is_one_key()):
+            if self._rows >= self._step and self.run.patched is None:
+                self._forget_shadowed()
             self._read()
 
     def take_below(self, bound: Key | None) -> list[pa.RecordBatch]:
@@ -74,11 +79,24 @@ class Cursor:
     def _is_one_key(self) -> bool:
         return key_at(self._pieces[0].keys, 0) == self.reach
 
+    def _forget_shadowed(self) -> None:
+        """Keep the row that counts, of rows of one key: memory is bounded, duplicates are not.
+
+        A PUT or a DELETE hides all that is older, in other runs too.
+        """
+        part = Part(self.run, [piece.batch for piece in self._pieces])
+        self._pieces.clear()
+        self._rows = 0
+        for batch in resolve([part], self._shape, tombstones=True):
+            self._keep(batch)
+
     def _read(self) -> None:
         batch = next(self._batches, None)
         if batch is None:
             self.ended = True
         elif batch.num_rows:
-            keys = [comparable(column) for column in batch.columns[: self._shape.keys]]
-            self._pieces.append(_Piece(batch, keys))
-            self._rows += batch.num_rows
+            self._keep(batch)
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        self._pieces.append(_Piece(batch, keys_of(batch, self._shape)))
+        self._rows += batch.num_rows

@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from versioned_catalog.merging.cursor import Cursor
 from versioned_catalog.merging.keys import Key, key_of
-from versioned_catalog.merging.resolving import Part, resolve, together
+from versioned_catalog.merging.parts import Part, in_pieces
+from versioned_catalog.merging.resolving import resolve
 from versioned_catalog.merging.runs import Run, Shape
 
 __all__ = ["Run", "Shape", "merge"]
 
-ROWS = 1 << 19
+ROWS = 1 << 18
 """How many rows a round has, about."""
 
 LEAST_STEP = 4096
@@ -42,11 +43,10 @@ def merge(
     """
     for parts in _rounds(runs, shape):
         found = resolve(parts, shape, tombstones=tombstones)
-        if found.num_rows:
-            yield found
+        yield from (batch for batch in found if batch.num_rows)
 
 
-def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[list[Part]]:
+def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[Sequence[Part]]:
     """The rows of the runs: of each key all in one round, the keys of a round less than of the next."""
     waiting = deque(sorted(((_start(run), run) for run in runs), key=lambda one: one[0]))
     cursors: list[Cursor] = []
@@ -54,7 +54,7 @@ def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[list[Part]]:
         if due := _due(waiting, cursors):
             cursors += _opened(due, cursors, shape)
         else:
-            yield _taken(cursors, _watermark(waiting, cursors))
+            yield from in_pieces(_taken(cursors, _watermark(waiting, cursors)), shape)
         for cursor in cursors:
             cursor.fill()
         cursors = [cursor for cursor in cursors if not cursor.is_done]
@@ -89,4 +89,4 @@ def _watermark(waiting: Waiting, cursors: Sequence[Cursor]) -> Key | None:
 
 def _taken(cursors: Sequence[Cursor], bound: Key | None) -> list[Part]:
     taken = [(cursor.run, cursor.take_below(bound)) for cursor in cursors]
-    return [Part(run, together(batches)) for run, batches in taken if batches]
+    return [Part(run, batches) for run, batches in taken if batches]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -52,5 +51,9 @@ def numbers(count: int) -> pa.Array:
 def last_of_keys(keys: Sequence[pa.Array]) -> pa.BooleanArray:
     """Which of some sorted rows, at least one, is the last of its key."""
     rows = len(keys[0])
-    differ = [pc.not_equal(column.slice(0, rows - 1), column.slice(1)) for column in keys]
-    return pa.concat_arrays([functools.reduce(pc.or_, differ), _TRUE])
+    differ = repeat(False, rows - 1)
+    for column in reversed(keys):  # the last one mostly tells all rows apart
+        differ = pc.or_(differ, pc.not_equal(column.slice(0, rows - 1), column.slice(1)))
+        if differ.false_count == 0:
+            break
+    return pa.concat_arrays([differ, _TRUE])

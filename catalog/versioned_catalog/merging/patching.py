@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import TRUE, array_of
+from versioned_catalog.arrow_values import TRUE, repeat
 from versioned_catalog.merging.ops import DELETE_OP, PATCH_OP
-from versioned_catalog.merging.runs import Run
+from versioned_catalog.merging.parts import Part
 
 _NO_ROW = pa.nulls(1, pa.uint64())[0]
 
@@ -23,15 +23,13 @@ class Patches:
         order: of each row, where it stands among the rows given.
         ops: what each does.
         last: whether it is the last of its key.
-        origin: of which run it is, counted from 0.
-        runs: these runs.
+        parts: the rows given, in their order.
     """
 
     order: pa.Array
     ops: pa.Array
     last: pa.BooleanArray
-    origin: pa.Array
-    runs: Sequence[Run]
+    parts: Sequence[Part]
 
     def sources(self, values: int, shown: pa.BooleanArray) -> list[pa.Array]:
         """Of each value column: the rows given that the values of the shown rows come from.
@@ -51,14 +49,16 @@ class Patches:
         alone = pc.or_(first, _shifted(pc.equal(self.ops, DELETE_OP), TRUE))
         return pc.or_(pc.not_equal(self.ops, PATCH_OP), alone)
 
-    def _assigners(self, value: int) -> frozenset[int]:
-        """The runs whose PATCH rows assign a value."""
-        return frozenset(at for at, run in enumerate(self.runs) if value in (run.patched or ()))
+    def _assigners(self, value: int) -> tuple[bool, ...]:
+        """Of each part, whether its PATCH rows assign a value."""
+        return tuple(value in (part.run.patched or ()) for part in self.parts)
 
-    def _source(self, bases: pa.BooleanArray, assigners: frozenset[int]) -> pa.Array:
-        own = pc.is_in(self.origin, value_set=array_of(sorted(assigners), pa.int32()))
+    def _source(self, bases: pa.BooleanArray, assigners: tuple[bool, ...]) -> pa.Array:
+        each = zip(assigners, self.parts, strict=True)
+        own = pa.concat_arrays([repeat(assigns, part.rows) for assigns, part in each])
+        gives = pc.or_(bases, own.take(self.order))
         # The first row of a key is a base, so that nothing comes from another key.
-        return pc.fill_null_forward(pc.if_else(pc.or_(bases, own), self.order, _NO_ROW))
+        return pc.fill_null_forward(pc.if_else(gives, self.order, _NO_ROW))
 
 
 def _shifted(mask: pa.BooleanArray, first: pa.Scalar) -> pa.BooleanArray:

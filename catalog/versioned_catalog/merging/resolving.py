@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import scalar_of
-from versioned_catalog.merging.keys import comparable
+from versioned_catalog.merging.codes import codes_of, packed
+from versioned_catalog.merging.keys import key_at
 from versioned_catalog.merging.ops import DELETE_OP, PATCH, PATCH_OP, PUT, PUT_OP
 from versioned_catalog.merging.ordering import (
     by_age,
@@ -18,19 +18,12 @@ from versioned_catalog.merging.ordering import (
     numbers,
     sorted_order,
 )
+from versioned_catalog.merging.parts import Part, keys_of
 from versioned_catalog.merging.patching import Patches
-from versioned_catalog.merging.runs import Run, Shape
+from versioned_catalog.merging.runs import Shape
 
 
-@dataclass(frozen=True)
-class Part:
-    """Sorted rows of one run, at least one."""
-
-    run: Run
-    rows: pa.RecordBatch
-
-
-def resolve(parts: Sequence[Part], shape: Shape, *, tombstones: bool) -> pa.RecordBatch:
+def resolve(parts: Sequence[Part], shape: Shape, *, tombstones: bool) -> Sequence[pa.RecordBatch]:
     """The rows that count, sorted by row key, one a key.
 
     Args:
@@ -38,25 +31,39 @@ def resolve(parts: Sequence[Part], shape: Shape, *, tombstones: bool) -> pa.Reco
         shape: how rows are laid out.
         tombstones: whether a key whose last row is a DELETE is shown, as that row.
     """
+    if len(parts) == 1 and _are_answer(parts[0].batches, shape):
+        return parts[0].batches
     interleaved = interleave(part.run for part in parts)
     parts = sorted(parts, key=lambda part: by_age(part.run, interleaved))
-    rows = together([part.rows for part in parts])
+    rows = _together([batch for part in parts for batch in part.batches])
     order, last = _sorted(rows, shape, is_sorted=len(parts) == 1, by_sequence=interleaved)
     ops = rows.column(shape.op)
-    worst = pc.min_max(ops)["max"].as_py()
+    worst = _worst(ops)
     if worst == PUT:
-        is_answer = len(parts) == 1 and last.true_count == len(last)
-        return rows if is_answer else rows.take(order.filter(last))
+        return [rows.take(order.filter(last))]
     ops = ops.take(order)
     shown = last if tombstones else pc.and_(last, pc.not_equal(ops, DELETE_OP))
     if worst != PATCH:
-        return rows.take(order.filter(shown))
-    runs = [part.run for part in parts]
-    patches = Patches(order, ops, last, _origins(parts).take(order), runs)
-    return _patched(rows, patches, shown, shape)
+        return [rows.take(order.filter(shown))]
+    return [_patched(rows, Patches(order, ops, last, parts), shown, shape)]
 
 
-def together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _are_answer(batches: Sequence[pa.RecordBatch], shape: Shape) -> bool:
+    """Whether all rows of a run count, as they are."""
+    keys = [keys_of(batch, shape) for batch in batches]
+    return (
+        all(_worst(batch.column(shape.op)) == PUT for batch in batches)
+        and all(key_at(some, -1) != key_at(next_, 0) for some, next_ in pairwise(keys))
+        and all(last_of_keys(some).false_count == 0 for some in keys)
+    )
+
+
+def _worst(ops: pa.Array) -> int:
+    worst: int = pc.min_max(ops)["max"].as_py()
+    return worst
+
+
+def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Batches of one schema, at least one, as one batch."""
     if len(batches) == 1:
         return batches[0]
@@ -69,18 +76,12 @@ def _sorted(
     rows: pa.RecordBatch, shape: Shape, *, is_sorted: bool, by_sequence: bool
 ) -> tuple[pa.Array, pa.BooleanArray]:
     """Where each row is when they are sorted by key and age, and whether it is the last of its key."""
-    keys = [comparable(column) for column in rows.columns[: shape.keys]]
+    keys = keys_of(rows, shape)
     if is_sorted:
         return numbers(rows.num_rows), last_of_keys(keys)
-    ages = [rows.column(shape.sequence)] if by_sequence else []
-    order = sorted_order([*keys, *ages])
-    return order, last_of_keys([column.take(order) for column in keys])
-
-
-def _origins(parts: Sequence[Part]) -> pa.Array:
-    """Of which part each row is."""
-    counted = [(scalar_of(at, pa.int32()), part.rows.num_rows) for at, part in enumerate(parts)]
-    return pa.concat_arrays([pa.repeat(at, count) for at, count in counted])
+    codes = codes_of(keys)
+    order = sorted_order(packed([*codes, rows.column(shape.sequence)]) if by_sequence else codes)
+    return order, last_of_keys([column.take(order) for column in codes])
 
 
 def _patched(

@@ -25,6 +25,7 @@ from versioned_catalog.scanning.expired import with_ttl
 from versioned_catalog.scanning.merging import MergePlanner
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.scanning.selecting import Selected, select
+from versioned_catalog.scanning.splitting import split_merge
 from versioned_catalog.scanning.tasks import Plans, segment_task
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column, Struct, children, is_floating, walk
@@ -140,13 +141,14 @@ class Scan:
         single = [place for place in range(len(rows)) if place not in apart]
         found: list[tuple[Task, int]] = self._singles(rows, single) if single else []
         if groups:
-            bounds = SegmentBounds(self.state, self.state.schema)(self.state.schema.row_key[0])
+            key = self.state.schema.row_key[0]
+            bounds = SegmentBounds(self.state, self.state.schema)(key)
             assert bounds is not None, "columns of the row key are top-level columns"
-            planned = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
-            merges = planned.tasks(
-                rows, self.selected, self._of_chosen(bounds.min), prune=self._prune
-            )
-            found += merges
+            planner = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
+            lowest = self._of_chosen(bounds.min)
+            for merge, size in planner.tasks(rows, self.selected, lowest, prune=self._prune):
+                parts = split_merge(self.store, merge, key)
+                found += [(part, size // len(parts)) for part in parts]
         return found
 
     def _singles(self, rows: list[dict[str, Any]], places: list[int]) -> list[tuple[Task, int]]:
@@ -238,19 +240,12 @@ class Scan:
         )
 
 
+_TOLD = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
+
+
 def task_rows(kept: pa.Table) -> list[dict[str, Any]]:
     """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
-    columns = {
-        name: kept[name]
-        for name in (
-            "path",
-            "schema_version",
-            "rows",
-            "bytes",
-            "sequence",
-            "ordinal",
-        )
-    }
+    columns = {name: kept[name] for name in _TOLD}
     columns["commit_time"] = kept["commit_time"].cast(pa.int64())
     rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
     return rows

@@ -20,6 +20,11 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def shown(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that are a user's own."""
+    return {key: text for key, text in properties.items() if key != TTL_FLOOR}
+
+
 def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
     """How long rows are shown, or None for ever.
 

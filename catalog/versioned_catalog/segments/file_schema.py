@@ -15,16 +15,19 @@ from versioned_catalog.adapting.arrays import (
     struct_of,
     without_nulls,
 )
+from versioned_catalog.adapting.planning import leaf_paths
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import (
     Array,
+    Atom,
     Column,
     DataType,
     DayTimeInterval,
     Map,
     Struct,
     is_opaque,
+    is_text,
 )
 from versioned_catalog.schema.wire import schema_to_json
 
@@ -72,6 +75,12 @@ def _file_type(type_: DataType) -> pa.DataType:
             return pa.int64()
         case _:
             return to_arrow_type(type_)
+
+
+def text_paths(columns: Sequence[Column]) -> list[str]:
+    """The leaves whose values are kept in a dictionary: numbers hardly repeat, and compress as well."""
+    leaves = (leaf for column in columns for leaf in leaf_paths(column))
+    return [path for path, type_ in leaves if is_text(type_) or type_ is Atom.BINARY]
 
 
 def to_file(

@@ -19,11 +19,14 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.file_schema import DELTA, file_schema, to_file
+from versioned_catalog.segments.file_schema import DELTA, file_schema, text_paths, to_file
 from versioned_catalog.statistics.stats import StatsCollector
 from versioned_catalog.storage.store import Sink, Store
 
 ROW_GROUP_ROWS = 1024 * 1024
+KEYED_ROW_GROUP_ROWS = 128 * 1024
+"""Rows of a row group that is sorted by row key: ranges of it are read, and merges hold one of each
+run."""
 
 Partition = tuple[str | None, ...]
 
@@ -132,7 +135,11 @@ class OpenSegment:
         self._context: AbstractContextManager[Sink] = store.create(self._path)
         self._sink = _Counting(self._context.__enter__())
         self._writer = pq.ParquetWriter(
-            self._sink, self._target, compression="zstd", store_schema=False
+            self._sink,
+            self._target,
+            compression="zstd",
+            store_schema=False,
+            use_dictionary=text_paths(self._layout.columns),
         )
         # Without Arrow's own schema, PyArrow leaves the metadata of ours out as well.
         self._writer.add_key_value_metadata(self._target.metadata)
@@ -154,7 +161,8 @@ class OpenSegment:
         self._rows += rows.num_rows
         if self._kind.sequences:
             self._note(laid.column(len(self._spec.schema.columns)))
-        self._writer.write_table(to_file(laid, self._layout.columns, self._target), ROW_GROUP_ROWS)
+        size = KEYED_ROW_GROUP_ROWS if self._spec.schema.row_key else ROW_GROUP_ROWS
+        self._writer.write_table(to_file(laid, self._layout.columns, self._target), size)
 
     def _note(self, sequences: pa.ChunkedArray) -> None:
         found = pc.min_max(sequences)

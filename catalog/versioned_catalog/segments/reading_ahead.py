@@ -29,7 +29,12 @@ def read_segments(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatc
         for task in tasks:
             yield from read_task(store, task)
         return
-    with ThreadPoolExecutor(AHEAD) as pool:
+    yield from read_ahead(store, tasks, AHEAD)
+
+
+def read_ahead(store: Store, tasks: Iterable[Task], threads: int) -> Iterator[pa.RecordBatch]:
+    """``read_segments`` with so many small segments on their way already."""
+    with ThreadPoolExecutor(threads) as pool:
         yield from _ahead(store, deque(tasks), pool)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -17,7 +17,9 @@ from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.segments.open_segment import WriteSpec
 from versioned_catalog.segments.writer import write_segments
 from versioned_catalog.storage.store import Store
+from versioned_catalog.writing.binding import Binder
 from versioned_catalog.writing.delta_binding import tombstones, with_op
+from versioned_catalog.writing.plan import WritePlan
 from versioned_catalog.writing.updating import Updater
 
 
@@ -39,6 +41,26 @@ def delete_rows(
             yield with_op(tombstones(batch, state.schema), DELETE)
 
     return write_segments(store, spec, gone())
+
+
+def write_tombstones(
+    store: Store, plan: WritePlan, arrow: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> list[SegmentRecord]:
+    """Write tombstones of row keys as they are given.
+
+    Args:
+        store: the table's folder.
+        plan: made by ``plan_delta``.
+        arrow, batches: the row keys.
+
+    Raises:
+        InvalidRequestError: they are no row keys of the table.
+    """
+    schema = plan.spec.schema
+    keys = Schema(tuple(c for c in schema.columns if c.id in schema.row_key))
+    binder = Binder(arrow, keys, plan.table, plan.now)
+    gone = (with_op(tombstones(binder.bind(one), schema), DELETE) for one in batches)
+    return write_segments(store, plan.spec, gone)
 
 
 def update_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark_versioned.sql.creating import refuse_unknown
 from pyspark_versioned.sql.values import parse_default, parse_type
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.schema.changes import (
@@ -40,6 +41,7 @@ def parse_changes(given: Sequence[dict[str, Any]], schema: Schema, table: str) -
         InvalidRequestError: it is nothing that can be done.
     """
     _refuse_replacing(given, schema, table)
+    _refuse_constraints(given, table)
     return [change for one in given for change in _parse(one, schema)]
 
 
@@ -53,6 +55,17 @@ def _refuse_replacing(given: Sequence[dict[str, Any]], schema: Schema, table: st
             "ADD COLUMN, DROP COLUMN, RENAME COLUMN and ALTER COLUMN for what should change, or "
             "CREATE OR REPLACE TABLE to begin anew"
         )
+
+
+def _refuse_constraints(given: Sequence[dict[str, Any]], table: str) -> None:
+    for one in given:
+        if one["kind"] == "add_constraint":
+            refuse_unknown(one["constraint"], table)
+        if one["kind"] in ("add_constraint", "drop_constraint"):
+            raise InvalidRequestError(
+                f"{table}: a primary key is set when a table is made, and stays; make another table "
+                "with the PRIMARY KEY that you want, and write the rows of this one to it"
+            )
 
 
 def _parse(one: dict[str, Any], schema: Schema) -> list[Change]:

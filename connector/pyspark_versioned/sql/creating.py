@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from pyspark_versioned.sql.values import parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.creation import creation
 from versioned_catalog.log.operations import Create
+from versioned_catalog.schema.paths import render_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import UNASSIGNED, Column
 
@@ -27,6 +28,7 @@ class Declaration:
         partitioned_by: ``("days(ts)",)``.
         properties: text to text.
         comment: for people.
+        primary_key: paths of columns, where a constraint says it; a property may say it, too.
     """
 
     name: tuple[str, ...]
@@ -34,6 +36,7 @@ class Declaration:
     partitioned_by: tuple[str, ...]
     properties: Mapping[str, str]
     comment: str | None
+    primary_key: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Schema:
@@ -42,11 +45,20 @@ class Declaration:
 
     def operation(self) -> Create:
         """What commits it."""
-        return creation(self.schema, self.partitioned_by, dict(self.properties), self.comment)
+        return creation(
+            self.schema,
+            self.partitioned_by,
+            dict(self.properties),
+            self.comment,
+            primary_key=self.primary_key,
+        )
 
 
 def parse_declaration(request: Mapping[str, Any]) -> Declaration:
-    """What a CREATE TABLE says, from ``name``, ``columns``, ``partitioning`` and ``properties``.
+    """What a CREATE TABLE says.
+
+    Args:
+        request: ``name``, ``columns``, ``partitioning``, ``constraints`` and ``properties``.
 
     Raises:
         InvalidRequestError: it asks for what a versioned table can't be.
@@ -68,13 +80,34 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
     comment = given.pop("comment", None)
     properties = {key: value for key, value in given.items() if key not in _SPARKS_OWN}
     columns = tuple(map(_column, request["columns"]))
-    return Declaration(name, columns, tuple(request["partitioning"]), properties, comment)
+    key = _primary_key(request["constraints"], table)
+    return Declaration(name, columns, tuple(request["partitioning"]), properties, comment, key)
 
 
 def without_defaults(declaration: Declaration) -> Declaration:
     """The same with no defaults: those of a query's columns belong to the tables it read."""
     plain = tuple(replace(c, read_default=None, write_default=None) for c in declaration.columns)
     return replace(declaration, columns=plain)
+
+
+def _primary_key(constraints: Sequence[Mapping[str, Any]], table: str) -> tuple[str, ...]:
+    for constraint in constraints:
+        refuse_unknown(constraint, table)
+    paths = [path for constraint in constraints for path in constraint["primary_key"]]
+    return tuple(map(render_path, paths))
+
+
+def refuse_unknown(constraint: Mapping[str, Any], table: str) -> None:
+    """Refuse a constraint that no table can have.
+
+    Raises:
+        InvalidRequestError: it is no PRIMARY KEY.
+    """
+    if "primary_key" not in constraint:
+        raise InvalidRequestError(
+            f"{table} would not keep to {constraint['ddl']}; leave it out, and look at the rows before "
+            "they are written: a versioned table knows PRIMARY KEY and NOT NULL"
+        )
 
 
 def _check_provider(provider: str, table: str) -> None:

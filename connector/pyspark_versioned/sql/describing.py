@@ -8,8 +8,9 @@ from typing import Any
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import can_declare, to_spark
 from versioned_catalog import Table
-from versioned_catalog.adapting.implicit import IMPLICIT
+from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
 from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
@@ -23,6 +24,7 @@ from versioned_catalog.schema.transforms import (
     Years,
     parse_transform,
 )
+from versioned_catalog.schema.ttl import shown
 from versioned_catalog.schema.types import Column
 
 Json = dict[str, Any]
@@ -47,7 +49,7 @@ def describe(
             table.location, storage, table.name, state.table_uuid, state.version, pending
         ),
         **describe_schema(state.schema),
-        "properties": {**state.properties, **_sort_order(state.schema)},
+        "properties": {**shown(state.properties), **_arrangement(state.schema)},
         "comment": state.comment,
     }
 
@@ -74,10 +76,14 @@ def reference(
 
 
 def describe_schema(schema: Schema) -> Json:
-    """The columns of a schema, and those that every table has, and its partitioning."""
+    """The columns of a schema, and those that every table has, its partitioning and its key."""
     return {
+        "primary_key": _primary_key(schema) if schema.is_keyed else None,
+        "row_key": [schema.column(key).name for key in schema.row_key] if schema.is_keyed else [],
         "columns": [_column(column) for column in schema.columns],
-        "metadata_columns": [_column(column) for column in IMPLICIT],
+        "metadata_columns": [
+            _column(column) for column in (*IMPLICIT, *(OF_KEYED if schema.is_keyed else ()))
+        ],
         "partitioning": [
             {"column": list(schema.path(field.source)), **_transform(field.transform)}
             for field in schema.partitioning
@@ -85,9 +91,20 @@ def describe_schema(schema: Schema) -> Json:
     }
 
 
-def _sort_order(schema: Schema) -> dict[str, str]:
+def _primary_key(schema: Schema) -> Json:
+    """The primary key as a constraint; one may rely on it where the row key is no longer."""
+    return {
+        "name": PRIMARY_KEY,
+        "columns": [schema.column(key).name for key in schema.primary_key],
+        "rely": schema.row_key == schema.primary_key,
+    }
+
+
+def _arrangement(schema: Schema) -> dict[str, str]:
+    """What is told among the properties and kept in the schema; the primary key is a constraint."""
     sort_by = render_sort_by(schema)
-    return {"sort_by": sort_by} if sort_by else {}
+    told = {"sort_by": sort_by} if sort_by else {}
+    return told | {k: v for k, v in key_properties(schema).items() if k != PRIMARY_KEY}
 
 
 def _column(column: Column) -> Json:

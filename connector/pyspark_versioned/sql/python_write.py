@@ -32,7 +32,7 @@ class JarWriter(PlannedWriter):
         made = request.get("creation")
         if made is not None:
             return JarWriter(staging.plan_rows(made), request)
-        return JarWriter(plan_of(open_snapshot(request["table"])), request)
+        return JarWriter(plan_of(open_snapshot(request["table"]), request["mode"]), request)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""

@@ -29,6 +29,7 @@ from versioned_catalog.adapting.planning import (
 )
 from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.filtering.filters import And, Bound, bind, columns_of
+from versioned_catalog.log.delta import PUT, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.scanning.scan import Scan
@@ -51,11 +52,11 @@ def plan_scan(request: Json) -> Json:
     table, state = open_table(request["table"])
     wanted = project(spark.StructType.fromJson(request["schema"]), state.schema, table.name)
     filters = _bound(request["filters"], state.schema)
-    scan = Scan(table.store, state, wanted, And(tuple(filters)) if filters else None)
-    kept = _limited(scan.kept, request["limit"] if scan.filter is None else None)
-    free = _nan_free(kept, state, scan.filter)
+    bound = And(tuple(filters)) if filters else None
+    scan = Scan(table.store, state, wanted, bound, limit=request["limit"])
+    free = _nan_free(scan.kept, state, scan.filter)
     groups = _Groups(scan, request["native"], _paths(request["filters"]))
-    files = [groups.file(row, flags) for row, flags in zip(_rows(kept), free, strict=True)]
+    files = [groups.file(row, flags) for row, flags in zip(_rows(scan), free, strict=True)]
     return {
         "groups": groups.told,
         "files": files,
@@ -79,18 +80,17 @@ def _bound(predicates: Sequence[Json], schema: Schema) -> list[Bound]:
     return found
 
 
-def _limited(kept: pa.Table, limit: int | None) -> pa.Table:
-    """As many segments as it takes to have so many rows."""
-    if limit is None or not kept.num_rows:
-        return kept
-    before = pc.subtract(pc.cumulative_sum(kept["rows"]), kept["rows"])
-    return kept.filter(pc.less(before, limit))
-
-
-def _rows(kept: pa.Table) -> list[Json]:
+def _rows(scan: Scan) -> list[Json]:
+    """What is told of each segment: ``row_sequence`` is that of its rows, whatever moved them since;
+    null where they have several."""
+    kept = scan.kept
     columns = {name: kept[name] for name in _TOLD}
     columns["commit_time"] = kept["commit_time"].cast(pa.int64())
     rows: list[Json] = pa.table(columns).to_pylist()
+    for row, extra in zip(rows, kept["extra"].to_pylist(), strict=True):
+        delta = delta_from_text(extra)
+        several = delta.sequences is not None
+        row["row_sequence"] = None if several else (delta.order or (row["sequence"],))[0]
     return rows
 
 
@@ -130,26 +130,34 @@ class _Groups:
         self._scan = scan
         self._native = native
         self._paths = paths
+        self._merged = scan.merged_paths()
+        self._tells_rows = any(column.id == implicit.SEQUENCE_OF_ROW for column in scan.columns)
         self._known: dict[tuple[int, frozenset[int], bool], int] = {}
         self.told: list[Json] = []
 
     def file(self, row: Json, nan_free: frozenset[int]) -> Json:
         """A segment, and which group it is in."""
-        plain = is_plain(row["path"])
-        return {**row, "group": self._place(row["schema_version"], nan_free, plain)}
+        plain = is_plain(row["path"]) and row["path"] not in self._merged
+        known = row["row_sequence"] is not None or not self._tells_rows
+        return {**row, "group": self._place(row["schema_version"], nan_free, plain and known)}
 
-    def _place(self, schema_version: int, nan_free: frozenset[int], plain: bool) -> int:
-        """Schema versions that are read alike share a group."""
-        key = (schema_version, nan_free, plain)
+    def _place(self, schema_version: int, nan_free: frozenset[int], alone: bool) -> int:
+        """Schema versions that are read alike share a group.
+
+        Args:
+            schema_version, nan_free: of a segment.
+            alone: whether its rows are the answer, and Spark can find them.
+        """
+        key = (schema_version, nan_free, alone)
         if key not in self._known:
-            told = self._tell(self._scan.plan(schema_version), nan_free, plain)
+            told = self._tell(self._scan.plan(schema_version), nan_free, alone)
             if told not in self.told:
                 self.told.append(told)
             self._known[key] = self.told.index(told)
         return self._known[key]
 
-    def _tell(self, plan: SegmentPlan, nan_free: frozenset[int], plain: bool) -> Json:
-        if not (self._native and plain and is_exact(plan)):
+    def _tell(self, plan: SegmentPlan, nan_free: frozenset[int], alone: bool) -> Json:
+        if not (self._native and alone and is_exact(plan)):
             return {"native": False}
         return tell_native(plan, {p: _in_file(p, plan, nan_free) for p in self._paths})
 
@@ -212,6 +220,8 @@ def _constant(output: Output) -> Json:
     column = output.column
     told: Json = {"name": column.name, "type": to_spark(column.type).jsonValue()}
     match output.step:
+        case Implicit() if column.id == implicit.OP_TYPE_OF_ROW:
+            return {**told, "value": str(PUT)}  # a segment of others is merged
         case Implicit():
             return {**told, "implicit": column.id}
         case Fill(None):

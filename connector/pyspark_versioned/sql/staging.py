@@ -26,7 +26,7 @@ _MODES = {
     "replace": "replace",
     "create_or_replace": "create or replace",
 }
-_TOLD = ("catalog", "name", "columns", "partitioning", "properties")
+_TOLD = ("catalog", "name", "columns", "partitioning", "constraints", "properties")
 
 
 def stage(request: Json) -> Json:

@@ -18,7 +18,7 @@ from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
 from pyspark_versioned.sql.written import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
-from versioned_catalog.adapting.implicit import IMPLICIT
+from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.arrow_values import array_of
 from versioned_catalog.filtering.filters import AllOf
 from versioned_catalog.log.isolation import Isolation, isolation_of
@@ -27,8 +27,9 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
+from versioned_catalog.schema.ttl import ttl_cutoff
 from versioned_catalog.segments.file_schema import file_schema
-from versioned_catalog.writing.plan import WritePlan, plan_now
+from versioned_catalog.writing.plan import WritePlan, plan_delta, plan_now
 
 Json = dict[str, Any]
 
@@ -37,8 +38,9 @@ def plan_write(request: Json) -> Json:
     """How rows become segments.
 
     Of the request: ``table``, at the version that the write is planned on; ``creation`` for a table
-    in the making; ``schema``, of the rows; ``filters`` of an overwrite.
+    in the making; ``schema``, of the rows; ``filters`` of an overwrite; ``options``, their names.
     """
+    _refuse_options(request["options"], request["table"]["name"])
     _condition(request.get("filters", ()), request["table"]["name"])
     made = request.get("creation")
     spec = staging.plan_rows(made).spec if made else _plan(request)[2].spec
@@ -66,9 +68,27 @@ def plan_write(request: Json) -> Json:
     }
 
 
+def _refuse_options(options: Sequence[str], table: str) -> None:
+    """Refuse what would be lost without a word: Spark fills columns that are left out, and makes a
+    table without looking at options."""
+    asked = {option.lower() for option in options}
+    if not asked.isdisjoint({"primarykey", "timeindex"}):
+        raise InvalidRequestError(
+            f"{table}: a table of a catalog takes its row key from its properties; write "
+            "tableProperty('primary_key', 'host, ts'), or CREATE TABLE with PRIMARY KEY, and leave out "
+            "primaryKey and timeIndex"
+        )
+    if "partialupdate" in asked:
+        raise InvalidRequestError(
+            f"{table}: which columns a write has can't be told from here, since Spark fills those that "
+            "it lacks; use MERGE, or df.write.format('versioned').option('warehouse', ...)"
+            ".option('partialUpdate', True).mode('append').save('ns.table')"
+        )
+
+
 def _refuse_implicit(given: Sequence[str], table: str) -> None:
     """Spark hands the columns of a condition on to be written, metadata columns as well."""
-    names = [column.name for column in IMPLICIT]
+    names = [column.name for column in (*IMPLICIT, *OF_KEYED)]
     if not set(names).isdisjoint(given):
         raise InvalidRequestError(
             f"{table}: rows can't be chosen by metadata columns ({', '.join(names)}) where they change; "
@@ -77,9 +97,10 @@ def _refuse_implicit(given: Sequence[str], table: str) -> None:
 
 
 def _is_native(schema: Schema) -> bool:
-    """Whether Spark can write the rows; lengths that it is not told of, Python looks after."""
+    """Whether Spark can write the rows; lengths that it is not told of, Python looks after, as well as
+    the order of rows that have a key."""
     told = all(can_declare(column.type) for column in schema.columns)
-    return told and is_written_alike(schema.columns)
+    return told and is_written_alike(schema.columns) and not schema.row_key
 
 
 def _plan(request: Json) -> tuple[Table, TableState, WritePlan]:
@@ -87,9 +108,10 @@ def _plan(request: Json) -> tuple[Table, TableState, WritePlan]:
     return opened.table, opened.state, plan_of(opened)
 
 
-def plan_of(opened: Opened) -> WritePlan:
+def plan_of(opened: Opened, mode: str = "append") -> WritePlan:
     """How rows are written that come with the changes of the schema of their statement."""
-    plan = plan_now(opened.table.store, opened.state, opened.table.name)
+    make = plan_delta if mode == "delta" else plan_now
+    plan = make(opened.table.store, opened.state, opened.table.name)
     return replace(plan, base=Base.of(opened.base), changes=opened.changes)
 
 
@@ -130,6 +152,9 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
     if done is not None:
         return {"version": done}
     match request["mode"]:
+        case "append" if request.get("reads_all") and plan.spec.schema.is_keyed:
+            made = {**request, "kind": "merge", "filters": ()}
+            return {"version": _delta(made, table, plan, records)}
         case "append" if request.get("reads_all") and _is_serializable(request):
             done = table.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
             return {"version": done}
@@ -142,6 +167,8 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
             return {"version": done}
         case "rewrite":
             return {"version": _rewrite(request, table, plan, records)}
+        case "delta":
+            return {"version": _delta(request, table, plan, records)}
         case "overwrite_where":
             filters = _condition(request["filters"], table.name)
             return {
@@ -175,12 +202,24 @@ def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[Seg
     )
 
 
+def _delta(request: Json, table: Table, plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+    """Commit what a DELETE, UPDATE or MERGE of a table with a primary key wrote under its keys."""
+    return table.commit_delta(
+        plan,
+        records,
+        kind=request["kind"],
+        reads=_known(request["filters"]),
+        commit_id=request["commit_id"],
+    )
+
+
 def _check_rows(request: Json, table: Table, records: Sequence[SegmentRecord]) -> None:
-    core = open_snapshot(request["table"]).base.segments.core
+    base = open_snapshot(request["table"]).base
+    core, hides = base.segments.core, ttl_cutoff(base.properties, base.time) is not None
     removed = pc.is_in(core["path"], array_of(request["removed"], pa.string()))
     read = pc.sum(core["rows"].filter(removed)).as_py() or 0
     written = sum(record.rows for record in records)
-    if read != written:
+    if written > read or (written < read and not hides):
         raise CorruptTableError(
             f"{table.name}: an UPDATE of {read} rows wrote {written}; nothing was changed. A segment "
             "may be damaged, or Spark may have planned it wrongly: please tell us"
@@ -199,7 +238,13 @@ def can_delete(request: Json) -> Json:
     told = [to_unbound(predicate) for predicate in request["filters"]]
     if None in told:
         return {"whole": False}
+    if open_snapshot(request["table"]).state.schema.is_keyed:
+        return {"whole": _are_true(request["filters"])}
     return {"whole": _planned_on(request).can_delete_whole(_known(request["filters"]))}
+
+
+def _are_true(predicates: Sequence[Json]) -> bool:
+    return all(one["name"] == "ALWAYS_TRUE" for one in predicates)
 
 
 def _planned_on(request: Json) -> Table:
@@ -212,9 +257,11 @@ def delete(request: Json) -> Json:
     """Delete by metadata what fulfils ``filters``; Python reads what was torn by then."""
     table = _planned_on(request)
     done = landed(request, table, request["table"]["version"])
-    if done is None:
-        done = table.delete(_known(request["filters"]), commit_id=request["commit_id"])
-    return {"version": done}
+    if done is not None:
+        return {"version": done}
+    if _are_true(request["filters"]):
+        return {"version": table.delete_whole(None, commit_id=request["commit_id"])}
+    return {"version": table.delete(_known(request["filters"]), commit_id=request["commit_id"])}
 
 
 def _condition(predicates: Sequence[Json], table: str) -> AllOf:

@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
@@ -25,7 +24,6 @@ import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
-import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.catalog.EvolvingCatalog;
@@ -66,7 +64,8 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
 
     @Override
     public Set<TableCatalogCapability> capabilities() {
-        return Set.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
+        return Set.of(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE,
+            TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
     }
 
     // Tables
@@ -96,14 +95,7 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
     @Override
     public Table createTable(Identifier ident, TableInfo info)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        return createTable(ident, info.columns(), info.partitions(), info.properties());
-    }
-
-    @Override
-    public Table createTable(Identifier ident, Column[] columns, Transform[] partitions, Map<String, String> properties)
-            throws TableAlreadyExistsException, NoSuchNamespaceException {
-        return VersionedTable.newest(questions.created(ident, "create",
-            questions.declaration(ident, columns, partitions, properties)));
+        return VersionedTable.newest(questions.created(ident, "create", questions.declaration(ident, info)));
     }
 
     @Override
@@ -131,39 +123,20 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
     @Override
     public StagedTable stageCreate(Identifier ident, TableInfo info)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        return stageCreate(ident, info.columns(), info.partitions(), info.properties());
-    }
-
-    @Override
-    public StagedTable stageCreate(Identifier ident, Column[] columns, Transform[] partitions,
-            Map<String, String> properties) throws TableAlreadyExistsException, NoSuchNamespaceException {
-        ObjectNode request = questions.declaration(ident, columns, partitions, properties).put("mode", "create");
+        ObjectNode request = questions.declaration(ident, info).put("mode", "create");
         return StagedVersionedTable.of(questions.created(ident, "stage", request));
     }
 
     @Override
     public StagedTable stageReplace(Identifier ident, TableInfo info)
             throws NoSuchTableException, NoSuchNamespaceException {
-        return stageReplace(ident, info.columns(), info.partitions(), info.properties());
-    }
-
-    @Override
-    public StagedTable stageReplace(Identifier ident, Column[] columns, Transform[] partitions,
-            Map<String, String> properties) throws NoSuchTableException, NoSuchNamespaceException {
-        ObjectNode request = questions.declaration(ident, columns, partitions, properties).put("mode", "replace");
+        ObjectNode request = questions.declaration(ident, info).put("mode", "replace");
         return StagedVersionedTable.of(questions.loaded(ident, "stage", request));
     }
 
     @Override
     public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) throws NoSuchNamespaceException {
-        return stageCreateOrReplace(ident, info.columns(), info.partitions(), info.properties());
-    }
-
-    @Override
-    public StagedTable stageCreateOrReplace(Identifier ident, Column[] columns, Transform[] partitions,
-            Map<String, String> properties) throws NoSuchNamespaceException {
-        ObjectNode request = questions.declaration(ident, columns, partitions, properties)
-            .put("mode", "create_or_replace");
+        ObjectNode request = questions.declaration(ident, info).put("mode", "create_or_replace");
         return StagedVersionedTable.of(questions.replaced(ident, "stage", request));
     }
 

@@ -9,11 +9,10 @@ import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import versioned.spark.python.Commits;
@@ -72,12 +71,12 @@ public final class CatalogQuestions {
     }
 
     /** A request that makes a table. */
-    public ObjectNode declaration(Identifier ident, Column[] columns, Transform[] partitions,
-            Map<String, String> properties) {
+    public ObjectNode declaration(Identifier ident, TableInfo info) {
         ObjectNode request = request(ident);
-        request.set("columns", Columns.json(columns));
-        request.set("partitioning", Transforms.json(partitions));
-        properties.forEach(request.putObject("properties")::put);
+        request.set("columns", Columns.json(info.columns()));
+        request.set("partitioning", Transforms.json(info.partitions()));
+        request.set("constraints", Constraints.json(info.constraints()));
+        info.properties().forEach(request.putObject("properties")::put);
         return request;
     }
 

@@ -22,6 +22,10 @@ final class Changes {
                 one.put("kind", "set_property").put("key", set.property()).put("value", set.value());
             } else if (change instanceof TableChange.RemoveProperty remove) {
                 one.put("kind", "unset_property").put("key", remove.property());
+            } else if (change instanceof TableChange.AddConstraint add) {
+                one.put("kind", "add_constraint").set("constraint", Constraints.json(add.constraint()));
+            } else if (change instanceof TableChange.DropConstraint drop) {
+                one.put("kind", "drop_constraint").put("name", drop.name());
             } else {
                 one.put("kind", change.getClass().getSimpleName());
             }

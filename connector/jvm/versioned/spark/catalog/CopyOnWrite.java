@@ -6,7 +6,6 @@ import java.util.Locale;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
-import org.apache.spark.sql.connector.write.RowLevelOperation;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.Commits;
@@ -17,7 +16,7 @@ import versioned.spark.write.Replaced;
 import versioned.spark.write.VersionedWriteBuilder;
 
 /** A DELETE, UPDATE or MERGE: the segments that hold rows to change are read whole, and written anew. */
-public final class CopyOnWrite implements RowLevelOperation {
+public final class CopyOnWrite implements RowChange {
     private final VersionedTable table;
     private final Command command;
     private RewrittenScanBuilder read;
@@ -28,12 +27,12 @@ public final class CopyOnWrite implements RowLevelOperation {
         this.command = command;
     }
 
-    /** The table that is changed. */
+    @Override
     public VersionedTable table() {
         return table;
     }
 
-    /** Says that the statement reads the table in other places, too. */
+    @Override
     public void readsAll() {
         readsAll = true;
     }

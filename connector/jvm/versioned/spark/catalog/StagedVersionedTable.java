@@ -9,6 +9,7 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -51,6 +52,11 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite {
     @Override
     public Transform[] partitioning() {
         return described.partitioning();
+    }
+
+    @Override
+    public Constraint[] constraints() {
+        return described.constraints();
     }
 
     @Override

@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -43,6 +44,8 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private final Column[] columns;
     private final MetadataColumn[] metadataColumns;
     private final Transform[] partitioning;
+    private final Constraint[] constraints;
+    private final List<String> rowKey;
     private final Map<String, String> properties;
     private boolean readsAll;
 
@@ -52,6 +55,8 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         this.columns = Columns.parse(loaded.get("columns"));
         this.metadataColumns = Columns.parseMetadata(loaded.get("metadata_columns"));
         this.partitioning = Transforms.parse(loaded.get("partitioning"));
+        this.constraints = Constraints.parse(loaded.get("primary_key"));
+        this.rowKey = List.of(CatalogQuestions.parts(loaded.get("row_key")));
         this.properties = propertiesOf(loaded);
     }
 
@@ -135,6 +140,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     }
 
     @Override
+    public Constraint[] constraints() {
+        return constraints;
+    }
+
+    @Override
     public Map<String, String> properties() {
         return properties;
     }
@@ -170,7 +180,8 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
         refusePast();
-        return () -> new CopyOnWrite(this, info.command());
+        return () -> rowKey.isEmpty() ? new CopyOnWrite(this, info.command())
+            : new DeltaOperation(this, info.command(), rowKey);
     }
 
     /** Whether a DELETE takes whole segments only, and reads none. */

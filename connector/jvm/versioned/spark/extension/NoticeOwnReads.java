@@ -2,7 +2,6 @@ package versioned.spark.extension;
 
 import java.util.Collection;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.ReplaceData;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
@@ -10,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
-import versioned.spark.catalog.CopyOnWrite;
+import versioned.spark.catalog.RowChange;
 import versioned.spark.catalog.VersionedTable;
 
 /**
@@ -21,8 +20,8 @@ public final class NoticeOwnReads extends AbstractFunction1<LogicalPlan, BoxedUn
     /** Looks at an analysed plan: the optimizer answers some subqueries at once, and no trace of them is left. */
     @Override
     public BoxedUnit apply(LogicalPlan plan) {
-        if (plan instanceof ReplaceData change && tableOf(change.table()) instanceof RowLevelOperationTable rows
-                && rows.operation() instanceof CopyOnWrite operation && reads(change.query(), operation.table())) {
+        if (plan instanceof V2WriteCommand change && tableOf(change.table()) instanceof RowLevelOperationTable rows
+                && rows.operation() instanceof RowChange operation && reads(change.query(), operation.table())) {
             operation.readsAll();
         }
         if (plan instanceof V2WriteCommand write && tableOf(write.table()) instanceof VersionedTable table

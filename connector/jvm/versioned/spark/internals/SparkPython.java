@@ -48,7 +48,7 @@ public final class SparkPython {
     }
 
     /** A write through a data source that is written in Python, told by other options than the user's. */
-    public static Write write(String format, LogicalWriteInfo info, Map<String, String> options) {
+    public static Write write(String format, String queryId, StructType schema, Map<String, String> options) {
         PythonDataSourceV2 source = new PythonDataSourceV2();
         source.setShortName(format);
         LogicalWriteInfo told = new LogicalWriteInfo() {
@@ -59,15 +59,15 @@ public final class SparkPython {
 
             @Override
             public String queryId() {
-                return info.queryId();
+                return queryId;
             }
 
             @Override
             public StructType schema() {
-                return info.schema();
+                return schema;
             }
         };
-        return new PythonTable(source, format, info.schema()).newWriteBuilder(told).build();
+        return new PythonTable(source, format, schema).newWriteBuilder(told).build();
     }
 
     private static final class Function {

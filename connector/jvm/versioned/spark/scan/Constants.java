@@ -11,6 +11,7 @@ record Constants(ScanPlan.NativeGroup group, ScanPlan.Segment segment) {
     private static final int SCHEMA_VERSION = -2;
     private static final int SEQUENCE = -4;
     private static final int COMMIT_TIME = -5;
+    private static final int SEQUENCE_OF_ROW = -6;
 
     InternalRow row() {
         return new GenericInternalRow(group.constants().stream().map(this::value).toArray());
@@ -23,6 +24,7 @@ record Constants(ScanPlan.NativeGroup group, ScanPlan.Segment segment) {
             case SCHEMA_VERSION -> segment.schemaVersion();
             case SEQUENCE -> segment.sequence();
             case COMMIT_TIME -> segment.commitTime();
+            case SEQUENCE_OF_ROW -> segment.rowSequence();
             default -> throw new IllegalStateException("no implicit column " + column.name());
         };
     }

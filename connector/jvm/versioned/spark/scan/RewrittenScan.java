@@ -25,7 +25,7 @@ final class RewrittenScan extends VersionedScan {
     private boolean fixed;
 
     RewrittenScan(VersionedTable table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters) {
-        super(table, options, wanted, filters, null);
+        super(table, options, wanted, filters, null, true);
         this.segment = RewrittenScanBuilder.segmentOf(table);
     }
 

@@ -50,8 +50,13 @@ record ScanPlan(List<Group> groups, List<Segment> segments, long live) {
      */
     record ConstantColumn(String name, DataType type, int implicit, String value) {}
 
-    /** A segment, in its group. */
-    record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime) {}
+    /**
+     * A segment, in its group.
+     *
+     * @param rowSequence of all rows of it; null where they have several
+     */
+    record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime,
+            Long rowSequence) {}
 
     static ScanPlan ask(TableRef table, StructType schema, List<Predicate> filters, Integer limit, boolean isNative) {
         ObjectNode request = table.request().put("limit", limit).put("native", isNative);
@@ -66,7 +71,8 @@ record ScanPlan(List<Group> groups, List<Segment> segments, long live) {
         List<Segment> segments = new ArrayList<>();
         answer.get("files").forEach(file -> segments.add(new Segment(file.get("group").asInt(),
             file.get("path").asText(), file.get("schema_version").asInt(), file.get("rows").asLong(),
-            file.get("bytes").asLong(), file.get("sequence").asLong(), file.get("commit_time").asLong())));
+            file.get("bytes").asLong(), file.get("sequence").asLong(), file.get("commit_time").asLong(),
+            file.get("row_sequence").isNull() ? null : file.get("row_sequence").asLong())));
         return new ScanPlan(List.copyOf(groups), List.copyOf(segments), answer.get("live").asLong());
     }
 

@@ -32,18 +32,20 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     private final StructType wanted;
     private final List<Predicate> filters;
     private final Integer limit;
+    private final boolean isFiltered;
     private final boolean isNative;
     private ScanPlan plan;
     private Set<String> kept;
     private PartitionReaderFactory factory;
 
     VersionedScan(VersionedTable table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
-            Integer limit) {
+            Integer limit, boolean isFiltered) {
         this.table = table;
         this.options = options;
         this.wanted = wanted;
         this.filters = List.copyOf(filters);
         this.limit = limit;
+        this.isFiltered = isFiltered;
         this.isNative = !Io.isPython(options) && table.ref().isReachable();
     }
 
@@ -90,7 +92,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public NamedReference[] filterAttributes() {
-        return Stream.of(wanted.fieldNames()).map(name -> (NamedReference) FieldReference.column(name))
+        return Stream.of(wanted.fieldNames()).filter(name -> isFiltered).map(name -> (NamedReference) FieldReference.column(name))
             .toArray(NamedReference[]::new);
     }
 

@@ -18,6 +18,7 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
         SupportsPushDownLimit, SupportsPushDownAggregates {
     private final VersionedTable table;
     private final CaseInsensitiveStringMap options;
+    private final boolean isFiltered;
     private final boolean pushed;
     private StructType wanted;
     private List<Predicate> filters = List.of();
@@ -25,8 +26,14 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
     private Scan answered;
 
     public VersionedScanBuilder(VersionedTable table, CaseInsensitiveStringMap options) {
+        this(table, options, true);
+    }
+
+    /** @param isFiltered whether Spark may leave out segments while the query runs */
+    public VersionedScanBuilder(VersionedTable table, CaseInsensitiveStringMap options, boolean isFiltered) {
         this.table = table;
         this.options = options;
+        this.isFiltered = isFiltered;
         this.pushed = options.getBoolean("pushdown", true);
         this.wanted = table.schema();
     }
@@ -47,6 +54,11 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
     @Override
     public Predicate[] pushedPredicates() {
         return new Predicate[0];
+    }
+
+    /** What rows must fulfil, as far as Spark could say it: no others are read. */
+    public List<Predicate> filters() {
+        return filters;
     }
 
     @Override
@@ -80,6 +92,6 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
 
     @Override
     public Scan build() {
-        return answered != null ? answered : new VersionedScan(table, options, wanted, filters, limit);
+        return answered != null ? answered : new VersionedScan(table, options, wanted, filters, limit, isFiltered);
     }
 }

@@ -80,7 +80,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
 
     @Override
     public Write build() {
-        WritePlan plan = WritePlan.ask(table, creation, info.schema(), commit.get("filters"));
+        WritePlan plan = WritePlan.ask(table, creation, info, commit.get("filters"));
         if (plan.isNative() && !Io.isPython(info.options()) && table.isReachable()) {
             return new VersionedWrite(table.name(), plan, commit, committer, replaced);
         }
@@ -89,7 +89,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             commit.set("creation", creation);
             committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID
         }
-        Write python = SparkPython.write("versioned", info, PythonWrite.options(table, commit));
+        Write python = SparkPython.write("versioned", info.queryId(), info.schema(),
+            PythonWrite.options(table, commit));
         return replaced == Replaced.NOTHING ? python : RewriteInPython.of(python, info.schema());
     }
 }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.catalog.TableRef;
@@ -41,12 +42,13 @@ record WritePlan(boolean isNative, HadoopFolder folder, String prefix, StructTyp
     record Sort(String[] column, boolean descending) {}
 
     /** @param filters what the rows to replace fulfil, as JSON, so that it is refused before any row is written; or null */
-    static WritePlan ask(TableRef table, ObjectNode creation, StructType query, JsonNode filters) {
+    static WritePlan ask(TableRef table, ObjectNode creation, LogicalWriteInfo info, JsonNode filters) {
         ObjectNode request = table.request();
+        info.options().keySet().forEach(request.putArray("options")::add);
         if (filters != null) {
             request.set("filters", filters);
         }
-        request.set("schema", Values.type(query));
+        request.set("schema", Values.type(info.schema()));
         if (creation != null) {
             request.set("creation", creation);
         }

@@ -1,0 +1,262 @@
+"""Tables with a primary key, by PyArrow: upserts, overlapping runs, compaction, deletes, memory.
+
+Peers are ``deltalake``, whose MERGE, DELETE and OPTIMIZE rewrite files, and our own compacted tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.common import DATA, Figure, Report, Row, Work, line, seconds
+from versioned_catalog import Catalog, Table
+
+DDL = "id LONG, host STRING, a DOUBLE, b DOUBLE, n INT"
+PLACE = DATA / "keyed"
+MILLION = 1_000_000
+
+
+def rows_of(ids: pa.Array, shift: float = 0.0) -> pa.Table:
+    """Rows of some keys."""
+    hosts = pc.binary_join_element_wise("host", pc.bit_wise_and(ids, 511).cast(pa.string()), "-")
+    numbers = pc.multiply(ids.cast(pa.float64()), 0.37)
+    return pa.table(
+        {
+            "id": ids,
+            "host": hosts,
+            "a": pc.add(numbers, shift),
+            "b": pc.subtract(numbers, shift),
+            "n": pc.bit_wise_and(ids, 1023).cast(pa.int32()),
+        }
+    )
+
+
+def ids(first: int, count: int, step: int = 1) -> pa.Array:
+    """Every so many-th number from a first one."""
+    return pa.array(range(first, first + count * step, step), pa.int64())
+
+
+def upserts(runs: int, rows: int) -> tuple[list[pa.Table], pa.Table]:
+    """What is there, in parts, and for each run what comes: half of it new, spread over all keys.
+
+    The numbers that are there are even; new ones are odd.
+    """
+    part = rows // 10
+    there = [rows_of(ids(2 * part * n, part, 2)) for n in range(10)]
+    step = 2 * rows // (rows // 20)
+    changed = [ids(2 * (run + 1), rows // 20, step) for run in range(runs + 1)]
+    new = [ids(2 * (run + 1) + 1, rows // 20, step) for run in range(runs + 1)]
+    both = [rows_of(pa.concat_arrays(pair), 1.0) for pair in zip(changed, new, strict=True)]
+    return there, both  # type: ignore[return-value]
+
+
+def keyed(name: str, parts: list[pa.Table], key: tuple[str, ...] = ("id",)) -> Table:
+    """Our table of some parts, one commit each."""
+    shutil.rmtree(PLACE / name, ignore_errors=True)
+    table = Catalog.create_path(PLACE / name, DDL, primary_key=key)
+    for part in parts:
+        table.append(part)
+    return table
+
+
+def delta(name: str, parts: list[pa.Table]) -> str:
+    """The same table in Delta's format."""
+    place = str(PLACE / f"delta-{name}")
+    shutil.rmtree(place, ignore_errors=True)
+    for part in parts:
+        deltalake.write_deltalake(place, part, mode="append")
+    return place
+
+
+def compare(
+    report: Report,
+    what: str,
+    runs: int,
+    ours: Callable[[int], object],
+    theirs: Callable[[int], object],
+    target: float,
+    peer: str = "deltalake",
+) -> None:
+    """Ours and theirs in turns; the first run of each does not count."""
+    row = Row(what, peer, [], [], target)
+    for run in range(runs + 1):
+        times = seconds(lambda run=run: ours(run)), seconds(lambda run=run: theirs(run))
+        if run:
+            row.ours.append(times[0])
+            row.theirs.append(times[1])
+    report.rows.append(row)
+    print(line(row), flush=True)
+
+
+def upsert(report: Report, runs: int, rows: int) -> None:
+    """A tenth of the rows that are there are written, half of them new, and all is read."""
+    there, come = upserts(runs, rows)
+    table, place = keyed("upsert", there), delta("upsert", there)
+
+    def ours(run: int) -> object:
+        table.upsert(come[run])
+        return table.scan().to_arrow()
+
+    def theirs(run: int) -> object:
+        merge = deltalake.DeltaTable(place).merge(
+            come[run], "t.id = s.id", source_alias="s", target_alias="t"
+        )
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+        return deltalake.DeltaTable(place).to_pyarrow_table()
+
+    compare(report, f"upsert {rows // 10:,} into {rows:,}, read all", runs, ours, theirs, 0.5)
+    found = [
+        t.select(["id", "a"]).sort_by("id")
+        for t in (table.scan().to_arrow(), deltalake.DeltaTable(place).to_pyarrow_table())
+    ]
+    assert found[0]["a"].combine_chunks().equals(found[1]["a"].combine_chunks()), "they differ"
+
+
+def overlapping(report: Report, runs: int, rows: int) -> None:
+    """Ten runs over the same range of keys, against the same rows compacted."""
+    for what, key in (("one number", ("id",)), ("text and number", ("host", "id"))):
+        parts = [rows_of(ids(n, rows // 10, 10)) for n in range(10)]
+        table, one = keyed("runs", parts, key), keyed("compacted", parts, key)
+        one.compact()
+        peers: dict[str, tuple[Work, float | None]] = {
+            "compacted": (lambda one=one: one.scan().to_arrow(), 2.5)
+        }
+        name = f"read 10 overlapping runs, {what}"
+        report.compare(name, lambda table=table: table.scan().to_arrow(), peers, runs)
+
+
+def compaction(report: Report, runs: int) -> None:
+    """100 small segments become one."""
+    parts = [rows_of(ids(10_000 * n, 10_000)) for n in range(100)]
+    bags = []
+    for n in range(runs + 1):
+        place = PLACE / f"bag{n}"
+        shutil.rmtree(place, ignore_errors=True)
+        bag = Catalog.create_path(place, DDL)
+        for part in parts:
+            bag.append(part)
+        bags.append(bag)
+    places = [delta(f"bag{n}", parts) for n in range(runs + 1)]
+    tables = [keyed(f"small{n}", parts) for n in range(runs + 1)]
+
+    def optimize(run: int) -> object:
+        return deltalake.DeltaTable(places[run]).optimize.compact()
+
+    what = "compact 100 small segments"
+    compare(report, f"{what}, a bag", runs, lambda run: bags[run].compact(), optimize, 1.0)
+    for n in range(runs + 1):
+        delta(f"bag{n}", parts)
+    compare(report, f"{what}, keyed", runs, lambda run: tables[run].compact(), optimize, 1.0)
+    assert bags[0].state.segments.count == tables[0].state.segments.count == 1
+
+
+def deletes(report: Report, runs: int, rows: int) -> None:
+    """One row of a hundred, by key, against copying the segments that hold them."""
+    parts = [rows_of(ids(rows // 10 * n, rows // 10)) for n in range(10)]
+    table = keyed("delete", parts)
+    shutil.rmtree(PLACE / "delete-bag", ignore_errors=True)
+    bag, place = Catalog.create_path(PLACE / "delete-bag", DDL), delta("delete", parts)
+    for part in parts:
+        bag.append(part)
+    gone = [ids(run, rows // 100, 100).to_pylist() for run in range(runs + 1)]
+
+    def ours(run: int) -> object:
+        return table.delete([("id", "in", gone[run])])
+
+    def copied(run: int) -> object:
+        return bag.delete([("id", "in", gone[run])])
+
+    def theirs(run: int) -> object:
+        one = pa.table({"id": pa.array(gone[run], pa.int64())})
+        merge = deltalake.DeltaTable(place).merge(one, "t.id = s.id", "s", "t")
+        return merge.when_matched_delete().execute()
+
+    what = "delete 1% by key"
+    compare(report, what, runs, ours, copied, 0.2, "copy on write, ours")
+    compare(
+        report,
+        what,
+        runs,
+        lambda run: table.delete([("id", "in", [i + 50 for i in gone[run]])]),
+        theirs,
+        0.2,
+        "deltalake",
+    )
+
+
+def memory(report: Report, gigabytes: float) -> None:
+    """The most memory that merging a large group takes, in a process of its own."""
+    size = int(gigabytes * 1024**3)
+    rows = size // 10 // 50
+    shutil.rmtree(PLACE / "large", ignore_errors=True)
+    table = Catalog.create_path(PLACE / "large", DDL, primary_key=["id"])
+    for n in range(10):
+        for part in _large(n, rows):
+            table.append(part)
+    held = sum(table.state.segments.core["bytes"].to_pylist())
+    report.tell(Figure("bytes of Parquet in the group", held / 1024**2, "MiB"))
+    found = subprocess.run(
+        [sys.executable, "-m", "benchmarks.keyed", "--merge", str(PLACE / "large")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    count, most, took = found.stdout.split()
+    report.tell(Figure(f"memory of merging {int(count):,} rows", float(most), "MiB", 1024))
+    report.tell(Figure("time of that", float(took) * 1000))
+
+
+def _large(run: int, rows: int) -> Iterator[pa.Table]:
+    for first in range(0, rows, 4 * MILLION):
+        yield rows_of(ids(10 * first + run, min(4 * MILLION, rows - first), 10), run / 10)
+
+
+def merge_all(place: str) -> None:
+    """Read all rows batch by batch, and print how many they are, and the most memory it took."""
+    begun = time.perf_counter()
+    count = sum(batch.num_rows for batch in Catalog.load_path(place).scan().to_batches())
+    took = time.perf_counter() - begun
+    peak = next(
+        text for text in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in text
+    )
+    print(count, int(peak.split()[1]) / 1024, took)
+
+
+def main() -> None:
+    """Print comparisons, and keep the raw runs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=10 * MILLION)
+    parser.add_argument("--gigabytes", type=float, default=5.0)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--merge", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.merge:
+        merge_all(given.merge)
+        return
+    report = Report("keyed")
+    works: dict[str, Work] = {
+        "upsert": lambda: upsert(report, given.runs, given.rows),
+        "overlapping": lambda: overlapping(report, given.runs, given.rows),
+        "compaction": lambda: compaction(report, given.runs),
+        "deletes": lambda: deletes(report, given.runs, given.rows),
+        "memory": lambda: memory(report, given.gigabytes),
+    }
+    for name, work in works.items():
+        if given.only in ("", name):
+            work()
+    if not given.only:
+        report.save()
+
+
+if __name__ == "__main__":
+    main()

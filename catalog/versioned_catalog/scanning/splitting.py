@@ -1,0 +1,98 @@
+"""Large merges in parts, each of a range of keys, so that they are done side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import VersionedError
+from versioned_catalog.filtering.bounds import RowGroupBounds
+from versioned_catalog.filtering.filters import And, Bound, Compare, Op
+from versioned_catalog.filtering.places import Literal
+from versioned_catalog.segments.merge_task import Member, MergeTask
+from versioned_catalog.segments.reader import open_segment
+from versioned_catalog.storage.store import Store
+
+PART_ROWS = 1_500_000
+"""How many rows a part has, about."""
+
+
+def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
+    """A merge as several, of disjoint ranges of the first column of the row key.
+
+    They are cut where the row groups of the largest segment begin.
+
+    Args:
+        store: the table's folder.
+        task: the merge.
+        key: the ID of that column.
+    """
+    parts = task.rows // PART_ROWS
+    if parts < 2:
+        return [task]
+    cuts = _chosen(_cuts(store, max(task.members, key=lambda one: one.task.rows), key), parts)
+    return [_part(task, bound) for bound in _ranges(key, cuts)]
+
+
+def _cuts(store: Store, member: Member, key: int) -> pa.Array:
+    """The least keys of the row groups of a segment but the first, sorted; none where it tells none."""
+    try:
+        meta: Any = open_segment(store, member.task)[0].metadata
+    except VersionedError:
+        return pa.nulls(0)  # whoever reads it will tell
+    bounds = RowGroupBounds(meta, range(meta.num_row_groups), member.task.plan, frozenset())(key)
+    if bounds is None:
+        return pa.nulls(0)
+    found = pc.unique(bounds.min.drop_null())
+    plain = found.cast(pa.int64()) if pa.types.is_duration(found.type) else found
+    return found.take(pc.sort_indices(plain)).slice(1)
+
+
+def _chosen(cuts: pa.Array, parts: int) -> list[Literal]:
+    """As many cuts as it takes to make so many parts, evenly."""
+    wanted = min(parts - 1, len(cuts))
+    places = sorted({(at + 1) * len(cuts) // (wanted + 1) for at in range(wanted)})
+    return [_literal(cuts, at) for at in places if at < len(cuts)]
+
+
+def _literal(values: pa.Array, at: int) -> Literal:
+    type_ = values.type
+    stored = values
+    if pa.types.is_date32(type_):
+        stored = values.cast(pa.int32())
+    elif pa.types.is_temporal(type_):
+        stored = values.cast(pa.int64())
+    return Literal(stored[at].as_py(), type_)
+
+
+def _ranges(key: int, cuts: Sequence[Literal]) -> Iterator[Bound | None]:
+    """Filters, of which exactly one lets each key pass."""
+    for low, high in pairwise([None, *cuts, None]):
+        ends = []
+        if low is not None:
+            ends.append(Compare(key, Op.GE, low))
+        if high is not None:
+            ends.append(Compare(key, Op.LT, high))
+        yield And(tuple(ends)) if ends else None
+
+
+def _part(task: MergeTask, bound: Bound | None) -> MergeTask:
+    if bound is None:
+        return task
+    members = tuple(
+        replace(
+            member,
+            task=replace(
+                member.task,
+                filter=bound if member.task.filter is None else And((member.task.filter, bound)),
+                prune=True,
+            ),
+        )
+        for member in task.members
+    )
+    return replace(task, members=members)

@@ -1,0 +1,185 @@
+"""Compaction changes no answer, and takes away what nobody needs and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from keyed.tables import make, rows, shown
+from versioned_catalog import Catalog, InvalidRequestError, Table
+
+
+def paths(table: Table) -> list[str]:
+    return table.state.segments.paths
+
+
+def test_a_tombstone_stays_while_an_older_row_does(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))
+    table.append(rows(("b", 1, 2.0), ("c", 1, 1.0)))
+    table.delete([("host", "=", "b")])
+    before = shown(table)
+    table.compact(paths=paths(table)[1:])
+    assert shown(table) == before == [("a", 1, 1.0, 7), ("c", 1, 1.0, 7)]
+    assert table.state.segments.rows == 4, "a, b, c, and the tombstone of b"
+    table.compact()
+    assert shown(table) == before
+    assert table.state.segments.rows == 2
+
+
+def test_a_partial_upsert_is_not_taken_for_a_row(tmp_path: Path) -> None:
+    """Compacted without the row under it, its defaults would be values."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0, 70), columns="host ts v w"))
+    table.upsert(rows(("a", 1, 2.0)), partial=True)
+    table.upsert(rows(("a", 1, 3.0)), partial=True)
+    told = table.compact(paths=paths(table)[1:])
+    assert told.removed == 3, "with the row under them"
+    assert shown(table) == [("a", 1, 3.0, 70)]
+
+
+def test_segments_of_one_commit_stay_together(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    first, second = rows(("a", 1, 1.0)), rows(("a", 1, 2.0))
+    plan = table.plan_write(first.schema)
+    records = [
+        r for d in (first, second) for r in plan.write(d.schema, d.to_batches(), table.store)
+    ]
+    table.commit_append(plan, records)
+    table.append(rows(("b", 1, 1.0)))
+    for at in (0, 1):
+        told = table.as_of(2).compact(paths=[paths(table)[at]], dry_run=True)
+        assert told.removed == 2
+    table.compact(paths=paths(table)[:1])
+    assert shown(table)[0] == ("a", 1, 2.0, 7)
+
+
+def test_rows_keep_their_place_among_versions(tmp_path: Path) -> None:
+    """What was compacted is still older than what came after it, and newer than what came before."""
+    table = make(tmp_path / "t")
+    for value in (1.0, 2.0, 3.0, 4.0):
+        table.append(rows(("a", 1, value), ("b", int(value), value)))
+    table.compact(paths=[paths(table)[at] for at in (0, 2)])
+    assert shown(table)[0] == ("a", 1, 4.0, 7)
+    table.compact(paths=paths(table)[:2])
+    assert shown(table)[0] == ("a", 1, 4.0, 7)
+    table.rollback(3)
+    assert shown(table)[0] == ("a", 1, 3.0, 7)
+    table.append(rows(("a", 1, 5.0)))
+    assert shown(table)[0] == ("a", 1, 5.0, 7)
+
+
+def test_what_a_rollback_brings_back_is_as_old_as_it_was(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0)))
+    table.append(rows(("a", 1, 2.0)))
+    table.compact(paths=paths(table)[:1])
+    assert table.rollback(2) == 4
+    assert shown(table) == [("a", 1, 2.0, 7)]
+
+
+def test_a_rollback_meanwhile_ends_it(tmp_path: Path) -> None:
+    """It drops a tombstone, since no row is left under it; the rollback brings one back."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0)))
+    slow = Catalog.load_path(tmp_path / "t")
+    table.delete([("host", "=", "a")])
+    slow.truncate()  # what it saw: the row, and not the tombstone
+    late = Catalog.load_path(tmp_path / "t")
+    pieces = late.plan_compaction(paths=paths(late))
+    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    assert [made for _, made in done] == [()]
+    table.refresh().rollback(2)
+    assert late.commit_compaction(pieces, done).removed == 0
+    assert shown(late.refresh()) == []
+
+
+def test_small_segments_of_a_bag_become_one(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "a INT, b STRING", partitioned_by=["a"])
+    for n in range(6):
+        table.append(pa.table({"a": pa.array([n % 2, 5], pa.int32()), "b": [f"{n}", "x"]}))
+    table.alter().drop_column("b").add_column("b", "STRING", default="new").commit()
+    before = shown(table)
+    told = table.compact(dry_run=True)
+    assert (told.removed, table.version) == (12, 7)
+    told = table.compact()
+    assert (told.removed, told.added, told.skipped) == (12, 3, 0)
+    assert shown(table) == before == shown(table, version=7)
+    file = pq.ParquetFile(tmp_path / "t" / paths(table)[0])
+    assert [f.metadata[b"PARQUET:field_id"] for f in file.schema_arrow] == [b"1", b"3"]
+    assert table.compact().removed == 0
+    assert table.compact(strategy="full").removed == 3
+    with pytest.raises(InvalidRequestError, match="'auto', 'full', 'small'"):
+        table.compact(strategy="z")  # type: ignore[arg-type]
+
+
+def test_who_appends_meanwhile_is_not_stopped(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    for value in (1.0, 2.0):
+        table.append(rows(("a", 1, value), ("b", 1, value)))
+    other = Catalog.load_path(tmp_path / "t")
+    pieces = table.plan_compaction()
+    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    other.append(rows(("a", 1, 3.0)))
+    other.delete([("host", "=", "b")])
+    other.alter().add_column("x", "INT", default=1).commit()
+    assert table.commit_compaction(pieces, done).removed == 2
+    assert shown(table) == [("a", 1, 3.0, 7, 1)]
+    assert table.verify(deep=True, every_version=True).complaints == ()
+
+
+def test_what_others_took_is_left(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "a INT", partitioned_by=["a"])
+    for n in (1, 1, 2, 2):
+        table.append(pa.table({"a": pa.array([n], pa.int32())}))
+    other = Catalog.load_path(tmp_path / "t")
+    pieces = table.plan_compaction()
+    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    other.delete([("a", "=", 1)])
+    told = table.commit_compaction(pieces, done)
+    assert (told.removed, told.skipped, shown(table)) == (2, 2, [(2,), (2,)])
+
+
+def test_disjoint_neighbours_become_one(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    for day in range(5):
+        table.append(rows(("a", day, 1.0), ("z", day, 1.0)))
+    assert table.compact().removed == 5
+    assert table.count() == 10
+    assert table.scan().merged_paths() == frozenset()
+
+
+def test_who_writes_the_last_small_segment_puts_them_together(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", properties={"auto_compact": "3"})
+    for n in range(3):
+        assert table.append(rows(("a", n, 1.0), ("b", n, 1.0))) == n + 1
+        assert table.state.segments.count == (n + 1 if n < 2 else 1)
+    assert (table.version, table.count()) == (4, 6)
+    assert table.append(rows(("a", 1, 2.0))) == 5
+    assert table.state.segments.count == 2
+    for value in ("1", "x", ""):
+        with pytest.raises(InvalidRequestError, match="small segments"):
+            table.alter().set_property("auto_compact", value).commit()
+
+
+def test_small_segments_are_put_together_beside_large_ones(tmp_path: Path) -> None:
+    """A tombstone that a large segment needs stays, and so does a partial upsert of its rows."""
+    table = make(tmp_path / "t", properties={"target_segment_bytes": "4000"})
+    table.append(rows(*((f"h{n}", n, float(n)) for n in range(900))))
+    assert table.state.segments.core["bytes"][0].as_py() > 2000
+    assert table.compact(strategy="small").removed == 0
+    table.append(rows(("h1", 1, -1.0)))
+    table.delete([("host", "=", "h2")])
+    table.append(rows(("h3", 3, -3.0)))
+    told = table.compact(strategy="small")
+    assert (told.removed, told.added, table.count()) == (3, 2, 899)
+    assert shown(table, filters=[("host", "in", ["h1", "h2", "h3"])]) == [
+        ("h1", 1, -1.0, 7),
+        ("h3", 3, -3.0, 7),
+    ]
+    table.upsert(rows(("h4", 4, 40), columns="host ts w"), partial=True)
+    assert table.compact(strategy="small").removed == 0, "it needs the row under it"
+    assert shown(table, filters=[("host", "=", "h4")]) == [("h4", 4, 4.0, 40)]

@@ -1,0 +1,92 @@
+"""Upserts: the last one wins, whatever segments and tasks the rows are in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from keyed.tables import make, rows, shown
+from versioned_catalog import Catalog, InvalidRequestError
+
+
+def test_the_last_one_wins(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0), ("b", 1, 2.0), ("a", 1, 3.0)))
+    assert shown(table) == [("a", 1, 3.0, 7), ("b", 1, 2.0, 7)]
+    table.upsert(rows(("a", 1, 4.0), ("a", 2, 5.0)))
+    assert shown(table) == [("a", 1, 4.0, 7), ("a", 2, 5.0, 7), ("b", 1, 2.0, 7)]
+    assert table.count() == 3
+    assert shown(table, version=1) == [("a", 1, 3.0, 7), ("b", 1, 2.0, 7)]
+    assert shown(Catalog.load_path(tmp_path / "t")) == shown(table)
+
+
+def test_of_the_segments_of_one_commit_the_last_counts(tmp_path: Path) -> None:
+    """The tasks of one write know nothing of each other; their segments are told apart by place."""
+    table = make(tmp_path / "t")
+    first, second = rows(("a", 1, 1.0), ("b", 1, 1.0)), rows(("a", 1, 2.0))
+    plan = table.plan_write(first.schema)
+    records = [
+        record
+        for data in (first, second)
+        for record in plan.write(data.schema, data.to_batches(), table.store)
+    ]
+    table.commit_append(plan, records)
+    assert shown(table) == [("a", 1, 2.0, 7), ("b", 1, 1.0, 7)]
+    table.rollback(0)
+    table.rollback(1)
+    assert shown(table) == [("a", 1, 2.0, 7), ("b", 1, 1.0, 7)]
+
+
+def test_a_padded_char_is_one_key(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "host CHAR(3), ts DATE, v DOUBLE", time_index=None)
+    for host in ("a", "a ", "a  "):
+        table.append(pa.table({"host": [host], "ts": pa.array([1], pa.date32()), "v": [1.0]}))
+    assert table.count() == 1
+    table.delete([("host", "=", "a")])
+    assert table.count() == 0
+
+
+def test_a_key_is_no_float(tmp_path: Path) -> None:
+    """-0.0 and 0.0 are equal and not the same, and NaN is not even equal to itself."""
+    for type_ in ("DOUBLE", "FLOAT", "STRUCT<x: INT>", "ARRAY<INT>", "VARIANT"):
+        with pytest.raises(InvalidRequestError, match="use whole numbers"):
+            make(tmp_path / type_[:3], f"host {type_}, v INT", time_index=None)
+
+
+def test_partial_upserts_leave_the_rest(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0, 10), ("b", 1, 2.0, 20), columns="host ts v w"))
+    table.upsert(rows(("a", 1, 11), columns="host ts w"), partial=True)
+    table.upsert(rows(("a", 1, 5.0), ("c", 1, 6.0)), partial=True)
+    assert shown(table) == [("a", 1, 5.0, 11), ("b", 1, 2.0, 20), ("c", 1, 6.0, 7)]
+    table.alter().set_default("w", 8).commit()
+    assert shown(table)[2] == ("c", 1, 6.0, 7), "it found no row then, and took the default of then"
+    table.delete([("host", "=", "a")])
+    table.upsert(rows(("a", 1, 3), columns="host ts w"), partial=True)
+    assert shown(table)[0] == ("a", 1, None, 3), "what was deleted does not shine through"
+
+
+def test_a_partial_upsert_says_what_it_can_not_do(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "host STRING, ts TIMESTAMP, v DOUBLE NOT NULL, w INT")
+    with pytest.raises(InvalidRequestError, match="v is NOT NULL and has no default"):
+        table.upsert(rows(("a", 1, 3), columns="host ts w"), partial=True)
+    with pytest.raises(InvalidRequestError, match="host is NOT NULL"):
+        table.upsert(rows((1, 3.0), columns="ts v"), partial=True)
+    bag = Catalog.create_path(tmp_path / "bag", "a INT")
+    for partial in (True, False):
+        with pytest.raises(InvalidRequestError, match="no primary key"):
+            bag.upsert(pa.table({"a": [1]}), partial=partial)
+
+
+def test_a_table_without_a_primary_key_keeps_all_rows(tmp_path: Path) -> None:
+    table = Catalog.create_path(
+        tmp_path / "t", "ts TIMESTAMP, host STRING, v DOUBLE", time_index="ts"
+    )
+    for _ in range(2):
+        table.append(rows(("a", 2, 1.0), ("a", 1, 1.0)))
+    assert table.count() == 4
+    assert [row[0] for row in shown(table)] == [1, 1, 2, 2]
+    days = [v.day for v in table.scan(columns=["ts"]).to_arrow()["ts"].to_pylist()]
+    assert days == [2, 3, 2, 3], "each segment is sorted by the time index"

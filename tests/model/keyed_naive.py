@@ -1,0 +1,175 @@
+"""A naive model of a keyed table: that of a table, whose rows have keys, and the last one wins.
+
+Nothing here knows of segments, tombstones or sequences: a write changes the rows that there are, and
+what stays hidden for good is gone. ``alter``, ``update`` and ``rollback`` are those of ``naive``, with
+what a row key forbids.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+from model import naive
+from model.naive import Field, Model, Refused, Version, check_names, find, show, store_row
+
+Row = dict[int, Any]
+
+
+@dataclass
+class KeyedVersion(Version):
+    """What a keyed table was after one commit, and what it had hidden by then."""
+
+    ttl: dt.timedelta | None = None
+    cut: dt.datetime | None = None
+
+
+@dataclass
+class Keyed(Model):
+    """A keyed table; without a primary key rows are only added, as in any other table.
+
+    Args:
+        primary_key, time_index: keys of fields.
+        ttl: how old rows get.
+        cut: rows before this are gone; it never goes back, but by a rollback.
+        now: when everything happens.
+    """
+
+    primary_key: tuple[int, ...] = ()
+    time_index: int | None = None
+    ttl: dt.timedelta | None = None
+    cut: dt.datetime | None = None
+    now: dt.datetime = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+
+    @property
+    def row_key(self) -> tuple[int, ...]:
+        """The primary key, then the time index if it is not in it."""
+        more = self.time_index is not None and self.time_index not in self.primary_key
+        return (*self.primary_key, *((self.time_index,) if more else ()))
+
+    def commit(self) -> None:
+        """Remember the table as it is, without the rows that are too old by now."""
+        if self.ttl is not None:
+            self.cut = max(self.now - self.ttl, self.cut or self.now - self.ttl)
+        if self.cut is not None:
+            self.rows = [row for row in self.rows if _time(self, row) >= self.cut]
+        version = KeyedVersion(
+            self.fields, list(self.rows), self.fixed, self.life, self.ttl, self.cut
+        )
+        self.past.append(version)
+
+
+def _time(model: Keyed, row: Row) -> dt.datetime:
+    """A row's time index; what has no time zone is in UTC."""
+    assert model.time_index is not None
+    value = show(find(model.fields, model.time_index), row)
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    return value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+
+
+def key_of(model: Keyed, row: Row) -> tuple[Any, ...]:
+    """The values of a row's key, as they are now."""
+    return tuple(show(find(model.fields, key), row) for key in model.row_key)
+
+
+# Writes
+
+
+def whole_rows(model: Keyed, names: list[str], given: list[dict[str, Any]]) -> list[Row]:
+    """Rows as they are stored; what is left out takes its default.
+
+    Raises:
+        Refused: a value is missing, or null where that is denied.
+    """
+    check_names(model.fields, names)
+    return [store_row(model.fields, row) for row in given]
+
+
+def upsert(model: Keyed, stored: list[Row], kept: list[Row] | None = None) -> list[Row]:
+    """The rows after whole rows are put over those that are there, or over ``kept``."""
+    old = model.rows if kept is None else kept
+    if not model.primary_key:
+        return [*old, *stored]
+    return list({key_of(model, row): row for row in (*old, *stored)}.values())
+
+
+def patch(model: Keyed, names: list[str], given: list[dict[str, Any]]) -> list[Row]:
+    """The rows after a partial upsert.
+
+    Raises:
+        Refused: a column of the key is left out, or what ``whole_rows`` refuses.
+    """
+    return lay(model, assigned(model, names), whole_rows(model, names, given))
+
+
+def assigned(model: Keyed, names: list[str]) -> set[int]:
+    """What a partial upsert assigns.
+
+    Raises:
+        Refused: a column of the key is left out.
+    """
+    keys = {f.key for f in model.fields if f.name in names}
+    if not model.primary_key or not set(model.row_key) <= keys:
+        raise Refused("the key is not there")
+    return keys
+
+
+def lay(model: Keyed, keys: set[int], stored: list[Row]) -> list[Row]:
+    """The rows after some fields of those that are stored are laid over them."""
+    found = {key_of(model, row): row for row in model.rows}
+    for row in stored:
+        key = key_of(model, row)
+        found[key] = found[key] | {k: row[k] for k in keys} if key in found else row
+    return list(found.values())
+
+
+def update(model: Keyed, assignments: list[tuple[Any, Any]], filters: Any) -> list[Row]:
+    """The rows after an UPDATE.
+
+    Raises:
+        Refused: it would change the key, or what ``naive.update`` refuses.
+    """
+    if model.primary_key and any(keys[0] in model.row_key for keys, _ in assignments):
+        raise Refused("rows keep their keys")
+    return naive.update(model, assignments, filters)
+
+
+# Changes of the table
+
+
+def alter(model: Keyed, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
+    """The fields after the changes of one ALTER.
+
+    Raises:
+        Refused: it can't be.
+    """
+    for kind, key, *rest in changes:
+        unordered = kind == "type" and rest[0] in ("float", "double")
+        if key in model.row_key and (kind in ("drop", "null") or unordered):
+            raise Refused("the row key can't be without it")
+    return naive.alter(model, changes)
+
+
+def set_ttl(model: Keyed, ttl: dt.timedelta | None) -> None:
+    """Set or unset how old rows get.
+
+    Raises:
+        Refused: rows have no time.
+    """
+    if ttl is not None and model.time_index is None:
+        raise Refused("there is no time index")
+    model.ttl = ttl
+
+
+def rollback(model: Keyed, version: int) -> None:
+    """Make the table what it was; what was hidden since comes back.
+
+    Raises:
+        Refused: it was another table then.
+    """
+    naive.rollback(model, version)
+    then = model.past[version]
+    assert isinstance(then, KeyedVersion)
+    model.ttl, model.cut = then.ttl, then.cut

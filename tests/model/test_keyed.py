@@ -1,0 +1,294 @@
+"""Random histories of keyed tables, held to a naive model by every path that Python has."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, rule
+
+from model import keyed_naive, naive
+from model.drive import arrow_rows, to_tuples
+from model.keyed_drive import TTLS, declare, random_filters, random_rows, random_update
+from model.keyed_naive import Keyed
+from model.late import Late
+from model.naive import Refused
+from model.test_model import Histories, bag, map_rows, randoms
+from versioned_catalog import (
+    Catalog,
+    InvalidRequestError,
+    Table,
+    VersionedError,
+)
+from versioned_catalog.creation import creation
+from versioned_catalog.log.operations import Replace
+from versioned_catalog.placing import begin_at
+from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
+from versioned_catalog.schema.literals import decode
+
+STEPS, HISTORIES = {
+    "dev": (15, 60),
+    "ci": (30, 100),
+    "nightly": (40, 2000),
+}[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
+
+
+seldom = st.integers(0, 4).map(lambda n: n == 0)
+
+
+class KeyedHistories(Histories):
+    """One keyed table and its model."""
+
+    table: Table
+    model: Keyed
+    laws = keyed_naive
+
+    @initialize(random=randoms)
+    def begin(self, random: Random) -> None:
+        self.model = Keyed((), now=dt.datetime.now(dt.UTC))
+        said = declare(random, self.model)
+        place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"
+        self.table = Catalog.create_path(str(place), said.pop("schema"), **said)
+        self.model.commit()
+
+    @rule(random=randoms, really=seldom)
+    def replace(self, random: Random, really: bool) -> None:
+        if not really:
+            return
+        self.model.rows = []
+        self.model.life += 1
+        said = declare(random, self.model)
+        base = self.table.state
+        operation = Replace(creation(**said), base.created_uuid, base.version)
+        self.table = begin_at(self.table.store, operation, self.table.name, str(uuid4()))
+        self.model.commit()
+
+    def filters(self, random: Random) -> tuple[Any, Any]:
+        return random_filters(random, self.model)
+
+    def assignments(self, random: Random) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
+        return random_update(random, self.model)
+
+    # Writes
+
+    @rule(random=randoms, overwrite=seldom)
+    def write(self, random: Random, overwrite: bool) -> None:
+        names, rows = random_rows(random, self.model)
+        try:
+            stored = keyed_naive.whole_rows(self.model, names, rows)
+        except Refused:
+            stored = None
+        if overwrite:
+            done = self.wrote(self.table.overwrite, names, rows, refused=stored is None)
+            kept: list[Any] | None = []
+        else:
+            keyed = self.model.primary_key and random.random() < 0.5
+            method = self.table.upsert if keyed else self.table.append
+            done, kept = self.wrote(method, names, rows, refused=stored is None), None
+        if done and stored is not None:
+            self.model.rows = keyed_naive.upsert(self.model, stored, kept)
+            self.model.commit()
+
+    @rule(random=randoms)
+    def patch(self, random: Random) -> None:
+        names, rows = random_rows(random, self.model, partial=True)
+        try:
+            after = keyed_naive.patch(self.model, names, rows)
+        except Refused:
+            after = None
+
+        def upsert(data: pa.Table) -> None:
+            self.table.upsert(data, partial=True)
+
+        if self.wrote(upsert, names, rows, refused=after is None) and after is not None:
+            self.model.rows = after
+            self.model.commit()
+
+    def wrote(self, write: Any, names: list[str], rows: Any, *, refused: bool) -> bool:
+        """Whether rows were written; they are exactly if they may be."""
+        version = self.table.version
+        try:
+            write(arrow_rows(self.model, names, rows))
+        except VersionedError as error:
+            assert refused, (names, rows, error)
+            assert self.table.version == version
+            return False
+        assert not refused, (names, rows)
+        return True
+
+    @rule(random=randoms)
+    def delete(self, random: Random) -> None:
+        filters, by_key = self.some_filters(random)
+        rows = naive.keep(self.model, by_key)
+        self.table.delete(filters)
+        self.left(rows)
+
+    @rule(random=randoms)
+    def overwrite_where(self, random: Random) -> None:
+        filters, by_key = self.some_filters(random)
+        names, rows = random_rows(random, self.model)
+        try:
+            stored = keyed_naive.whole_rows(self.model, names, rows)
+        except Refused:
+            return
+        kept = naive.keep(self.model, by_key)
+        self.table.overwrite_where(arrow_rows(self.model, names, rows), filters)
+        if stored or len(kept) < len(self.model.rows):
+            self.model.rows = keyed_naive.upsert(self.model, stored, kept)
+            self.model.commit()
+
+    @rule(really=seldom)
+    def truncate(self, really: bool) -> None:
+        if really:
+            self.table.truncate()
+            self.model.rows = []
+            self.model.commit()
+
+    def left(self, rows: list[Any]) -> None:
+        """These rows are left, and if they are fewer, that was a commit."""
+        if len(rows) < len(self.model.rows):
+            self.model.rows = rows
+            self.model.commit()
+
+    # What changes no row
+
+    @rule(random=randoms)
+    def compact(self, random: Random) -> None:
+        version = self.table.version
+        paths = self.table.segments()["path"].to_pylist()
+        if random.random() < 0.3:
+            self.table.compact()
+        else:
+            self.table.compact(paths=random.sample(paths, random.randint(0, len(paths))))
+        assert self.table.version - version in (0, 1)
+        if self.table.version > version:
+            self.model.commit()
+
+    @rule(random=randoms)
+    def live(self, random: Random) -> None:
+        """Let rows grow old, or no longer."""
+        text = random.choice([None, *TTLS])
+        version, before = self.table.version, self.model.ttl
+        try:
+            keyed_naive.set_ttl(self.model, None if text is None else TTLS[text])
+        except Refused:
+            text_is_refused = True
+        else:
+            text_is_refused = False
+        changes = self.table.alter()
+        try:
+            if text is None:
+                changes.unset_property("ttl").commit()
+            else:
+                changes.set_property("ttl", text).commit()
+        except InvalidRequestError:
+            assert text_is_refused or (text is None and before is None), text
+            assert self.table.version == version
+            return
+        assert not text_is_refused, text
+        assert self.table.version > version or before == self.model.ttl
+        if self.table.version > version:
+            self.model.commit()
+
+    # Two at once
+
+    @rule(random=randoms)
+    def raced(self, random: Random) -> None:
+        """Somebody commits while another writes, who saw the table as it was before."""
+        if not self.model.primary_key:
+            return
+        other, then = Catalog.load_path(self.table.location), replace(self.model)
+        between = random.choice(["write", "patch", "delete", "overwrite", "compact", "alter"])
+        match between:
+            case "write" | "overwrite":
+                self.write(random, between == "overwrite")
+            case _:
+                getattr(self, between)(random)
+        late = Late(random, then, self.model, other)
+        outcomes = random.choice(
+            [late.upsert, late.patch, late.delete, late.update, late.compact]
+        )()
+        changed = self.table.refresh().version == len(self.model.past)
+        if changed:
+            shown = [self.bag_of(rows) for rows in outcomes]
+            found = bag(map_rows(self.table.scan().to_arrow()))
+            assert found in shown, (between, outcomes)
+            self.model.rows = outcomes[shown.index(found)]
+            self.model.commit()
+
+    def bag_of(self, rows: list[Any]) -> list[str]:
+        fields = self.model.fields
+        model = replace(self.model, rows=rows, past=[])
+        model.commit()  # what is too old is not shown
+        return bag([to_tuples({f.name: naive.show(f, r) for f in fields}) for r in model.rows])
+
+    # Reading
+
+    @rule(random=randoms)
+    def limited(self, random: Random) -> None:
+        """So many rows, each of them one that is there."""
+        model, limit = self.model, random.randint(0, 4)
+        filters, by_key = self.some_filters(random)
+        fields = random.sample(model.fields, random.randint(1, len(model.fields)))
+        scan = self.table.scan([f.name for f in fields], filters, limit=limit)
+        rows = [r for r in model.rows if naive.passes(model, r, by_key)]
+        expected = [to_tuples({f.name: naive.show(f, r) for f in fields}) for r in rows]
+        found = Counter(bag(map_rows(scan.to_arrow())))
+        assert found <= Counter(bag(expected))
+        assert found.total() == min(limit, len(expected)) == scan.count()
+
+    @rule(random=randoms)
+    def mixed(self, random: Random) -> None:
+        """A filter and a projection; neither needs the columns of the other."""
+        model = self.model
+        filters, by_key = self.filters(random)
+        fields = random.sample(model.fields, random.randint(1, len(model.fields)))
+        rows = [r for r in model.rows if naive.holds(model.fields, r, by_key)]
+        expected = [to_tuples({f.name: naive.show(f, r) for f in fields}) for r in rows]
+        for prune in (True, False):
+            scan = self.table.scan([f.name for f in fields], filters, prune=prune)
+            found = pa.Table.from_batches(scan.to_batches(), scan.schema)
+            assert bag(map_rows(found)) == bag(expected), (filters, prune)
+
+    @rule(random=randoms)
+    def aggregated(self, random: Random) -> None:
+        """What metadata tell is so; they need not tell."""
+        model = self.model
+        filters, by_key = self.filters(random) if random.random() < 0.5 else (None, None)
+        rows = [r for r in model.rows if naive.passes(model, r, by_key)]
+        scan = self.table.scan(filters=filters)
+        assert count_rows(scan) in (None, len(rows))
+        for field, column in zip(model.fields, scan.columns, strict=True):
+            values = [v for row in rows if (v := naive.show(field, row)) is not None]
+            assert count_values(scan, column) in (None, len(values))
+            for greatest in (False, True):
+                known, text = extreme(scan, column, greatest)
+                if known:
+                    expected = (max if greatest else min)(values, key=naive.order, default=None)
+                    assert repr(decode(text, column.type)) == repr(expected)
+
+    @invariant()
+    def each_key_once(self) -> None:
+        if hasattr(self, "table") and self.model.primary_key:
+            names = [naive.find(self.model.fields, key).name for key in self.model.row_key]
+            found = self.table.scan(names).to_arrow().to_pylist()
+            assert len(set(map(to_tuples, found))) == len(found)
+
+
+TestKeyedHistories = KeyedHistories.TestCase
+TestKeyedHistories.settings = settings(
+    max_examples=HISTORIES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
