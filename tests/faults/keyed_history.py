@@ -1,7 +1,8 @@
 """Judges what many processes were told by a keyed table: does its log, in its order, explain it all?
 
-The log is linear and says of each commit what it was planned on. So the commits that are there, replayed in
-their order through the naive model, give one answer for each version, and every reader must have seen that.
+The log is linear and says of each commit what it was planned on. So the commits that are there,
+replayed in their order through the naive model, give one answer for each version, and every reader must
+have seen that.
 Imports nothing of ours: whoever records a history fills in these values.
 """
 

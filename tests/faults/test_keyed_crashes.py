@@ -1,5 +1,7 @@
-"""A fault before and after every storage call of what writes to a table with a primary key: old or new, never
-half; the same again works, and so does what comes next."""
+"""A fault before and after every storage call of what writes to a table with a primary key.
+
+Old or new, never half; the same again works, and so does what comes next.
+"""
 
 from __future__ import annotations
 

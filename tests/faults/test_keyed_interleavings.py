@@ -1,5 +1,7 @@
-"""Three who hold a keyed table at their own versions plan and commit in any order; a naive model says what
-must come of it, and which refusals have a reason."""
+"""Three who hold a keyed table at their own versions plan and commit in any order.
+
+A naive model says what must come of it, and which refusals have a reason.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Races on a table with a primary key, by hand: whatever comes between the plan of one and its commit."""
+"""Races on a table with a primary key, by hand: what comes between the plan of one and its commit."""
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -209,19 +210,21 @@ def test_compaction(meanwhile: Callable[[Table], Rows], when: str) -> None:
 
 
 def test_a_rollback_that_brings_back_what_a_dropped_tombstone_hid() -> None:
-    """The segment with the row was removed when the compaction was planned, and is there again."""
+    """No row is older than the tombstone when its compaction is planned, and then one is there again."""
     place = f"memory://{uuid4()}"
     table = Catalog.create_path(place, "k INT, n INT, m INT", primary_key=["k"])
     table.upsert(rows((1, 10, 1)))
-    table.truncate()
-    late = again(table)
-    late.upsert(rows((2, 20, 2)))
-    late.delete([("k", "=", 2)])
-    pieces = late.plan_compaction(strategy="full")
-    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
-    again(table).rollback(1)
-    assert late.commit_compaction(pieces, done).removed == 0
-    check(table, {1: (10, 1)})
+    table.delete([("k", "=", 1)])
+    older, tombstone = table.state.segments.paths
+    table.upsert(rows((1, 20, 2)))
+    table.compact(paths=[older, table.state.segments.paths[-1]])
+    pieces = table.plan_compaction(paths=[tombstone])
+    assert [piece.paths for piece in pieces] == [(tombstone,)]
+    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    assert done[0][1] == ()
+    again(table).rollback(2)
+    assert table.commit_compaction(pieces, done).removed == 0
+    check(table, {})
 
 
 @pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda one: one.__name__)
@@ -372,9 +375,9 @@ def test_rows_that_are_gone_are_not_written_again(
     planned: Callable[[Table, Any], Commit], meanwhile: Callable[[Table], Rows]
 ) -> None:
     table = made()
-    commit = planned(again(table), [("k", "=", 1)])
+    commit = planned(again(table), [("k", "in", [1, 3])])
     wanted = meanwhile(again(table))
-    with pytest.raises(CommitConflictError):
+    with pytest.raises(CommitConflictError, match="fence" if meanwhile is vacuum else "row key"):
         commit()
     check(table, wanted)
 
@@ -397,3 +400,55 @@ def test_names_that_mean_another_column_are_not_evaluated_again() -> None:
     with pytest.raises(KeyConflictError):
         late.delete(ENDS)
     check(table, {**WIDE, 1: (10, 10)})
+
+
+# Tombstones come before the rows of their commit
+
+
+def test_rows_in_the_place_of_themselves() -> None:
+    table = made()
+    table.overwrite_where(rows((3, 5, 5), (4, 6, 6)), [("n", ">=", 31)])
+    check(table, {1: (10, 1), 3: (5, 5), 4: (6, 6)})
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_merge_that_deletes_and_writes_a_key(reverse: bool) -> None:
+    """Its tasks tell their segments in any order."""
+    table = wide()
+    plan = plan_delta(table.store, table.state, table.name)
+
+    def written(op: int, *given: tuple[int, int, int]) -> Any:
+        ops = pa.array([op] * len(given), pa.int8())
+        data = rows(*given).append_column("op", ops)
+        return plan.write(data.schema, iter(data.to_batches()), table.store)
+
+    tasks = [written(1, (1, 0, 0), (2, 0, 0)), written(0, (1, 5, 5), (20, 6, 6))]
+    records = [one for task in (reversed(tasks) if reverse else tasks) for one in task]
+    table.commit_delta(plan, records, kind="merge", reads=[("k", "in", [1, 2])])
+    wanted = {**WIDE, 1: (5, 5), 20: (6, 6)}
+    del wanted[2]
+    check(table, wanted)
+
+
+# Compactions of some segments: what they can't be without
+
+
+@pytest.mark.parametrize("chosen", [(0,), (1,), (2,), (3,), (0, 2), (0, 3), (1, 3), (2, 3), (1, 2)])
+def test_any_segments_together(chosen: tuple[int, ...]) -> None:
+    """Tombstones stay while an older row does, PATCH rows take what is under them along."""
+    table = made()
+    paths = table.state.segments.paths
+    assert len(paths) == 4
+    table.compact(paths=[paths[at] for at in chosen])
+    check(table, BEFORE)
+
+
+@pytest.mark.parametrize("chosen", list(itertools.combinations(range(-4, 0), 2)))
+def test_segments_of_one_commit(chosen: tuple[int, int]) -> None:
+    """A tombstone and a row of one key have one sequence: apart, nobody could tell which is newer."""
+    table = made()
+    table.overwrite_where(rows((3, 5, 5)), [("n", "=", 31)])
+    table.overwrite_where(rows((2, 7, 7), (4, 8, 8)), [("n", "=", 10)])
+    paths = table.state.segments.paths
+    table.compact(paths=[paths[at] for at in chosen])
+    check(table, {2: (7, 7), 3: (5, 5), 4: (8, 8)})

@@ -1,5 +1,7 @@
-"""Compaction under fire: upserts, partial upserts, deletes, updates and ALTERs by many processes, which are
-killed and begin again, on a server that answers badly; the log in its order explains all that they saw.
+"""Compaction under fire: many processes upsert, delete, update, alter and compact one table.
+
+Some are killed and begin again, and the server answers badly; the log in its order explains all that
+they saw.
 
 The seed is printed; ``VERSIONED_SEED`` sets it.
 """
@@ -11,6 +13,7 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from s3fs import S3FileSystem
 
 from faults.history import LANDED, OPEN
@@ -87,3 +90,33 @@ def test_a_small_fire(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> 
     assert sum(one.outcome == LANDED for one in told.asked) > 60
     assert told.seen
     assert told.kills
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("round", range(ROUNDS))
+def test_a_large_fire(
+    round: int, s3: Server, proxy: Proxied, tmp_path: Path, seed: int, capsys: Any
+) -> None:
+    """Every second round is cleaned while it runs."""
+    told, wrong = held(
+        s3,
+        proxy,
+        tmp_path / "n",
+        seed + round,
+        upserts=150,
+        readers=2,
+        kills=60,
+        versions=80,
+        retention=20.0 if round % 2 else None,
+    )
+    with capsys.disabled():
+        print(f"\nround {round}, VERSIONED_SEED={seed}: {told}", flush=True)
+    assert wrong == []
+    assert sum(one.outcome == LANDED for one in told.asked) > 600
+    assert {one.ask["do"] for one in told.asked if one.outcome == LANDED} == {
+        "upsert",
+        "alter",
+        "compact",
+        "delete",
+        "update",
+    }
