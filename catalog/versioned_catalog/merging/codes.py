@@ -1,5 +1,5 @@
-"""Composite keys as few integers that sort and compare alike: Arrow sorts one column of integers three
-times as fast as a few columns of text and times."""
+"""Keys as few integers that sort and compare alike: Arrow sorts one column of integers three times as
+fast as text, or as a few columns of whatever type."""
 
 from __future__ import annotations
 

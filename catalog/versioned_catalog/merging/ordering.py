@@ -48,11 +48,15 @@ def numbers(count: int) -> pa.Array:
     return pc.subtract(pc.cumulative_sum(pa.repeat(_ONE, count)), _ONE)
 
 
-def last_of_keys(keys: Sequence[pa.Array]) -> pa.BooleanArray:
-    """Which of some sorted rows, at least one, is the last of its key."""
-    rows = len(keys[0])
+def last_of_keys(keys: Iterable[pa.Array], rows: int) -> pa.BooleanArray:
+    """Which of some sorted rows is the last of its key.
+
+    Args:
+        keys: the columns of the keys in any order, asked for until no two rows are alike.
+        rows: how many there are, at least one.
+    """
     differ = repeat(False, rows - 1)
-    for column in reversed(keys):  # the last one mostly tells all rows apart
+    for column in keys:
         differ = pc.or_(differ, pc.not_equal(column.slice(0, rows - 1), column.slice(1)))
         if differ.false_count == 0:
             break
