@@ -269,7 +269,7 @@ def random_change(random: Random, model: Model, fields: tuple[Field, ...]) -> tu
         return ("move", one.key, random.choice([None, *others]))
     if kind == "type":
         leaves = [
-            p[-1] for p in paths if isinstance(p[-1].type, str) and p[-1].key not in model.fixed
+            p[-1] for p in paths if isinstance(p[-1].type, str) and model.may_widen(p[-1].key)
         ]
         if not leaves:
             return ("null", one.key)

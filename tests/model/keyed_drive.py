@@ -10,7 +10,7 @@ from typing import Any
 from model import drive
 from model.drive import LONG, NAMES, VALUES, ddl, quoted, random_field, random_transform
 from model.keyed_naive import Keyed
-from model.naive import Field
+from model.naive import Field, find
 
 # The same values in every type that another widens to, so that keys meet across a widening.
 KEYS: dict[str, list[Any]] = {
@@ -40,6 +40,11 @@ TTLS = {
     "10 days": dt.timedelta(days=10),
 }
 DAYS = (-30, -5, 5)
+PROPERTIES = [
+    ("target_segment_bytes", "1", 0.3),
+    ("auto_compact", "3", 0.15),
+    ("isolation", "serializable", 0.15),
+]
 
 
 def times(now: dt.datetime, type_: str) -> list[Any]:
@@ -81,16 +86,17 @@ def declare(random: Random, model: Keyed) -> dict[str, Any]:
     values = [random_field(random, model, n, 2) for n in random.sample(NAMES, random.randint(0, 3))]
     fields = [*keys, *more, *values]
     random.shuffle(fields)
-    model.fields, model.fixed, model.ttl, model.cut = tuple(fields), frozenset(), None, None
+    model.fields, model.ttl, model.cut = tuple(fields), None, None
     said: dict[str, Any] = {"properties": {}}
     said["schema"] = ", ".join(f"{quoted(f)} {ddl(f.type)}{_null(random, f)}" for f in fields)
     if keyed:
         said["primary_key"] = [one.name for one in keys]
     if model.time_index is not None:
         said["time_index"] = next(f.name for f in fields if f.key == model.time_index)
-    said["partitioned_by"] = _partitions(random, model, [*keys, *more])
-    if random.random() < 0.3:
-        said["properties"]["target_segment_bytes"] = "1"
+    said["partitioned_by"] = random_partitions(random, model)
+    for name, value, chance in PROPERTIES:
+        if random.random() < chance:
+            said["properties"][name] = value
     if keyed and model.time_index is not None and random.random() < 0.2:
         said["properties"]["ttl"] = text = random.choice(list(TTLS))
         model.ttl = TTLS[text]
@@ -105,11 +111,12 @@ def _null(random: Random, one: Field) -> str:
     return " NOT NULL" if not one.nullable and random.random() < 0.5 else ""
 
 
-def _partitions(random: Random, model: Keyed, keys: list[Field]) -> list[str]:
-    """Transforms of columns of the row key, which those columns are bound to from then on."""
+def random_partitions(random: Random, model: Keyed) -> list[str]:
+    """Transforms of columns of the row key, by which the table is arranged from then on."""
+    keys = [find(model.fields, key) for key in model.row_key]
     chosen = random.sample(keys, min(len(keys), random.choice([0, 0, 1, 1, 2])))
     found = {one: random_transform(random, one.type) for one in chosen}
-    model.fixed |= {one.key for one in chosen}
+    model.fixed = frozenset(one.key for one in chosen)
     return [text.format(quoted(one)) for one, text in found.items() if text]
 
 

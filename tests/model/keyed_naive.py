@@ -8,13 +8,15 @@ what a row key forbids.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from model import naive
 from model.naive import Field, Model, Refused, Version, check_names, find, show, store_row
 
 Row = dict[int, Any]
+SEQUENCE = -1
+"""The field that every row has once it is committed: the version that wrote it last."""
 
 
 @dataclass
@@ -48,12 +50,19 @@ class Keyed(Model):
         more = self.time_index is not None and self.time_index not in self.primary_key
         return (*self.primary_key, *((self.time_index,) if more else ()))
 
+    def may_widen(self, key: int) -> bool:
+        """Every transform of a column of the row key is one of its wider types, too."""
+        return True
+
     def commit(self) -> None:
         """Remember the table as it is, without the rows that are too old by now."""
         if self.ttl is not None:
             self.cut = max(self.now - self.ttl, self.cut or self.now - self.ttl)
         if self.cut is not None:
             self.rows = [row for row in self.rows if _time(self, row) >= self.cut]
+        self.rows = [
+            row if SEQUENCE in row else row | {SEQUENCE: len(self.past)} for row in self.rows
+        ]
         version = KeyedVersion(
             self.fields, list(self.rows), self.fixed, self.life, self.ttl, self.cut
         )
@@ -121,7 +130,7 @@ def lay(model: Keyed, keys: set[int], stored: list[Row]) -> list[Row]:
     found = {key_of(model, row): row for row in model.rows}
     for row in stored:
         key = key_of(model, row)
-        found[key] = found[key] | {k: row[k] for k in keys} if key in found else row
+        found[key] = _anew(found[key]) | {k: row[k] for k in keys} if key in found else row
     return list(found.values())
 
 
@@ -133,7 +142,13 @@ def update(model: Keyed, assignments: list[tuple[Any, Any]], filters: Any) -> li
     """
     if model.primary_key and any(keys[0] in model.row_key for keys, _ in assignments):
         raise Refused("rows keep their keys")
-    return naive.update(model, assignments, filters)
+    before = [_anew(row) if naive.passes(model, row, filters) else row for row in model.rows]
+    return naive.update(replace(model, rows=before), assignments, filters)
+
+
+def _anew(row: Row) -> Row:
+    """A row that is written again, whatever becomes of it."""
+    return {key: value for key, value in row.items() if key != SEQUENCE}
 
 
 # Changes of the table

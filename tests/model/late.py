@@ -30,6 +30,7 @@ class Late:
         self._then = then
         self._now = now
         self._table = table
+        self._serializable = table.properties.get("isolation") == "serializable"
         self.aborted = False
 
     def upsert(self) -> list[list[Any]]:
@@ -57,7 +58,7 @@ class Late:
         self._try(lambda: self._table.delete(filters))
         after = [row for row in self._now.rows if not naive.passes(self._then, row, by_key)]
         seen = self._seen(by_key)
-        if seen is None:
+        if seen is None or self._serializable:
             return [after]
         return [after, [row for row in self._now.rows if self._key(row) not in seen]]
 
@@ -71,13 +72,13 @@ class Late:
             return []
         self._try(lambda: self._table.update(named, filters))
         seen = self._seen(by_key)
-        if seen is None:
+        if seen is None or self._serializable:
             return [after]
         pairs = zip(now.rows, after, strict=True)
         return [after, [new if self._key(old) in seen else old for old, new in pairs]]
 
     def compact(self) -> list[list[Any]]:
-        self._try(self._table.compact)
+        self._try(lambda: self._table.compact(strategy="full"))
         return [self._now.rows]
 
     def _seen(self, by_key: Any) -> set[Any] | None:

@@ -75,6 +75,10 @@ class Model:
         """Whether a version was not given up."""
         return version >= self.floor or version in self.tags.values()
 
+    def may_widen(self, key: int) -> bool:
+        """Whether a field's type is for its own rows to say, and not for the table's arrangement."""
+        return key not in self.fixed
+
     def commit(self) -> None:
         """Remember the table as it is."""
         self.past.append(Version(self.fields, list(self.rows), self.fixed, self.life))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from model import keyed_naive, naive
-from model.keyed_naive import Keyed, patch, rollback, set_ttl, upsert, whole_rows
+from model.keyed_naive import SEQUENCE, Keyed, patch, rollback, set_ttl, upsert, whole_rows
 from model.naive import Field, Refused, show
 
 NOW = dt.datetime(2024, 6, 30, 12, tzinfo=dt.UTC)
@@ -164,7 +164,21 @@ def test_without_a_primary_key_nothing_is_merged() -> None:
     assert len(model.rows) == 2
     with pytest.raises(Refused):
         patch(model, ["host", "ts"], [on(1)])
-    assert keyed_naive.update(model, [((2,), NOW.date())], None) == [{1: "a", 2: NOW.date()}] * 2
+    model.rows = keyed_naive.update(model, [((2,), NOW.date())], None)
+    assert shown(model) == [(NOW.date(), "a")] * 2
+
+
+def test_rows_know_who_wrote_them_last() -> None:
+    model = table()
+    put(model, {"k": 1, "v": 1}, {"k": 2, "v": 1}, {"k": 3, "v": 1})  # 1
+    patched(model, {"k": 1})  # 2
+    model.rows = keyed_naive.update(model, [((2,), 1)], [[((1,), "=", 2)]])
+    model.commit()  # 3
+    altered(model, ("default", 2, 5))
+    assert [row[SEQUENCE] for row in model.rows] == [2, 3, 1]
+    rollback(model, 2)
+    model.commit()
+    assert [row[SEQUENCE] for row in model.rows] == [2, 1, 1]
 
 
 def test_rows_get_old_if_they_have_a_time() -> None:

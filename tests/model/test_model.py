@@ -197,6 +197,20 @@ class Histories(RuleBasedStateMachine):
         assert self.table.verify(every_version=True).complaints == ()
 
     @rule(random=randoms)
+    def compact(self, random: Random) -> None:
+        """Put segments together; no answer changes."""
+        version = self.table.version
+        paths = self.table.segments()["path"].to_pylist()
+        if random.random() < 0.5:
+            strategy = random.choice(["auto", "full", "small"])
+            self.table.compact(self.some_filters(random)[0], strategy)
+        else:
+            self.table.compact(paths=random.sample(paths, random.randint(0, len(paths))))
+        assert self.table.version - version in (0, 1)
+        if self.table.version > version:
+            self.model.commit()
+
+    @rule(random=randoms)
     def rollback(self, random: Random) -> None:
         version = random.randrange(len(self.model.past))
         if not self.model.keeps(version):
