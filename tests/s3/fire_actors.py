@@ -30,7 +30,7 @@ from versioned_catalog import (
     VersionedError,
 )
 
-GROUPS, KEYS = 4, 20
+GROUPS, KEYS = 4, 40
 SPAN = 1_000_000
 """What one life of a process writes is below this, after its own number times this."""
 
@@ -124,6 +124,7 @@ def writer(actor: Actor, number: int) -> None:
             actor.refresh()
         partial = number % 2 == 1 and actor.random.random() < 0.6
         actor.ask(*_upsert(actor, partial))
+        time.sleep(actor.random.uniform(0, 0.2))
 
 
 def asked_before(notes: Path, who: str) -> int:
@@ -163,7 +164,7 @@ def alterer(actor: Actor, _: int) -> None:
                 ask,
                 lambda commit_id, ask=ask: alter_by(actor.table, ask).commit(commit_id=commit_id),
             )
-        time.sleep(0.5)
+        time.sleep(1)
 
 
 def _change(actor: Actor, count: int) -> list[Any] | None:
@@ -225,7 +226,7 @@ def _where(actor: Actor, shown: Any) -> list[Any] | None:
         return None
     if by_key or actor.random.random() < 0.5:
         return [name, "in", actor.random.sample(there, min(2, len(there)))]
-    low = there[len(there) // 10]
+    low = there[len(there) // 30]
     return [name, "<", low + 1]
 
 

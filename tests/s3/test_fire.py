@@ -106,7 +106,7 @@ def test_a_large_fire(
         upserts=150,
         readers=2,
         kills=60,
-        versions=80,
+        versions=40,
         retention=20.0 if round % 2 else None,
     )
     with capsys.disabled():
