@@ -66,9 +66,23 @@ class RewrittenTable(RestoredTable):
             InvalidRequestError: a segment may hold such rows and others.
         """
         bound = bind_filters(filters, self.schema)
+        if bound is not None:
+            self._check_removable()
         removed = whole_segments(self.state, bound, self.name)
         operation = Rewrite(Base.of(self.state), "delete", (), removed, bound)
         return self._commit(operation, commit_id)
+
+    def _check_removable(self) -> None:
+        """Refuse to take segments away whose rows hide others.
+
+        Raises:
+            InvalidRequestError: the table has a primary key.
+        """
+        if self.schema.is_keyed:
+            raise InvalidRequestError(
+                f"{self.name} has a primary key, so that rows which others replaced would be back if "
+                "segments were taken away; use delete, delete_keys, update or commit_delta"
+            )
 
     def commit_rewrite(
         self,
@@ -104,6 +118,8 @@ class RewrittenTable(RestoredTable):
                 f"{self.name}: {kind!r} is no kind of rewrite; there are {', '.join(REWRITES)}"
             )
         state = self.at(plan.base.version)
+        if removed:
+            self._check_removable()
         strange = sorted(set(removed) - set(state.segments.paths))
         if strange:
             raise InvalidRequestError(

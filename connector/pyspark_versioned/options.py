@@ -23,6 +23,7 @@ _KNOWN = (
     "primaryKey",
     "timeIndex",
     "partialUpdate",
+    "compact",
     "pushdown",
     "io",
     "segments",
@@ -59,6 +60,7 @@ class Options:
         segments: paths of the segments to read, or None for all: the jar hands on what it can't read
             itself.
         pending: changes of the schema that the statement brings along, which the jar hands on.
+        compact: which compaction the jar wants carried out.
         commit: what the jar wants committed, of a write that it can't do itself.
         storage: what the file system is opened with; may hold credentials, so it is never shown.
     """
@@ -74,6 +76,7 @@ class Options:
     pushdown: bool | None = None
     segments: frozenset[str] | None = None
     pending: tuple[Mapping[str, Any], ...] = ()
+    compact: Mapping[str, Any] | None = None
     commit: Mapping[str, Any] | None = field(default=None, repr=False)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -112,6 +115,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else _segments(known["segments"]),
         pending=tuple(_listed("pending", known["pending"] or "[]", dict)),
+        compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
         commit=None if known["commit"] is None else _json("commit", known["commit"], dict),
         storage=storage,
     )

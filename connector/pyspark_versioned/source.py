@@ -7,6 +7,7 @@ import sys
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
+from pyspark_versioned.compacting import DONE, CompactingReader
 from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
@@ -59,6 +60,8 @@ class VersionedDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the snapshot, or those that the option ``columns`` names."""
+        if self._parsed.compact is not None:
+            return DONE
         _, state = self._snapshot()
         names = self._parsed.columns
         if names is None:
@@ -67,6 +70,8 @@ class VersionedDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of some columns: all of them, or those of a schema that the user gave."""
+        if self._parsed.compact is not None:
+            return CompactingReader(self._target.load(), self._parsed.compact)
         table, state = self._snapshot()
         columns = project(schema, state.schema, table.name)
         shape = arrow_schema(schema)

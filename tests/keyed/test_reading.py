@@ -113,3 +113,19 @@ def test_columns_that_came_and_went(tmp_path: Path, compacted: bool) -> None:
     assert shown(table) == [("a", 1, 7, 0.5), ("b", 1, 7, 3.0)]
     assert table.delete([("v", "=", 1.0)]) == table.version
     assert table.count() == 2
+
+
+def test_rows_of_two_partitions_are_never_of_one_key(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", partitioned_by=["bucket(4, host)"])
+    hosts = [f"h{n}" for n in range(20)]
+    table.append(rows(*((host, 1, 1.0) for host in hosts)))
+    assert table.state.segments.count == 4
+    assert merged(table) == []
+    table.append(rows((hosts[3], 1, 2.0)))
+    assert merged(table) == [2]
+    table.alter().set_partitioning(["bucket(2, host)"]).commit()
+    table.append(rows((hosts[5], 1, 3.0)))
+    assert merged(table) == [6], "what is partitioned otherwise may hold any key"
+    assert shown(table, filters=[("v", ">", 1.0)]) == [("h3", 1, 2.0, 7), ("h5", 1, 3.0, 7)]
+    table.compact()
+    assert (merged(table), table.count()) == ([], 20)

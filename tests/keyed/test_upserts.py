@@ -8,7 +8,10 @@ import pyarrow as pa
 import pytest
 
 from keyed.tables import make, rows, shown
-from versioned_catalog import Catalog, InvalidRequestError
+from versioned_catalog import Catalog, InvalidRequestError, Table
+from versioned_catalog.errors import CommitConflictError
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.writing.plan import WritePlan, plan_delta
 
 
 def test_the_last_one_wins(tmp_path: Path) -> None:
@@ -90,3 +93,39 @@ def test_a_table_without_a_primary_key_keeps_all_rows(tmp_path: Path) -> None:
     assert [row[0] for row in shown(table)] == [1, 1, 2, 2]
     days = [v.day for v in table.scan(columns=["ts"]).to_arrow()["ts"].to_pylist()]
     assert days == [2, 3, 2, 3], "each segment is sorted by the time index"
+
+
+def test_segments_are_not_taken_from_over_others(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0)))
+    table.append(rows(("a", 1, 2.0)))
+    newest = table.state.segments.paths[1]
+    plan = table.plan_write(rows(("a", 1, 1.0)).schema)
+    with pytest.raises(InvalidRequestError, match="has a primary key"):
+        table.commit_rewrite(plan, (), [newest], kind="delete")
+    with pytest.raises(InvalidRequestError, match="has a primary key"):
+        table.delete_whole([("v", "=", 2.0)])
+    assert not table.can_delete_whole([("v", "=", 2.0)])
+    assert table.delete_whole(None) == 3
+    assert table.count() == 0
+
+
+def test_who_reads_serializably_sees_what_took_the_place_of_rows(tmp_path: Path) -> None:
+    """The new row does not match what was looked for, and the one that it replaces did."""
+    table = make(tmp_path / "t", properties={"isolation": "serializable"})
+    table.append(rows(("a", 1, 9.0), ("b", 1, 0.0)))
+    other = Catalog.load_path(tmp_path / "t")
+    other.append(rows(("a", 1, 0.0)))
+    plan = plan_delta(table.store, table.state, table.name)
+    with pytest.raises(CommitConflictError, match="serializable"):
+        table.commit_delta(plan, write(table, plan), kind="merge", reads=[("v", ">", 5.0)])
+    fine = [("host", "=", "b"), ("v", ">", 5.0)]
+    table.commit_delta(plan, write(table, plan), kind="merge", reads=fine)
+
+
+def write(table: Table, plan: WritePlan) -> list[SegmentRecord]:
+    """A row of another key than all others."""
+    data = rows(("z", 1, 1.0, 1), columns="host ts v w").append_column(
+        "__op_type", pa.array([0], pa.int8())
+    )
+    return plan.write(data.schema, data.to_batches(), table.store)

@@ -180,6 +180,7 @@ def test_keys_of_every_type_at_once() -> None:
         [pa.decimal128(38, 2), pa.timestamp("us", "UTC")],
         [pa.bool_(), pa.int8(), pa.duration("us"), pa.string()],
         [pa.int64(), pa.int64()],
+        [pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.int32()],
     ],
 )
 @pytest.mark.parametrize("mixed", [False, True])
@@ -201,6 +202,15 @@ def random_row(
 ) -> ModelRow:
     key = tuple(chance.choice(KEYS[type_]) for type_ in types)
     return ModelRow(key, (chance.randrange(1000),), chance.randint(least, greatest))
+
+
+@pytest.mark.parametrize("type_", KEYS, ids=str)
+def test_keys_of_each_type(type_: pa.DataType) -> None:
+    schema = schema_of([type_], [pa.int64()])
+    keys = sorted((key,) for key in KEYS[type_])
+    runs = [ModelRun(s, 0, [ModelRow(k, (s,), s) for k in keys[s % 2 :: s]]) for s in (1, 2, 3)]
+    found = merge([run_of(run, schema, 1) for run in runs], Shape(1, 1))
+    assert rows_of(found, schema) == merged(runs)
 
 
 SCHEMA = schema_of([pa.int64()], [pa.int64(), pa.string()])
@@ -295,6 +305,19 @@ def test_a_deleted_patch_is_gone() -> None:
     assert rows_merged(runs) == []
 
 
+def test_a_run_alone() -> None:
+    (run,) = runs_of([put(1, 1, "a"), delete(2), patch(3, 3, "c")])
+    assert rows_merged([run]) == [(1, 1, "a", 1, PUT), (3, 3, "c", 1, PUT)]
+
+
+def test_many_patches_of_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "ROWS", 4)
+    monkeypatch.setattr(merging, "LEAST_STEP", 2)
+    base, patches = runs_of([put(1, 1, "a")], [patch(1, 7, str(at)) for at in range(9)])
+    patches = replace(patches, patched=frozenset([1]))
+    assert rows_merged([base, patches]) == [(1, 1, "8", 2, PUT)]
+
+
 def test_interleaved_sequences() -> None:
     # A compaction of the commits 1 and 5 has left one between them alone.
     compacted, between = runs_of([put(1, 1, "a", at=1), put(2, 5, "e", at=5)], [])
@@ -311,12 +334,16 @@ def test_equal_sequences_in_interleaved_runs_go_by_ordinal() -> None:
     assert rows_merged(runs)[0] == (1, 1, "a", 3, PUT)
 
 
-def test_a_key_is_never_split(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+def test_a_key_is_never_split(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(merging, "ROWS", 1)
-    monkeypatch.setattr(merging, "LEAST_STEP", 3)
-    rows = [[put(1, at, str(at)) for at in range(20)], [put(1, 99, "z"), put(2, 1, "a")]]
-    assert rows_merged(runs_of(*rows)) == [(1, 99, "z", 2, PUT), (2, 1, "a", 2, PUT)]
-    assert rows_merged(runs_of(*reversed(rows))) == [(1, 19, "19", 2, PUT), (2, 1, "a", 1, PUT)]
+    monkeypatch.setattr(merging, "LEAST_STEP", step)
+    rows = [
+        [put(at // 4, at, str(at)) for at in range(20)],
+        [put(at // 3, -at, "") for at in range(9)],
+    ]
+    found = rows_merged(runs_of(*rows))
+    assert [row[:2] for row in found] == [(0, -2), (1, -5), (2, -8), (3, 15), (4, 19)]
 
 
 @pytest.mark.parametrize("op", [PUT, DELETE])

@@ -130,7 +130,7 @@ def random_rows(
 def _chance(model: Keyed, one: Field, partial: bool) -> float:
     """How likely a column is given."""
     if one.key in model.row_key:
-        return 0.99 if partial or one.write_default is None else 0.7
+        return 0.99 if one.write_default is None else 1 if partial else 0.7
     if not one.nullable and one.write_default is None:
         return 0.97
     return 0.4 if partial else 0.8

@@ -130,7 +130,16 @@ class KeyedHistories(Histories):
         filters, by_key = self.some_filters(random)
         rows = naive.keep(self.model, by_key)
         self.table.delete(filters)
-        self.left(rows)
+        if len(rows) < len(self.model.rows):
+            self.model.rows = rows
+            self.model.commit()
+        else:
+            self.unseen(filters is None)  # which may take tombstones away, too
+
+    @rule(random=randoms)
+    def update(self, random: Random) -> None:
+        super().update(random)
+        self.unseen()
 
     @rule(random=randoms)
     def overwrite_where(self, random: Random) -> None:
@@ -145,6 +154,7 @@ class KeyedHistories(Histories):
         if stored or len(kept) < len(self.model.rows):
             self.model.rows = keyed_naive.upsert(self.model, stored, kept)
             self.model.commit()
+        self.unseen()
 
     @rule(really=seldom)
     def truncate(self, really: bool) -> None:
@@ -153,10 +163,10 @@ class KeyedHistories(Histories):
             self.model.rows = []
             self.model.commit()
 
-    def left(self, rows: list[Any]) -> None:
-        """These rows are left, and if they are fewer, that was a commit."""
-        if len(rows) < len(self.model.rows):
-            self.model.rows = rows
+    def unseen(self, allowed: bool = False) -> None:
+        """Without a primary key, rows that are too old to be shown are rewritten as others are."""
+        allowed |= not self.model.primary_key and self.model.cut is not None
+        if allowed and self.table.version == len(self.model.past):
             self.model.commit()
 
     # What changes no row

@@ -117,3 +117,35 @@ def test_a_worker_that_died_with_its_answer(sql: Any, sql_spark: SparkSession) -
     commits = table.history()["commit_id"].to_pylist()
     assert len(commits) == len(set(commits))
     assert table.verify(deep=True).complaints == ()
+
+
+def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) -> None:
+    """Each piece is a task; nobody who writes meanwhile is stopped, and no answer changes."""
+    sql(f"CREATE TABLE {T} (id INT, s STRING, PRIMARY KEY (id)) PARTITIONED BY (bucket(2, id))")
+    for number in range(3):
+        sql(f"INSERT INTO {T} SELECT id, '{number}' FROM range(20)")
+    sql(f"ALTER TABLE {T} DROP COLUMN s")
+    sql(f"ALTER TABLE {T} ADD COLUMN s STRING DEFAULT 'new'")
+    sql(f"DELETE FROM {T} WHERE id = 7")
+    before = sql(f"SELECT * FROM {T} ORDER BY id")
+    tracker = sql_spark.sparkContext.statusTracker()
+    jobs = len(tracker.getJobIdsForGroup())
+    name = "table => 'upkeep.t'"
+    ((segments, _, _, _, _, version),) = sql(
+        f"CALL versioned.system.compact({name}, dry_run => true)"
+    )
+    assert segments >= 7
+    assert sql(f"CALL versioned.system.compact({name}, where => 'id = 99')")[0][0] == 0
+    ((removed, _, added, _, skipped, done),) = sql(f"CALL versioned.system.compact({name})")
+    assert (removed, skipped, done) == (segments, 0, version + 1)
+    assert len(tracker.getJobIdsForGroup()) > jobs
+    assert sql(f"SELECT * FROM {T} ORDER BY id") == before
+    assert before == [(n, "new") for n in range(20) if n != 7]
+    assert sql(f"SELECT count(*) FROM {T}.segments") == [(added,)]
+    assert sql(f"CALL versioned.system.compact({name})")[0][0] == 0
+    assert sql(f"CALL versioned.system.compact({name}, strategy => 'full')")[0][0] == added
+    with pytest.raises(Exception, match="'auto', 'full', 'small'"):
+        sql(f"CALL versioned.system.compact({name}, strategy => 'none')")
+    assert (
+        sql("CALL versioned.system.verify('upkeep.t', deep => true, every_version => true)") == []
+    )

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.filtering.bounds import SegmentBounds
+from versioned_catalog.filtering.filters import about
 from versioned_catalog.filtering.partitions import partition_may_match
 from versioned_catalog.filtering.pruning import Bounds, may_match
 from versioned_catalog.filtering.segments import some_match
@@ -106,6 +107,9 @@ def _looked_at(operation: Rewrite, log: TableTimeline) -> frozenset[str]:
 def _may_match(operation: Rewrite, entry: Commit, state: TableState) -> bool:
     """Whether a segment that an entry added may hold a row that was looked for."""
     reads = operation.reads
+    if reads is not None and state.schema.is_keyed:
+        # A row that does not match may have taken the place of one that did.
+        reads = about(reads, state.schema.row_key)
     if not entry.added or reads is None:
         return bool(entry.added)
     segments = SegmentSet().add(entry.added, entry.head.version, entry.head.time, state.schemas)

@@ -13,9 +13,9 @@ Key = tuple[Any, ...]
 
 
 def comparable(column: pa.Array) -> pa.Array:
-    """A key column's values in the same order, of a type that kernels sort and compare.
+    """A key column's values in the same order, of a type that every kernel takes.
 
-    No kernel sorts durations; and Python's values of times import pandas, of broken text fail.
+    As Python's values times import pandas, and text that is no UTF-8 fails.
     """
     if pa.types.is_temporal(column.type):
         return column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())

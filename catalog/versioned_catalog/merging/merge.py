@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 
@@ -41,9 +43,11 @@ def merge(
         shape: how their rows are laid out, and those that come out.
         tombstones: whether a key whose last row is a DELETE comes out, as that row; else it does not.
     """
-    for parts in _rounds(runs, shape):
-        found = resolve(parts, shape, tombstones=tombstones)
-        yield from (batch for batch in found if batch.num_rows)
+    resolved = partial(resolve, shape=shape, tombstones=tombstones)
+    # Nothing here holds the rows of a round while those of the next are read.
+    for batch in chain.from_iterable(map(resolved, _rounds(runs, shape))):
+        if batch.num_rows:
+            yield batch
 
 
 def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[Sequence[Part]]:

@@ -1,4 +1,5 @@
-"""Which segments of a keyed table touch: their ranges overlap in every column of the row key."""
+"""Which segments of a keyed table touch: they are of one partition, and their ranges overlap in every
+column of the row key."""
 
 from __future__ import annotations
 
@@ -9,23 +10,46 @@ import pyarrow.compute as pc
 
 from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 
 Range = tuple[Sequence[int], Sequence[int]]
 """The ranks of the lower and of the upper bounds of one column, one a segment."""
 
 
 def key_ranges(state: TableState) -> list[Range]:
-    """The ranges of the columns of the row key over the live segments, in order.
+    """The partitions, and the ranges of the columns of the row key, over the live segments, in order.
 
     Only how they compare counts: bounds that are not known lie beyond all others.
     """
     bounds = SegmentBounds(state, state.schema)
-    found: list[Range] = []
+    found: list[Range] = [_partitions(state)] if state.schema.partitioning else []
     for column_id in state.schema.row_key:
         known = bounds(column_id)
         assert known is not None, "columns of the row key are top-level columns of plain types"
         found.append(_ranks(known.min, known.max))
     return found
+
+
+def _partitions(state: TableState) -> Range:
+    """The partitions by number: rows of one key are in one, since only the row key decides. Segments
+    that are partitioned otherwise may hold rows of any."""
+    core = state.segments.core
+    readers = {
+        version: key_reader(state.schemas[version], state.schema)
+        for version in pc.unique(core["schema_version"]).to_pylist()
+    }
+    numbers: dict[PartitionKey, int] = {}
+    low: list[int] = []
+    high: list[int] = []
+    pairs = zip(core["schema_version"].to_pylist(), core["partition"].to_pylist(), strict=True)
+    for version, texts in pairs:
+        read = readers[version]
+        number = (
+            None if read is None else numbers.setdefault(read(tuple(texts or ())), len(numbers))
+        )
+        low.append(-1 if number is None else number)
+        high.append(len(core) if number is None else number)
+    return low, high
 
 
 def _ranks(low: pa.Array, high: pa.Array) -> Range:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pyspark_versioned.compacting import planned
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.log.record import record_from_json
 from versioned_catalog.log.warehouse import Name
 from versioned_catalog.maintenance.retention import DEFAULT
 from versioned_catalog.schema.ddl import parse_type
@@ -75,6 +78,10 @@ class Call:
 Row = tuple[Any, ...]
 
 
+def _no_job(call: Call) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Procedure:
     """Something that can be called.
@@ -85,6 +92,8 @@ class Procedure:
         result: the columns of the rows that come back, as Spark's DDL.
         run: does it, and gives the rows.
         writes: whether it changes what the table shows, or can show.
+        job: what the jar has Spark do before, through the data source: ``path`` and ``options``; its
+            rows are in the request then. None for nothing.
     """
 
     description: str
@@ -92,6 +101,7 @@ class Procedure:
     result: str
     run: Callable[[Call], Iterable[Row]]
     writes: bool = True
+    job: Callable[[Call], Json | None] = _no_job
 
 
 def _once(
@@ -166,6 +176,56 @@ def _verify(call: Call) -> Iterable[Row]:
     yield from ((one.path, one.problem) for one in told.complaints)
 
 
+def _compaction(call: Call, version: int) -> Json:
+    strategy = call.given["strategy"] or "auto"
+    return {"version": version, "where": call.given["where"], "strategy": strategy}
+
+
+def _compact_job(call: Call) -> Json | None:
+    table = call.table
+    if call.says("dry_run", False) or landed(call.request, table) is not None:
+        return None
+    asked = _compaction(call, table.version)
+    if not planned(table, asked):
+        return None
+    storage = call.request["catalog"]["storage"]
+    options = {f"storage.{key}": str(value) for key, value in storage.items()}
+    return {
+        "path": table.location,
+        "options": {**options, "io": "python", "compact": json.dumps(asked)},
+    }
+
+
+def _compact(call: Call) -> Iterable[Row]:
+    table, job = call.table, call.request.get("job")
+    before = landed(call.request, table)
+    if before is not None:  # the answer was lost
+        yield 0, 0, 0, 0, 0, before
+        return
+    if job is None:
+        pieces = planned(table, _compaction(call, table.version))
+        removed, size = sum(len(p.paths) for p in pieces), sum(p.bytes for p in pieces)
+        yield removed, size, 0, 0, 0, table.version
+        return
+    asked = json.loads(job["options"]["compact"])
+    pieces = planned(table, asked)
+    by_paths = {piece.paths: piece for piece in pieces}
+    done = [
+        (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))
+        for paths, records in call.request["results"]
+    ]
+    then = table.as_of(asked["version"])
+    told = then.commit_compaction(pieces, done, commit_id=call.request["commit_id"])
+    yield (
+        told.removed,
+        told.removed_bytes,
+        told.added,
+        told.added_bytes,
+        told.skipped,
+        told.version,
+    )
+
+
 def _time(micros: str) -> datetime:
     return UNIX_EPOCH + timedelta(microseconds=int(micros))
 
@@ -233,6 +293,29 @@ PROCEDURES = {
         (_TABLE, Parameter("tag", "STRING", "the name")),
         "STRUCT<tag: STRING, version: BIGINT>",
         _once(_drop_tag, _drop_tag_row),
+    ),
+    "compact": Procedure(
+        "Writes many segments anew as few, in the newest schema; no answer changes.",
+        (
+            _TABLE,
+            Parameter(
+                "where",
+                "STRING",
+                "a condition: only where such rows are; everywhere where left out",
+                required=False,
+            ),
+            Parameter(
+                "strategy",
+                "STRING",
+                "auto (small ones, and those that overlap), full or small; auto where left out",
+                required=False,
+            ),
+            Parameter("dry_run", "BOOLEAN", "true only tells", required=False),
+        ),
+        "STRUCT<removed_segments: BIGINT, removed_bytes: BIGINT, added_segments: BIGINT, "
+        "added_bytes: BIGINT, skipped_segments: BIGINT, version: BIGINT>",
+        _compact,
+        job=_compact_job,
     ),
     "vacuum": Procedure(
         "Deletes files that no kept version needs; without dry_run => false it only tells which.",
@@ -327,7 +410,9 @@ def _lower(parts: Any) -> tuple[str, ...]:
 def call(request: Json) -> Json:
     """Do what a procedure does: ``name``, ``arguments`` (value texts by name), ``commit_id``.
 
-    Of the answer: ``rows``; ``table``, the name of the table, where it may show something else now.
+    Of the answer: ``job``, where Spark is to do something first, and to ask again with it and the
+    ``results`` of it; else ``rows``, and ``table``, the table's name, where it may show something else
+    now.
     """
     known, given = PROCEDURES[request["name"][-1].lower()], request["arguments"]
     for parameter in known.parameters:
@@ -338,6 +423,9 @@ def call(request: Json) -> Json:
             )
     name = _name(request, given["table"])
     asked = Call(request, open_catalog(request["catalog"]), name, given)
+    job = known.job(asked) if "results" not in request else None
+    if job is not None:
+        return {"job": job}
     rows = [[_cell(value) for value in row] for row in known.run(asked)]
     return {"rows": rows, "table": [request["catalog"]["name"], *name] if known.writes else None}
 

@@ -1,12 +1,15 @@
 package versioned.spark.procedure;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.spark.sql.DataFrameReader;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
@@ -17,6 +20,7 @@ import org.apache.spark.sql.types.StructType;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.python.AnsweredRows;
 import versioned.spark.python.Commits;
+import versioned.spark.python.Python;
 import versioned.spark.python.Values;
 
 /** {@code CALL <catalog>.system.<procedure>(...)}: Python says what it takes, does it, and tells what came of it. */
@@ -87,10 +91,29 @@ public final class VersionedProcedure implements UnboundProcedure, BoundProcedur
             arguments.put(parameters[i].name(), Values.text(value, parameters[i].dataType()));
         }
         JsonNode answer = Commits.ask("call", asked);
+        if (answer.hasNonNull("job")) {
+            asked.set("job", answer.get("job"));
+            asked.set("results", results(answer.get("job")));
+            answer = Commits.ask("call", asked);
+        }
         if (answer.hasNonNull("table")) {
             refresh(CatalogQuestions.parts(answer.get("table")));
         }
         return List.<Scan>of(AnsweredRows.parse("VersionedProcedure " + name, result, answer.get("rows"))).iterator();
+    }
+
+    /** What the data source tells of its work, which Spark spreads over its executors: rows of text. */
+    private static ArrayNode results(JsonNode job) {
+        ArrayNode results = Python.JSON.createArrayNode();
+        DataFrameReader reader = SparkSession.active().read().format("versioned");
+        CatalogQuestions.texts(job.get("options")).forEach(reader::option);
+        for (Row row : reader.load(job.get("path").asText()).collectAsList()) {
+            ArrayNode cells = results.addArray();
+            for (int i = 0; i < row.size(); i++) {
+                cells.add(row.getString(i));
+            }
+        }
+        return results;
     }
 
     /** Spark keeps the rows of a cached table until it is told, as its own statements that write tell it. */

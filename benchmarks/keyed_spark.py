@@ -1,0 +1,155 @@
+"""Upserts by Spark in our tables, in Iceberg's and in Delta's, and what merging costs a scan of ours.
+
+A tenth of the rows that are there are merged in, half of them new and spread over all keys, each time
+with the next full read. Each format runs on the newest Spark that it supports and as it comes. Ours has
+a primary key, and is also written to by INSERT, which is an upsert there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import time
+from typing import Any
+
+from benchmarks.peers_spark import DATA, ENGINES, HERE, run_all, session
+
+COLUMNS = (
+    "concat('host-', id % 500) AS host, id * 0.37D AS a, id * 0.73D AS b, "
+    "CAST(id % 1000 AS INT) AS n"
+)
+DDL = "id BIGINT, host STRING, a DOUBLE, b DOUBLE, n INT"
+
+
+def read_all(frame: Any) -> None:
+    """Every row of every column."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def source(rows: int, run: int) -> str:
+    """A tenth as many rows: of even numbers, which are there, and of odd ones, which are not."""
+    step, half = 40, rows // 20
+    return (
+        f"SELECT id, {COLUMNS.replace('id * 0.37D', '-1.0D')} FROM "
+        f"(SELECT id * {step} + {2 * (run % 10)} + IF(id % 2 = 0, 0, 1) AS id FROM range({2 * half}))"
+    )
+
+
+def make(spark: Any, name: str, table: str, rows: int) -> None:
+    """The table, in ten appends."""
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.rpartition('.')[0]}")
+    key = ", PRIMARY KEY (id)" if name == "versioned" else ""
+    spark.sql(f"CREATE TABLE {table} ({DDL}{key}) {ENGINES[name].properties}")
+    for part in range(10):
+        span = f"range({rows // 10 * part}, {rows // 10 * (part + 1)})"
+        spark.sql(
+            f"INSERT INTO {table} SELECT id, {COLUMNS} FROM (SELECT id * 2 AS id FROM {span})"
+        )
+
+
+def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
+    """Seconds of each upsert with the full read after it, and of the statement alone."""
+    spark, table = session(name)
+    make(spark, name, table, rows)
+    found: dict[str, Any] = {"engine": name, "spark": spark.version, "rows": rows, "times": {}}
+    statements = {
+        "MERGE": f"MERGE INTO {table} t USING ({{}}) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    }
+    _time(spark, table, statements, rows, runs, found["times"])
+    summed = "count(*) AS c", "sum(CAST(hash(id, host, a, n) AS BIGINT)) AS s"
+    found["sum"] = str(spark.table(table).selectExpr(*summed).collect()[0])
+    if name == "versioned":
+        spark.sql("CALL c.system.compact(table => 'b.t')")
+        _time(spark, table, {"INSERT": f"INSERT INTO {table} {{}}"}, rows, runs, found["times"])
+        found["times"] |= overlapping(spark, rows, runs)
+    spark.stop()
+    return found
+
+
+def _time(
+    spark: Any, table: str, statements: dict[str, str], rows: int, runs: int, times: Any
+) -> None:
+    for what, statement in statements.items():
+        told = times.setdefault(what, {"both": [], "statement": []})
+        for run in range(runs + 1):
+            begun = time.perf_counter()
+            spark.sql(statement.format(source(rows, run)))
+            stated = time.perf_counter()
+            read_all(spark.table(table))
+            if run:  # the first does not count
+                told["both"].append(time.perf_counter() - begun)
+                told["statement"].append(stated - begun)
+
+
+def overlapping(spark: Any, rows: int, runs: int) -> dict[str, Any]:
+    """Ten runs over all keys, read by Spark; the same compacted; and the same as plain Parquet.
+
+    The floor of what Python reads for Spark is the compacted table read by Python.
+    """
+    table = "c.b.runs"
+    spark.sql(f"CREATE TABLE {table} ({DDL}, PRIMARY KEY (id))")
+    for run in range(10):
+        ids = f"SELECT id * 10 + {run} AS id FROM range({rows // 10})"
+        spark.sql(f"INSERT INTO {table} SELECT id, {COLUMNS} FROM ({ids})")
+    merged = _alone(lambda: read_all(spark.table(table)), runs)
+    spark.sql("CALL c.system.compact(table => 'b.runs')")
+    plain = str(DATA / "plain-keyed")
+    shutil.rmtree(plain, ignore_errors=True)
+    files = spark.sql(f"SELECT count(*) FROM {table}.segments").collect()[0][0]
+    spark.table(table).repartitionByRange(files, "id").sortWithinPartitions("id").write.option(
+        "compression", "zstd"
+    ).parquet(plain)
+    found = {"10 overlapping runs": merged}
+    times: dict[str, list[float]] = {
+        "compacted": [],
+        "plain Parquet": [],
+        "compacted, by Python": [],
+    }
+    works = {
+        "compacted": lambda: read_all(spark.table(table)),
+        "plain Parquet": lambda: read_all(spark.read.parquet(plain)),
+        "compacted, by Python": lambda: read_all(spark.read.option("io", "python").table(table)),
+    }
+    for run in range(runs + 1):
+        for what, work in works.items():
+            (seconds,) = _alone(work, 0)
+            if run:
+                times[what].append(seconds)
+    return {what: {"both": told} for what, told in {**found, **times}.items()}
+
+
+def _alone(work: Any, runs: int) -> list[float]:
+    times = []
+    for _ in range(runs + 1):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return times[1:] if runs else times
+
+
+def main() -> None:
+    """Print times, and ratios to the faster of the other two."""
+    results = run_all("benchmarks.keyed_spark", __doc__, 10_000_000, measure)
+    if results is None:
+        return
+    (HERE / "results" / "keyed_spark.json").write_text(json.dumps(results, indent=1) + "\n")
+    ours = results["versioned"]["times"]
+    peer = {n: r["times"]["MERGE"]["both"] for n, r in results.items() if n != "versioned"}
+    fastest = min(statistics.median(times) for times in peer.values())
+    told = {f"ours, {what}": ours[what]["both"] for what in ("MERGE", "INSERT")}
+    for name, times in {**peer, **told}.items():
+        median = statistics.median(times)
+        print(f"{name:<24} {median:6.2f} s  {median / fastest:.2f}x of the faster peer")
+    for what, base in (
+        ("10 overlapping runs", "compacted, by Python"),
+        ("10 overlapping runs", "compacted"),
+        ("compacted", "plain Parquet"),
+    ):
+        one, two = (statistics.median(ours[name]["both"]) for name in (what, base))
+        print(f"{what:<24} {one:6.2f} s  {one / two:.2f}x of {base} ({two:.2f} s)")
+
+
+if __name__ == "__main__":
+    main()

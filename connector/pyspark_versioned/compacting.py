@@ -1,0 +1,69 @@
+"""A compaction spread over executors: each piece is a task, and what was written comes back as rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StringType, StructType
+
+from versioned_catalog import Table
+from versioned_catalog.compacting.pieces import Piece
+from versioned_catalog.filtering.sql_where import parse_where
+from versioned_catalog.log.record import record_to_json
+from versioned_catalog.storage.opening import reopen
+from versioned_catalog.storage.store import Location
+
+DONE = StructType().add("paths", StringType()).add("records", StringType())
+"""Of each piece: the paths of the segments that go, and the records of those that come, as JSON."""
+
+
+@dataclass
+class Work(InputPartition):
+    """What one Spark task does."""
+
+    piece: Piece
+
+    def __init__(self, piece: Piece) -> None:
+        super().__init__(None)
+        self.piece = piece
+
+
+def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
+    """The pieces of a compaction: the same whoever plans it.
+
+    Args:
+        table: the table.
+        request: ``version``, ``where`` (a condition, or null) and ``strategy``.
+    """
+    where = None if request["where"] is None else parse_where(request["where"])
+    return table.as_of(request["version"]).plan_compaction(where, request["strategy"])
+
+
+class CompactingReader(DataSourceReader):
+    """Carries out pieces, and gives a row a piece.
+
+    Args:
+        table: the table.
+        request: as for ``planned``.
+    """
+
+    def __init__(self, table: Table, request: Mapping[str, Any]) -> None:
+        self._location: Location = table.store.location
+        self._pieces = planned(table, request)
+
+    def partitions(self) -> list[InputPartition]:
+        """The pieces."""
+        return [Work(piece) for piece in self._pieces]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Carry out a piece."""
+        if not isinstance(partition, Work):
+            return  # what Spark makes of a read that has no pieces
+        records = partition.piece.carry_out(reopen(self._location))
+        told = [list(partition.piece.paths), [record_to_json(one) for one in records]]
+        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in told], DONE.names)
