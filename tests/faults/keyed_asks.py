@@ -17,7 +17,9 @@ PRIMARY_KEY = ("g", "k")
 
 def arrow_of(ask: Ask) -> pa.Table:
     """The rows of an upsert."""
-    columns = list(zip(*ask["rows"], strict=True)) if ask["rows"] else [[] for _ in ask["names"]]
+    columns: list[Any] = (
+        list(zip(*ask["rows"], strict=True)) if ask["rows"] else [[] for _ in ask["names"]]
+    )
     return pa.table([pa.array(list(one), pa.int32()) for one in columns], list(ask["names"]))
 
 

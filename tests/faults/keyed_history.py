@@ -188,7 +188,7 @@ class Judge:
         if any(entry.fence > asked.since for entry in since):
             return True
         if asked.ask["do"] not in READING:
-            return asked.ask["do"] == "alter"
+            return str(asked.ask["do"]) == "alter"
         if any(entry.operation == "alter" for entry in since):
             return True
         return is_late(self.snapshots, asked.since, asked.ask)
@@ -219,7 +219,7 @@ class Judge:
 
 
 def _operation(ask: Ask) -> str:
-    return OPERATIONS.get(ask["do"], ask["do"])
+    return OPERATIONS.get(ask["do"], str(ask["do"]))
 
 
 def _wrong(seen: Seen, wanted: Snapshot) -> Iterable[str]:

@@ -6,13 +6,18 @@ A naive model says what must come of it, and which refusals have a reason.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from random import Random
+from typing import Any
 from uuid import uuid4
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faults.keyed_actors import Stage
+from versioned_catalog.compacting.levels import Levels
+from versioned_catalog.log import proposing
 
 STEPS, EXAMPLES = {
     "dev": (30, 12),
@@ -39,12 +44,44 @@ OFTEN = {
 }
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), deadline=None)
-@given(random=st.randoms(use_true_random=False))
-def test_any_order(random: Random) -> None:
+def play(random: Random, steps: int) -> None:
+    """One history, held to the model after every step."""
     partitioned_by = ["bucket(2, k)"] if random.random() < 0.3 else []
     stage = Stage(f"memory://{uuid4()}", random, partitioned_by=partitioned_by)
-    for _ in range(random.randint(5, STEPS)):
+    for _ in range(steps):
         stage.step(random.choices(list(OFTEN), list(OFTEN.values()))[0])
         stage.check()
     stage.check_all()
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), deadline=None)
+@given(random=st.randoms(use_true_random=False), steps=st.integers(5, STEPS))
+def test_any_order(random: Random, steps: int) -> None:
+    play(random, steps)
+
+
+def play_all(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        play(Random(seed), 60)
+
+
+def no(*_: object) -> bool:
+    return False
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "fault", "first"),
+    [
+        (Levels, "needs_tombstones", no, 18),
+        (Levels, "_needs", no, 24),
+        (proposing, "check_keys", no, 0),
+    ],
+    ids=["tombstones are dropped", "patches are taken for rows", "keys are not checked"],
+)
+def test_planted_faults_are_found(
+    owner: Any, name: str, fault: object, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within some histories of the seeds from the first on."""
+    monkeypatch.setattr(owner, name, fault)
+    with pytest.raises(AssertionError):
+        play_all(range(first, first + 60))

@@ -18,7 +18,7 @@ from s3.actors import Scene
 from s3.fire_actors import act
 from s3.racing import AFTERWARDS, EXCUSES, LONGEST
 
-MORTAL = ("writer", "compactor", "deleter")
+MORTAL = ("writer", "compactor")
 """Who is killed."""
 
 

@@ -5,10 +5,11 @@ Any of them may be killed at any time, and begins its next life with what it fin
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -30,7 +31,10 @@ from versioned_catalog import (
     VersionedError,
 )
 
-GROUPS, KEYS = 4, 20
+GROUPS, KEYS = 4, 40
+LEAST = 6
+"""What reads and writes again has so many turns at least."""
+
 SPAN = 1_000_000
 """What one life of a process writes is below this, after its own number times this."""
 
@@ -124,6 +128,7 @@ def writer(actor: Actor, number: int) -> None:
             actor.refresh()
         partial = number % 2 == 1 and actor.random.random() < 0.6
         actor.ask(*_upsert(actor, partial))
+        time.sleep(actor.random.uniform(0, 0.2))
 
 
 def asked_before(notes: Path, who: str) -> int:
@@ -159,11 +164,16 @@ def alterer(actor: Actor, _: int) -> None:
         count += 1
         if change is not None:
             ask: Ask = {"do": "alter", "changes": [change]}
-            actor.ask(
-                ask,
-                lambda commit_id, ask=ask: alter_by(actor.table, ask).commit(commit_id=commit_id),
-            )
-        time.sleep(0.5)
+            actor.ask(ask, _alters(actor, ask))
+        time.sleep(1)
+
+
+def _alters(actor: Actor, ask: Ask) -> Callable[[str], int]:
+    def commit(commit_id: str) -> int:
+        version: int = alter_by(actor.table, ask).commit(commit_id=commit_id)
+        return version
+
+    return commit
 
 
 def _change(actor: Actor, count: int) -> list[Any] | None:
@@ -190,10 +200,17 @@ def _change(actor: Actor, count: int) -> list[Any] | None:
     return None
 
 
-def deleter(actor: Actor, _: int) -> None:
+def _turns(actor: Actor) -> Iterator[int]:
+    """Until the writers are done; a few in any case, however slow the machine is."""
+    return itertools.takewhile(
+        lambda turn: turn < LEAST or not actor.scene.is_over, itertools.count()
+    )
+
+
+def deleter(actor: Actor, __: int) -> None:
     """Deletes and updates by values and by keys that it saw."""
     shown: Any = None
-    while not actor.scene.is_over:
+    for _ in _turns(actor):
         if actor.random.random() < 0.7:
             actor.refresh()
         if shown is None or actor.random.random() < 0.3:
@@ -225,7 +242,7 @@ def _where(actor: Actor, shown: Any) -> list[Any] | None:
         return None
     if by_key or actor.random.random() < 0.5:
         return [name, "in", actor.random.sample(there, min(2, len(there)))]
-    low = there[len(there) // 10]
+    low = there[len(there) // 30]
     return [name, "<", low + 1]
 
 
@@ -245,21 +262,21 @@ def _delete_or_update(actor: Actor, where: list[Any]) -> None:
     )
 
 
-def compactor(actor: Actor, _: int) -> None:
+def compactor(actor: Actor, __: int) -> None:
     """Compacts: what needs it, everything, or whatever segments it draws."""
-    while not actor.scene.is_over:
+    for _ in _turns(actor):
         if actor.random.random() < 0.8:
             actor.refresh()
         how: dict[str, Any] = {"strategy": actor.random.choice(["auto", "full"])}
         if actor.random.random() < 0.6:
             paths = actor.table.state.segments.paths
             how = {"paths": actor.random.sample(paths, actor.random.randint(0, len(paths)))}
-        actor.ask({"do": "compact"}, lambda commit_id, how=how: _compacted(actor, commit_id, how))
+        actor.ask({"do": "compact"}, _compacts(actor, how))
         time.sleep(0.15)
 
 
-def _compacted(actor: Actor, commit_id: str, how: dict[str, Any]) -> int:
-    return actor.table.compact(commit_id=commit_id, **how).version
+def _compacts(actor: Actor, how: dict[str, Any]) -> Callable[[str], int]:
+    return lambda commit_id: actor.table.compact(commit_id=commit_id, **how).version
 
 
 def reader(actor: Actor, _: int) -> None:

@@ -88,6 +88,7 @@ def test_a_small_fire(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> 
     print(told)
     assert wrong == []
     assert sum(one.outcome == LANDED for one in told.asked) > 60
+    assert {one.ask["do"] for one in told.asked} >= {"upsert", "alter", "compact", "delete"}
     assert told.seen
     assert told.kills
 
@@ -106,7 +107,7 @@ def test_a_large_fire(
         upserts=150,
         readers=2,
         kills=60,
-        versions=80,
+        versions=40,
         retention=20.0 if round % 2 else None,
     )
     with capsys.disabled():

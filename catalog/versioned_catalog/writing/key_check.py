@@ -48,12 +48,14 @@ class _Keys:
         """Whether one of other segments holds one of the keys; each is looked at once."""
         if sum(record.rows for record in self._records) > MOST_KEYS:
             return True
+        own: pa.Table | None = None
         for other in others:
             if other.path in self._apart:
                 continue
+            own = self._own(state) if own is None else own
             theirs = self._read(other, state.schemas[other.schema_version], state)
             names = theirs.column_names
-            if theirs.join(self._own(state), names, join_type="left semi").num_rows:
+            if theirs.join(own, names, join_type="left semi").num_rows:
                 return True
             self._apart.add(other.path)
         return False
