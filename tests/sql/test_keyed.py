@@ -322,8 +322,11 @@ def test_one_key_in_many_tasks(sql_spark: SparkSession, make: Any, t: str) -> No
     many = sql_spark.range(0, 400, 1, 4).selectExpr(
         "CAST(id % 10 AS INT) AS a", "CAST(id AS INT) AS b"
     )
+    many.coalesce(1).writeTo(t).append()
+    assert table.refresh().segments()["rows"].to_pylist() == [10]
+    assert sql_spark.table(t).count() == 10
     many.repartition(4).writeTo(t).append()
-    assert table.refresh().segments().num_rows == 4
+    assert table.refresh().segments().num_rows == 5
     assert rows(sql_spark, f"SELECT count(*), count(DISTINCT a), min(b % 10 = a) FROM {t}") == [
         (10, 10, True)
     ]
