@@ -1,0 +1,202 @@
+"""Random histories of tables with a primary key through SQL, read in every way there is."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from model import keyed_naive, naive
+from model.drive import arrow_rows, quoted, run_alter
+from model.keyed_drive import declare, random_filters, random_rows, random_value
+from model.keyed_naive import Keyed, Row
+from model.naive import Refused
+from sql.row_steps import sql_condition, sql_literal
+from sql.test_model_sql import _History, alter_clause, check, condition, random_alter, ways
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
+STEPS = 9
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_every_way_of_reading_agrees_with_the_model(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path, seed: int
+) -> None:
+    random = Random(7000 + seed)
+    model = Keyed((), now=dt.datetime.now(dt.UTC))
+    table = catalog.create_table(f"{ns}.t", **_keyed(random, model))
+    model.commit()
+    history = _KeyedHistory(sql_spark, random, model, table, f"versioned.{ns}.t")
+    for _ in range(STEPS):
+        history.step()
+    named, by_key = random_filters(random, model)
+    now = naive.Version(model.fields, model.rows)
+    kept = [row for row in now.rows if naive.holds(now.fields, row, by_key)]
+    for way, frame in ways(sql_spark, ns, table.location, warehouse, None):
+        check(way, frame, now)
+        check(f"{way}, filtered", frame.where(condition(named)), naive.Version(now.fields, kept))
+    for version in random.sample(range(len(model.past)), min(2, len(model.past))):
+        for way, frame in ways(sql_spark, ns, table.location, warehouse, version):
+            check(f"{way} at {version}", frame, model.past[version])
+
+
+def _keyed(random: Random, model: Keyed) -> dict[str, Any]:
+    """What is said to make a table with a primary key and a column more."""
+    while True:
+        said = declare(random, model)
+        if model.primary_key and len(model.fields) > len(model.row_key):
+            return said
+
+
+class _KeyedHistory(_History):
+    """Steps through SQL where SQL can say them, else through Python."""
+
+    _model: Keyed
+
+    def __init__(
+        self, spark: SparkSession, random: Random, model: Keyed, table: Table, name: str
+    ) -> None:
+        super().__init__(spark, random, model, table, name)
+
+    def step(self) -> None:
+        steps = {
+            self._alter: 4,
+            self._append: 5,
+            self._patch: 3,
+            self._overwrite: 1,
+            self._delete: 2,
+            self._update: 2,
+            self._merge: 4,
+            self._compact: 2,
+            self._roll_back: 1,
+        }
+        (chosen,) = self._random.choices(list(steps), list(steps.values()))
+        try:
+            chosen()
+        except Refused:
+            return
+        # A writer may have put small segments together, in a version of its own.
+        while self._table.refresh().version >= len(self._model.past):
+            self._model.commit()
+        assert self._table.version == len(self._model.past) - 1
+
+    def _alter(self) -> None:
+        model = self._model
+        changes = random_alter(self._random, model)
+        fields = keyed_naive.alter(model, changes)
+        clause = alter_clause(model, changes[0]) if len(changes) == 1 else None
+        if clause is None:
+            run_alter(self._table.refresh(), model, changes)
+        else:
+            self._spark.sql(f"ALTER TABLE {self._name} {clause}")
+        model.fields = fields
+
+    def _rows(self, *, partial: bool = False) -> tuple[list[str], list[dict[str, Any]]]:
+        """Rows of different keys: which of several comes last, Spark does not say."""
+        names, given = random_rows(self._random, self._model, partial=partial)
+        stored = keyed_naive.whole_rows(self._model, names, given)
+        keys = (keyed_naive.key_of(self._model, row) for row in stored)
+        return names, list(dict(zip(keys, given, strict=True)).values())
+
+    def _write(self, *, overwrite: bool) -> None:
+        model = self._model
+        names, rows = self._rows()
+        stored = keyed_naive.whole_rows(model, names, rows)
+        writer = self._spark.createDataFrame(arrow_rows(model, names, rows)).writeTo(self._name)
+        if overwrite:
+            writer.overwrite(condition([[]]))
+        else:
+            writer.append()
+        model.rows = keyed_naive.upsert(model, stored, [] if overwrite else None)
+
+    def _patch(self) -> None:
+        """By Python: Spark's SQL fills what a frame does not have."""
+        model = self._model
+        names, rows = self._rows(partial=True)
+        after = keyed_naive.patch(model, names, rows)
+        self._table.refresh().upsert(arrow_rows(model, names, rows), partial=True)
+        model.rows = after
+
+    def _delete(self) -> None:
+        named, by_key = random_filters(self._random, self._model)
+        where = sql_condition(self._model, named, by_key)
+        self._spark.sql(f"DELETE FROM {self._name} WHERE {where}")
+        self._model.rows = naive.keep(self._model, by_key)
+
+    def _update(self) -> None:
+        model = self._model
+        values = [f for f in model.fields if isinstance(f.type, str) and f.key not in model.row_key]
+        if not values:
+            raise Refused("there is nothing but the key")
+        one = self._random.choice(values)
+        value = random_value(self._random, model, one)
+        named, by_key = random_filters(self._random, model)
+        rows = keyed_naive.update(model, [((one.key,), value)], by_key)
+        assert isinstance(one.type, str)
+        where = sql_condition(model, named, by_key)
+        literal = sql_literal(value, one.type)
+        self._spark.sql(f"UPDATE {self._name} SET {quoted(one)} = {literal} WHERE {where}")
+        model.rows = rows
+
+    def _merge(self) -> None:
+        model = self._model
+        names, given = self._rows()
+        if not {naive.find(model.fields, key).name for key in model.row_key} <= set(names):
+            raise Refused("there is nothing to join by")
+        updates, inserts = self._random.choice([(True, True), (True, False), (False, True)])
+        model_rows = _merged(model, names, given, updates=updates, inserts=inserts)
+        frame = self._spark.createDataFrame(arrow_rows(model, names, given))
+        frame.createOrReplaceTempView("source")
+        fields = [f for f in model.fields if f.name in names]
+        keys = [quoted(f) for f in fields if f.key in model.row_key]
+        values = [quoted(f) for f in fields if f.key not in model.row_key]
+        on = " AND ".join(f"t.{key} = s.{key}" for key in keys)
+        clauses = []
+        if updates:
+            sets = ", ".join(f"t.{c} = s.{c}" for c in values)
+            clauses.append(f"WHEN MATCHED THEN {f'UPDATE SET {sets}' if sets else 'DELETE'}")
+        if inserts:
+            columns = ", ".join(map(quoted, fields))
+            given_ = ", ".join(f"s.{quoted(f)}" for f in fields)
+            clauses.append(f"WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({given_})")
+        self._spark.sql(f"MERGE INTO {self._name} t USING source s ON {on} {' '.join(clauses)}")
+        model.rows = model_rows
+
+    def _compact(self) -> None:
+        strategy = self._random.choice(["auto", "full", "small"])
+        name = self._name.removeprefix("versioned.")
+        self._spark.sql(
+            f"CALL versioned.system.compact(table => '{name}', strategy => '{strategy}')"
+        )
+
+    def _roll_back(self) -> None:
+        version = self._random.randrange(len(self._model.past))
+        name = self._name.removeprefix("versioned.")
+        self._spark.sql(f"CALL versioned.system.rollback_to_version('{name}', {version})")
+        keyed_naive.rollback(self._model, version)
+
+
+def _merged(
+    model: Keyed, names: list[str], given: list[dict[str, Any]], *, updates: bool, inserts: bool
+) -> list[Row]:
+    """The rows after a MERGE by the row key; without a value to set, what matches is deleted."""
+    stored = keyed_naive.whole_rows(model, names, given)
+    assigned = {f.key for f in model.fields if f.name in names and f.key not in model.row_key}
+    found = {keyed_naive.key_of(model, row): row for row in model.rows}
+    for row in stored:
+        key = keyed_naive.key_of(model, row)
+        if key in found and updates and assigned:
+            found[key] = keyed_naive._anew(found[key]) | {k: row[k] for k in assigned}
+        elif key in found and updates:
+            del found[key]
+        elif key not in found and inserts:
+            found[key] = row
+    return list(found.values())
