@@ -45,7 +45,7 @@ from versioned_catalog.schema.literals import decode
 
 STEPS, HISTORIES = {
     "dev": (15, 60),
-    "ci": (30, 100),
+    "ci": (30, 150),
     "nightly": (40, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 
