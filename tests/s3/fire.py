@@ -99,7 +99,7 @@ def burn(scene: Scene, readers: int, kills: int) -> Fire:
             player.begin()
         while any(one.process.is_alive() for one in writers):
             assert time.monotonic() < begin + LONGEST
-            time.sleep(random.uniform(0.5, 1.5))
+            time.sleep(random.uniform(1, 3))
             mortal = [one for one in players if one.role in MORTAL and one.process.is_alive()]
             victim = random.choice(mortal)
             if killed < kills and victim.kill():

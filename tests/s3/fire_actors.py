@@ -128,7 +128,7 @@ def writer(actor: Actor, number: int) -> None:
             actor.refresh()
         partial = number % 2 == 1 and actor.random.random() < 0.6
         actor.ask(*_upsert(actor, partial))
-        time.sleep(actor.random.uniform(0, 0.2))
+        time.sleep(actor.random.uniform(0, 0.4))
 
 
 def asked_before(notes: Path, who: str) -> int:
@@ -241,9 +241,9 @@ def _where(actor: Actor, shown: Any) -> list[Any] | None:
     if not there:
         return None
     if by_key or actor.random.random() < 0.5:
-        return [name, "in", actor.random.sample(there, min(2, len(there)))]
-    low = there[len(there) // 30]
-    return [name, "<", low + 1]
+        own = [value for value in there if value >= SPAN] or there  # defaults are in many rows
+        return [name, "in", actor.random.sample(own, min(2, len(own)))]
+    return [name, ">=", there[-1 - len(there) // 30]]
 
 
 def _delete_or_update(actor: Actor, where: list[Any]) -> None:
