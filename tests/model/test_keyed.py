@@ -63,6 +63,8 @@ BETWEEN: dict[str, dict[str, bool]] = {
     "rollback": {},
 }
 
+SEQUENCES = "__sequence"
+
 seldom = st.integers(0, 4).map(lambda n: n == 0)
 
 
@@ -243,18 +245,30 @@ class KeyedHistories(Histories):
         writes += [] if between == "rollback" else [late.update]
         outcomes = random.choice(writes)()
         changed = self.table.refresh().version >= len(self.model.past)
-        if changed:
-            shown = [self.bag_of(rows) for rows in outcomes]
-            found = bag(map_rows(self.table.scan().to_arrow()))
+        assert not changed or (outcomes and not late.aborted)
+        if outcomes and not late.aborted:
+            found = self.with_sequences(self.table)
+            shown = [self.after(rows) for rows in outcomes]
             assert found in shown, (between, outcomes)
             self.model.rows = outcomes[shown.index(found)]
+        if changed:
             self.model.commit()
 
-    def bag_of(self, rows: list[Any]) -> list[str]:
-        fields = self.model.fields
-        model = replace(self.model, rows=rows, past=[])
-        model.commit()  # what is too old is not shown
-        return bag([to_tuples({f.name: naive.show(f, r) for f in fields}) for r in model.rows])
+    def after(self, rows: list[Any]) -> list[str]:
+        """What is shown if these rows are committed, or were."""
+        model = replace(self.model, rows=rows, past=list(self.model.past))
+        model.commit()
+        fields = {field.name: field for field in model.fields}
+        shown = [{name: naive.show(one, row) for name, one in fields.items()} for row in model.rows]
+        rest = [
+            {} if SEQUENCES in fields else {SEQUENCES: r[keyed_naive.SEQUENCE]} for r in model.rows
+        ]
+        return bag([to_tuples(one | more) for one, more in zip(shown, rest, strict=True)])
+
+    def with_sequences(self, table: Table) -> list[str]:
+        names = table.scan().schema.names
+        more = [] if SEQUENCES in names else [SEQUENCES]
+        return bag(map_rows(table.scan([*names, *more]).to_arrow()))
 
     # Reading
 
@@ -323,15 +337,15 @@ class KeyedHistories(Histories):
     def written_since(self, random: Random) -> None:
         if self.model.primary_key:
             version = random.randrange(len(self.model.past))
-            self.sequenced(lambda sequence: sequence > version, [("__sequence", ">", version)])
+            self.sequenced(lambda sequence: sequence > version, [(SEQUENCES, ">", version)])
 
     def sequenced(self, passes: Callable[[int], bool], filters: Any) -> None:
         model = self.model
-        if any(field.name == "__sequence" for field in model.fields):
+        if any(field.name == SEQUENCES for field in model.fields):
             return  # that is the table's own then
         names = [naive.find(model.fields, key).name for key in model.row_key]
-        scan = self.table.scan([*names, "__sequence"], filters)
-        found = {tuple(row.values())[:-1]: row["__sequence"] for row in scan.to_arrow().to_pylist()}
+        scan = self.table.scan([*names, SEQUENCES], filters)
+        found = {tuple(row.values())[:-1]: row[SEQUENCES] for row in scan.to_arrow().to_pylist()}
         assert len(found) == scan.count()
         rows = {keyed_naive.key_of(model, row): row[keyed_naive.SEQUENCE] for row in model.rows}
         assert found == {key: sequence for key, sequence in rows.items() if passes(sequence)}
