@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -13,6 +15,7 @@ from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.merging.merge import Run, Shape, merge
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column
+from versioned_catalog.segments.opening_ahead import THREADS, OpenedAhead
 from versioned_catalog.segments.reader import Lookup, SegmentTask, read_segment
 from versioned_catalog.storage.store import Store
 
@@ -79,7 +82,24 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
     Raises:
         CorruptTableError: as for ``read_segment``.
     """
-    runs = [_run(store, member) for member in task.members]
+    if not store.is_remote:
+        yield from _merged(task, [_reader(store, member) for member in task.members])
+        return
+    with ThreadPoolExecutor(THREADS) as pool:
+        ahead = OpenedAhead(store, [member.task for member in task.members], pool)
+        yield from _merged(task, [partial(ahead.read, at) for at in range(len(task.members))])
+
+
+Reading = Callable[[int], Iterator[pa.RecordBatch]]
+
+
+def _reader(store: Store, member: Member) -> Reading:
+    return partial(read_segment, store, member.task)
+
+
+def _merged(task: MergeTask, readings: Sequence[Reading]) -> Iterator[pa.RecordBatch]:
+    pairs = zip(task.members, readings, strict=True)
+    runs = [_run(member, reading) for member, reading in pairs]
     schema = to_arrow_schema(task.columns)
     for batch in merge(runs, Shape(task.keys, task.values), tombstones=task.tombstones):
         found = _wanted(batch, task, schema)
@@ -87,14 +107,14 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
             yield found
 
 
-def _run(store: Store, member: Member) -> Run:
+def _run(member: Member, reading: Reading) -> Run:
     return Run(
         member.order,
         member.sequences,
         member.patched,
         None if member.lower is None else member.lower[0],
         member.task.rows,
-        lambda batch_rows: read_segment(store, member.task, batch_rows),
+        reading,
     )
 
 
