@@ -453,8 +453,8 @@ CALL versioned.system.rollback_to_version(table => 'shop.nope', version => 1);
 --! shop.nope
 CALL versioned.system.rollback_to_version(tabel => 'shop.row', version => 1);
 --! tabel
-CALL versioned.system.compact('shop.t');
---! there is no procedure system.compact
+CALL versioned.system.shrink('shop.t');
+--! there is no procedure system.shrink
 
 -- What is refused
 CREATE VIEW versioned.shop.v AS SELECT 1;

@@ -142,8 +142,12 @@ def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) 
     assert sql(f"SELECT * FROM {T} ORDER BY id") == before
     assert before == [(n, "new") for n in range(20) if n != 7]
     assert sql(f"SELECT count(*) FROM {T}.segments") == [(added,)]
+    # What did not overlap before are small neighbours now.
+    ((neighbours, _, left, *_),) = sql(f"CALL versioned.system.compact({name})")
+    assert (neighbours, left) == (added, 2)
     assert sql(f"CALL versioned.system.compact({name})")[0][0] == 0
-    assert sql(f"CALL versioned.system.compact({name}, strategy => 'full')")[0][0] == added
+    assert sql(f"CALL versioned.system.compact({name}, strategy => 'full')")[0][0] == 2
+    assert sql(f"SELECT * FROM {T} ORDER BY id") == before
     with pytest.raises(Exception, match="'auto', 'full', 'small'"):
         sql(f"CALL versioned.system.compact({name}, strategy => 'none')")
     assert (
