@@ -13,10 +13,11 @@ public final class SparkRows {
     private static final int ROWS_IN_MEMORY = 4096;
     private static final long BYTES_IN_MEMORY = 64L << 20;
     private static final int ROWS_BEFORE_DISK = 1 << 18;
+    private static final long BYTES_BEFORE_DISK = 1L << 30; // one page of Spark's memory may be 64 MiB, used or not
 
     private final UnsafeProjection projection;
     private final ExternalAppendOnlyUnsafeRowArray kept =
-        new ExternalAppendOnlyUnsafeRowArray(ROWS_IN_MEMORY, BYTES_IN_MEMORY, ROWS_BEFORE_DISK, BYTES_IN_MEMORY);
+        new ExternalAppendOnlyUnsafeRowArray(ROWS_IN_MEMORY, BYTES_IN_MEMORY, ROWS_BEFORE_DISK, BYTES_BEFORE_DISK);
 
     /** @param schema of the rows */
     public SparkRows(StructType schema) {
