@@ -183,3 +183,13 @@ def test_small_segments_are_put_together_beside_large_ones(tmp_path: Path) -> No
     table.upsert(rows(("h4", 4, 40), columns="host ts w"), partial=True)
     assert table.compact(strategy="small").removed == 0, "it needs the row under it"
     assert shown(table, filters=[("host", "=", "h4")]) == [("h4", 4, 4.0, 40)]
+
+
+def test_neighbours_of_two_partitions_are_left(tmp_path: Path) -> None:
+    """They would be written apart again, and again at the next compaction."""
+    table = make(tmp_path / "t", partitioned_by=["host"])
+    table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))
+    assert table.compact().removed == 0
+    table.append(rows(("a", 2, 1.0), ("b", 2, 1.0)))
+    assert (table.compact().removed, table.compact().removed) == (4, 0)
+    assert table.count() == 4

@@ -20,12 +20,14 @@ class Levels:
         orders: what the rows of each segment go by.
         deltas: what each says beside others.
         bytes: how large each is.
+        parted: whether the first of the ranges is that of partitions.
     """
 
     ranges: Sequence[Range]
     orders: Sequence[Order]
     deltas: Sequence[Delta]
     bytes: Sequence[int]
+    parted: bool = False
 
     def touch(self, one: int, other: int) -> bool:
         """Whether the ranges of two segments overlap in every column of the row key."""
@@ -88,13 +90,18 @@ class Levels:
         small, found = set(alone), list[list[int]]()
         size = 0
         for at in ordered:
-            if at in small and found and found[-1] and size + self.bytes[at] <= target:
+            fits = size + self.bytes[at] <= target
+            if at in small and found and found[-1] and fits and self._together(found[-1][-1], at):
                 found[-1].append(at)
                 size += self.bytes[at]
             else:
                 found.append([at] if at in small else [])
                 size = self.bytes[at]
         return [one for one in found if len(one) > 1 and self._is_clear(one)]
+
+    def _together(self, one: int, other: int) -> bool:
+        """Whether two segments are of one partition; others would be written apart again."""
+        return not self.parted or self.ranges[0][0][one] == self.ranges[0][0][other]
 
     def _is_clear(self, places: list[int]) -> bool:
         """Whether nothing else lies within the range of some segments together."""

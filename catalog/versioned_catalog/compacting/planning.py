@@ -92,6 +92,7 @@ class _Keyed:
             [order_of(row, delta) for row, delta in zip(self._rows, self._deltas, strict=True)],
             self._deltas,
             [row["bytes"] for row in self._rows],
+            bool(state.schema.partitioning),
         )
 
     def pieces(
