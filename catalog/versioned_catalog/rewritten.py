@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.filtering.filters import Bound
+from versioned_catalog.keyed import KeyedTable
 from versioned_catalog.log.entry import REWRITES
-from versioned_catalog.log.key_conflicts import KeyConflictError
-from versioned_catalog.log.operations import Append, Base, Rewrite
+from versioned_catalog.log.operations import Base, Rewrite
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.restored import RestoredTable
 from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.writing.deltas import (
-    check_assigns_no_key,
-    delete_rows,
-    update_rows,
-    write_tombstones,
-)
-from versioned_catalog.writing.key_check import key_check
-from versioned_catalog.writing.plan import WritePlan, batches_of, plan_delta, plan_now
+from versioned_catalog.writing.deltas import check_assigns_no_key
+from versioned_catalog.writing.plan import WritePlan, plan_now
 from versioned_catalog.writing.rewriting import (
     touched,
     whole_segments,
@@ -29,11 +21,8 @@ from versioned_catalog.writing.rewriting import (
 )
 from versioned_catalog.writing.updating import Updater
 
-MOST_ATTEMPTS = 32
-"""How often a DELETE or UPDATE of a table with a primary key is evaluated."""
 
-
-class RewrittenTable(RestoredTable):
+class RewrittenTable(KeyedTable):
     """The part of ``Table`` that puts segments in the place of others.
 
     All of it conflicts with whoever removed one of those meanwhile; under the table property
@@ -182,7 +171,7 @@ class RewrittenTable(RestoredTable):
         """
         state, bound = self.state, bind_filters(filters, self.schema)
         if state.schema.is_keyed and bound is not None:
-            return self._again(lambda: self._delete_rows(bound, commit_id))
+            return self._again(lambda _: self._delete_rows(bound, commit_id))
         spec = plan_now(self.store, state, self.name).spec
         found = without_matches(self.store, state, bound, spec)
         operation = Rewrite(Base.of(state), "delete", found.records, found.removed, bound)
@@ -216,126 +205,8 @@ class RewrittenTable(RestoredTable):
         updater = Updater(assignments, state.schema, self.name)
         if state.schema.is_keyed:
             check_assigns_no_key(assignments, state.schema, self.name)
-            return self._again(lambda: self._update_rows(updater, bound, commit_id))
+            return self._again(lambda _: self._update_rows(updater, bound, commit_id))
         spec = plan_now(self.store, state, self.name).spec
         found = with_updates(self.store, state, bound, spec, updater)
         operation = Rewrite(Base.of(state), "update", found.records, found.removed, bound)
         return self._commit(operation, commit_id)
-
-    # Of tables with a primary key
-
-    def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
-        """Delete the rows of some row keys, where there are any. Like an upsert, it reads nothing and
-        never conflicts with other upserts: the last commit wins.
-
-        Args:
-            keys: a pyarrow Table, RecordBatch or RecordBatchReader of the columns of the row key.
-            commit_id: who the commit is, where that is decided already.
-
-        Returns:
-            The version of the commit.
-
-        Raises:
-            InvalidRequestError: the table has no primary key, or these are no row keys of it.
-        """
-        plan = plan_delta(self.store, self.state, self.name)
-        arrow, batches = batches_of(keys)
-        records = write_tombstones(self.store, plan, arrow, batches)
-        assert plan.base is not None
-        return self._commit(Append(plan.base, tuple(records)), commit_id)
-
-    def commit_delta(
-        self,
-        plan: WritePlan,
-        records: Sequence[SegmentRecord],
-        *,
-        kind: str,
-        reads: Any = None,
-        commit_id: str | None = None,
-    ) -> int:
-        """Commit rows and tombstones that were made of rows of the plan's base.
-
-        Args:
-            plan: made by ``plan_delta``; what was read is its base.
-            records: what was written by it.
-            kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
-            reads: which rows of the base were looked at: see ``commit_rewrite``.
-            commit_id: who the commit is, where that is decided already.
-
-        Returns:
-            The version of the commit; the newest one if there is nothing to write.
-
-        Raises:
-            CommitConflictError: somebody wrote rows of the same keys meanwhile, or removed rows; or rows
-                that were looked at came or went, where the table's ``isolation`` is ``serializable``.
-        """
-        assert plan.base is not None
-        state = self.at(plan.base.version)
-        return self._commit_delta(plan, records, kind, bind_filters(reads, state.schema), commit_id)
-
-    def _commit_delta(
-        self,
-        plan: WritePlan,
-        records: Sequence[SegmentRecord],
-        kind: str,
-        bound: Bound | None,
-        commit_id: str | None,
-    ) -> int:
-        assert plan.base is not None
-        state = self.at(plan.base.version)
-        written = tuple(sorted(records, key=lambda record: not record.delta.deletes_only))
-        check = key_check(self.store, state, plan.spec.schema, written)
-        operation = Rewrite(plan.base, kind, written, (), bound, plan.changes, check)
-        return self._commit(operation, commit_id)
-
-    def _again(self, attempt: Callable[[], int]) -> int:
-        """Do what reads rows and writes them again for as long as others write the same keys."""
-        schema = self.schema
-        for _ in range(MOST_ATTEMPTS - 1):
-            try:
-                return attempt()
-            except KeyConflictError:
-                self.refresh()
-                if self.schema != schema:
-                    raise  # names may mean other columns now
-        return attempt()
-
-    def _delete_rows(self, bound: Bound, commit_id: str | None) -> int:
-        plan = plan_delta(self.store, self.state, self.name)
-        records = delete_rows(self.store, self.state, bound, plan.spec)
-        return self._commit_delta(plan, records, "delete", bound, commit_id)
-
-    def _update_rows(self, updater: Updater, bound: Bound | None, commit_id: str | None) -> int:
-        plan = plan_now(self.store, self.state, self.name)
-        records = update_rows(self.store, self.state, bound, plan.spec, updater)
-        return self._commit_delta(plan, records, "update", bound, commit_id)
-
-    def _upsert_where(
-        self,
-        plan: WritePlan,
-        records: Sequence[SegmentRecord],
-        filters: Any,
-        commit_id: str | None,
-    ) -> int:
-        """Delete the rows that a filter means, and upsert others, in one commit."""
-        assert plan.base is not None
-        base = plan.base
-        shown = self.as_of(base.version)
-
-        def attempt() -> int:
-            deletes = plan_delta(shown.store, shown.state, shown.name)
-            bound = bind_filters(filters, shown.schema)
-            gone = delete_rows(shown.store, shown.state, bound, deletes.spec)
-            check = key_check(shown.store, shown.state, shown.schema, gone)
-            added = (*gone, *records)
-            operation = Rewrite(base, "overwrite", added, (), bound, plan.changes, check)
-            return self._commit(operation, commit_id)
-
-        for _ in range(MOST_ATTEMPTS - 1):
-            try:
-                return attempt()
-            except KeyConflictError:
-                shown = self.refresh()
-                if shown.schema != base.schema:
-                    raise
-        return attempt()

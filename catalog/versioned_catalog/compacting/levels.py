@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from versioned_catalog.log.delta import DELETE, Delta
+from versioned_catalog.log.delta import Delta
+from versioned_catalog.merging.ops import DELETE
 from versioned_catalog.scanning.touching import Range, touching
 
 Order = tuple[int, int]
@@ -49,7 +51,20 @@ class Levels:
             if one in found:
                 continue
             found.add(one)
-            waiting += [at for at in range(len(self.orders)) if self._needs(one, at)]
+            waiting += [at for at in self._near(one) if self._needs(one, at)]
+        return found
+
+    def _near(self, one: int) -> Sequence[int]:
+        """The segments that one may need: those of its commit, and for a PATCH any."""
+        if self.deltas[one].patch is not None:
+            return range(len(self.orders))
+        return self._commits[self.orders[one][0]]
+
+    @cached_property
+    def _commits(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for at, (sequence, _) in enumerate(self.orders):
+            found.setdefault(sequence, []).append(at)
         return found
 
     def _needs(self, one: int, other: int) -> bool:

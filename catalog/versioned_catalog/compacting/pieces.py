@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.segments.open_segment import PLAIN_ROWS, Kind, WriteSpec
+from versioned_catalog.segments.opening_ahead import AHEAD
 from versioned_catalog.segments.reading import Task
-from versioned_catalog.segments.reading_ahead import AHEAD, read_ahead
+from versioned_catalog.segments.reading_ahead import read_ahead
 from versioned_catalog.segments.writer import write_segments, write_sorted
 from versioned_catalog.storage.store import Store
 
@@ -24,7 +25,7 @@ class Piece:
 
     Args:
         paths: the segments that go.
-        bytes, rows: how large they are, and how many rows they have.
+        bytes: how large they are.
         tasks: how their rows are read.
         spec: how they are written.
         kind: what they are; of a table with a primary key, with their order.
@@ -32,7 +33,6 @@ class Piece:
 
     paths: tuple[str, ...]
     bytes: int
-    rows: int
     tasks: tuple[Task, ...]
     spec: WriteSpec
     kind: Kind = PLAIN_ROWS

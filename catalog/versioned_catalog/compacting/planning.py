@@ -72,7 +72,6 @@ def _piece(rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None =
     return Piece(
         tuple(row["path"] for row in rows),
         sum(row["bytes"] for row in rows),
-        sum(row["rows"] for row in rows),
         tasks,
         spec,
         kind or Kind(),

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import SEGMENT_ROWS, VERSIONS
+from versioned_catalog.merging.ops import DELETE, PATCH, PUT
 from versioned_catalog.schema.wire import Json, optional
 from versioned_catalog.storage.json_text import parse_json
-
-PUT, DELETE, PATCH = 0, 1, 2
-"""The types of operations: what a row does to the row of its key that is there."""
 
 
 @dataclass(frozen=True)

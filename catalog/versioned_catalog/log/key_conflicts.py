@@ -12,6 +12,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.scanning.touching import key_ranges
 from versioned_catalog.schema.schema import Schema
 
 
@@ -62,8 +63,6 @@ def _is_near(
     ours: Sequence[SegmentRecord], theirs: SegmentRecord, written: Schema, state: TableState
 ) -> bool:
     """Whether the ranges of the row keys overlap."""
-    from versioned_catalog.scanning.touching import key_ranges
-
     # What was written may say a schema that the commit itself is to bring.
     known = [replace(record, schema_version=written.version) for record in ours]
     both = SegmentSet().add([*known, theirs], state.version, state.time, state.schemas)

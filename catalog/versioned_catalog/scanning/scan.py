@@ -29,8 +29,9 @@ from versioned_catalog.scanning.splitting import split_merge
 from versioned_catalog.scanning.tasks import Plans, segment_task
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column, Struct, children, is_floating, walk
+from versioned_catalog.segments.opening_ahead import AHEAD
 from versioned_catalog.segments.reading import Task, read_task
-from versioned_catalog.segments.reading_ahead import AHEAD, read_segments
+from versioned_catalog.segments.reading_ahead import read_segments
 from versioned_catalog.storage.store import Store
 
 
@@ -225,7 +226,9 @@ class Scan:
     def count(self) -> int:
         """How many rows there are; from metadata alone where there is no filter."""
         if self.filter is None and not self.selected.groups:
-            rows: int = pc.sum(self.kept["rows"]).as_py() or 0
+            rows = self.state.segments.rows
+            if self.selected.chosen is not None:
+                rows = pc.sum(self.kept["rows"]).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
         bare = Scan(self.store, self.state, (), self.filter, prune=self._prune, limit=self.limit)
         return sum(batch.num_rows for batch in bare.to_batches())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import array_of, repeat
+from versioned_catalog.arrow_values import ZERO, array_of, repeat
 from versioned_catalog.filtering.filters import Bound, about
 from versioned_catalog.filtering.segments import some_match
 from versioned_catalog.log.delta import PLAIN, Delta, delta_from_text
@@ -67,7 +67,7 @@ def _select_keyed(
     if filter is not None and prune:
         clean = pc.and_(clean, some_match(state, filter))
     if filter is None and limit is not None and not groups:
-        rows = pc.if_else(clean, core["rows"], 0)
+        rows = pc.if_else(clean, core["rows"], ZERO)
         clean = pc.and_(clean, _first(rows, limit))
     chosen = pc.or_(clean, _mask(merged, len(every)))
     kept = {place: at for at, place in enumerate(pc.indices_nonzero(chosen).to_pylist())}

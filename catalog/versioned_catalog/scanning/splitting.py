@@ -14,6 +14,7 @@ from versioned_catalog.errors import VersionedError
 from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.filters import And, Bound, Compare, Op
 from versioned_catalog.filtering.places import Literal
+from versioned_catalog.merging.keys import comparable
 from versioned_catalog.segments.merge_task import Member, MergeTask
 from versioned_catalog.segments.reader import open_segment
 from versioned_catalog.storage.store import Store
@@ -49,8 +50,7 @@ def _cuts(store: Store, member: Member, key: int) -> pa.Array:
     if bounds is None:
         return pa.nulls(0)
     found = pc.unique(bounds.min.drop_null())
-    plain = found.cast(pa.int64()) if pa.types.is_duration(found.type) else found
-    return found.take(pc.sort_indices(plain)).slice(1)
+    return found.take(pc.sort_indices(comparable(found))).slice(1)
 
 
 def _chosen(cuts: pa.Array, parts: int) -> list[Literal]:
@@ -62,11 +62,7 @@ def _chosen(cuts: pa.Array, parts: int) -> list[Literal]:
 
 def _literal(values: pa.Array, at: int) -> Literal:
     type_ = values.type
-    stored = values
-    if pa.types.is_date32(type_):
-        stored = values.cast(pa.int32())
-    elif pa.types.is_temporal(type_):
-        stored = values.cast(pa.int64())
+    stored = comparable(values) if pa.types.is_temporal(type_) else values
     return Literal(stored[at].as_py(), type_)
 
 

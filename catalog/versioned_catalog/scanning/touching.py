@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.arrow_values import scalar_of
 from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.log.state import TableState
+from versioned_catalog.merging.keys import comparable
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 
 Range = tuple[Sequence[int], Sequence[int]]
@@ -53,15 +55,14 @@ def _partitions(state: TableState) -> Range:
 
 
 def _ranks(low: pa.Array, high: pa.Array) -> Range:
-    if pa.types.is_duration(low.type):  # there is no kernel for intervals
-        low, high = low.cast(pa.int64()), high.cast(pa.int64())
+    low, high = comparable(low), comparable(high)
     values = pc.unique(pa.concat_arrays([low, high])).drop_null()
     values = values.take(pc.sort_indices(values))
     lowest, highest = -1, len(values)
     places = [pc.index_in(one, value_set=values) for one in (low, high)]
     return (
-        pc.fill_null(places[0], pa.scalar(lowest, pa.int32())).to_pylist(),
-        pc.fill_null(places[1], pa.scalar(highest, pa.int32())).to_pylist(),
+        pc.fill_null(places[0], scalar_of(lowest, pa.int32())).to_pylist(),
+        pc.fill_null(places[1], scalar_of(highest, pa.int32())).to_pylist(),
     )
 
 

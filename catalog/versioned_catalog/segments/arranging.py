@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import TRUE
+from versioned_catalog.adapting.arrays import one_array
+from versioned_catalog.merging.keys import comparable
+from versioned_catalog.merging.ordering import last_of_keys, numbers, sorted_order
 from versioned_catalog.schema.literals import from_scalar_text
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import apply, parse_transform, result_type
@@ -37,12 +39,8 @@ def split(table: pa.Table, schema: Schema) -> Iterator[tuple[tuple[str | None, .
         made = apply(transform, type_, source.combine_chunks())
         keys.append(_texts(made, result_type(transform, type_)))
     names = [f"k{i}" for i in range(len(keys))]
-    index = pa.array(range(table.num_rows), pa.int64()) if not table.num_rows else None
-    if index is None:
-        index = pc.subtract(
-            pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)), 1
-        )
-    grouped = pa.table([*keys, index], names=[*names, "row"]).group_by(names, use_threads=False)
+    rows = pa.table([*keys, numbers(table.num_rows)], names=[*names, "row"])
+    grouped = rows.group_by(names, use_threads=False)
     groups = grouped.aggregate([("row", "list")])
     for group in range(groups.num_rows):
         key = tuple(groups[name][group].as_py() for name in names)
@@ -78,33 +76,14 @@ def in_order(table: pa.Table, schema: Schema) -> pa.Table:
 
 def _by_key(table: pa.Table, schema: Schema) -> pa.Table:
     keys = key_columns(table, schema)
-    order = [(name, "ascending") for name in keys.column_names]
-    indices = pc.sort_indices(keys, sort_keys=order)  # stable: of one key, the last one counts
+    order = sorted_order(keys)  # stable: of one key, the last one counts
     if schema.is_keyed:
-        last = is_last(keys.take(indices).combine_chunks())
-        indices = indices if pc.all(last).as_py() else indices.filter(last)
-    return table.take(indices)
+        last = last_of_keys((column.take(order) for column in keys), table.num_rows)
+        order = order.filter(last) if last.false_count else order
+    return table.take(order)
 
 
-def key_columns(table: pa.Table, schema: Schema) -> pa.Table:
+def key_columns(table: pa.Table, schema: Schema) -> list[pa.Array]:
     """The columns of the row key, as kernels can compare them."""
-    found = [_column(table, schema, column_id) for column_id in schema.row_key]
-    plain = [one.cast(pa.int64()) if pa.types.is_duration(one.type) else one for one in found]
-    return pa.table(plain, names=[f"k{at}" for at in range(len(plain))])
-
-
-def is_last(keys: pa.Table) -> pa.Array:
-    """For each of some rows sorted by key, whether the next one has another key."""
-    rows = keys.num_rows
-    if not rows:
-        return pa.nulls(0, pa.bool_())
-    differs = None
-    for column in keys.columns:
-        here, after = column.slice(0, rows - 1), column.slice(1)
-        one = pc.not_equal(here, after)
-        differs = one if differs is None else pc.or_(differs, one)
-    return pa.concat_arrays([_one_array(differs), pa.repeat(TRUE, 1)])
-
-
-def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    columns = (_column(table, schema, column_id) for column_id in schema.row_key)
+    return [comparable(one_array(column)) for column in columns]

@@ -15,7 +15,7 @@ from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.merging.merge import Run, Shape, merge
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.opening_ahead import THREADS, OpenedAhead
+from versioned_catalog.segments.opening_ahead import AHEAD, OpenedAhead
 from versioned_catalog.segments.reader import Lookup, SegmentTask, read_segment
 from versioned_catalog.storage.store import Store
 
@@ -85,7 +85,7 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
     if not store.is_remote:
         yield from _merged(task, [_reader(store, member) for member in task.members])
         return
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(AHEAD) as pool:
         ahead = OpenedAhead(store, [member.task for member in task.members], pool)
         yield from _merged(task, [partial(ahead.read, at) for at in range(len(task.members))])
 

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.arrow_values import scalar_of
 from versioned_catalog.errors import StorageError
-from versioned_catalog.log.delta import DELETE, PLAIN, PUT, Delta, delta_to_text
+from versioned_catalog.log.delta import PLAIN, Delta, delta_to_text
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.merging.ops import DELETE, PUT
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
 from versioned_catalog.schema.types import Column

@@ -10,9 +10,11 @@ import pyarrow as pa
 from versioned_catalog.segments.reader import BATCH_ROWS, SegmentTask, read_segment
 from versioned_catalog.storage.store import Store
 
-THREADS = 16
+AHEAD = 16
+"""How many segments are on their way at most."""
+
 AHEAD_ROWS = 2 * BATCH_ROWS
-"""How many rows are held at most that nobody has asked for."""
+"""How many rows these hold at most, so that large segments are read batch by batch."""
 
 
 class OpenedAhead:
@@ -55,7 +57,7 @@ class OpenedAhead:
         self._next = max(self._next, at)
         while self._next < len(self._tasks):
             rows = self._tasks[self._next].rows
-            if self._held + rows > AHEAD_ROWS or len(self._running) >= THREADS:
+            if self._held + rows > AHEAD_ROWS or len(self._running) >= AHEAD:
                 return
             task = self._tasks[self._next]
             self._running[self._next] = self._pool.submit(_all, self._store, task)

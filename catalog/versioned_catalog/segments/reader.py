@@ -20,8 +20,8 @@ from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.evaluate import keep_mask
 from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.filtering.pruning import may_match
-from versioned_catalog.log.delta import PUT
 from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.merging.ops import PUT
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.types import Array, Column, Map, Struct
 from versioned_catalog.segments.column_ranges import column_ranges

@@ -8,15 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from versioned_catalog.segments.reader import BATCH_ROWS
+from versioned_catalog.segments.opening_ahead import AHEAD, AHEAD_ROWS
 from versioned_catalog.segments.reading import Task, read_task
 from versioned_catalog.storage.store import Store
-
-AHEAD = 16
-"""How many segments are on their way at most."""
-
-AHEAD_ROWS = 2 * BATCH_ROWS
-"""How many rows these hold at most, so that large segments are read batch by batch."""
 
 
 def read_segments(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:

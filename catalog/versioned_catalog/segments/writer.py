@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from versioned_catalog.arrow_values import scalar_of
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.delta import DELETE, PATCH, PUT
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.merging.ops import DELETE, PATCH, PUT
 from versioned_catalog.segments.arranging import in_order, split
 from versioned_catalog.segments.open_segment import (
     DEFAULT_TARGET_BYTES,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.arrow_values import scalar_of
-from versioned_catalog.log.delta import DELETE
+from versioned_catalog.merging.ops import DELETE
 from versioned_catalog.schema.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.writing.binding import Binder

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.filtering.filters import Bound
-from versioned_catalog.log.delta import DELETE
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.merging.ops import DELETE
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import Schema, name_key

@@ -79,4 +79,5 @@ class _Keys:
         )
         key = Schema(wanted, primary_key=state.schema.row_key)
         found = pa.Table.from_batches(read_segment(self._store, task), to_arrow_schema(wanted))
-        return key_columns(found, key)
+        columns = key_columns(found, key)
+        return pa.table(columns, names=[f"k{at}" for at in range(len(columns))])

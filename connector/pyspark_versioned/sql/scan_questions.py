@@ -29,8 +29,9 @@ from versioned_catalog.adapting.planning import (
 )
 from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.filtering.filters import And, Bound, bind, columns_of
-from versioned_catalog.log.delta import PUT, delta_from_text
+from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.state import TableState
+from versioned_catalog.merging.ops import PUT
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.schema import Schema, name_key
