@@ -75,6 +75,8 @@ class Table(CompactedTable):
 
     def count(self) -> int:
         """How many rows there are: from metadata, where no segments have to be merged."""
+        if not self.schema.row_key:
+            return self.state.segments.rows
         return self.scan(columns=[]).count()
 
     # Writing
