@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from versioned_catalog.compacting.automatic import is_due
+from versioned_catalog.compacting.clustering import bind_zorder
 from versioned_catalog.compacting.pieces import Piece
 from versioned_catalog.compacting.planning import Strategy, plan_pieces
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, VersionedError
@@ -16,6 +17,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintenance.progress import Progress, silent
 from versioned_catalog.rewritten import RewrittenTable
 from versioned_catalog.scanning.columns import bind_filters
+from versioned_catalog.segments.arranging import Line
 from versioned_catalog.writing.plan import plan_now
 
 COMMIT_BYTES = 2 * 1024**3
@@ -58,6 +60,7 @@ class CompactedTable(RewrittenTable):
         strategy: Strategy = "auto",
         *,
         paths: Collection[str] | None = None,
+        zorder: Sequence[str] = (),
         dry_run: bool = False,
         progress: Progress = silent,
         commit_id: str | None = None,
@@ -76,15 +79,18 @@ class CompactedTable(RewrittenTable):
                 writes no large one, whatever it overlaps with.
             paths: put these segments together, whatever they are, and those that they can't be
                 without.
+            zorder: columns by which rows are clustered, so that filters on any of them skip segments;
+                all segments are written. Only of a table whose rows have no order of their own.
             dry_run: only tell what would be done.
             progress: is told how far it is.
             commit_id: who the commit is, where that is decided already; it is one commit then.
 
         Raises:
-            InvalidRequestError: there is no such strategy.
+            NotFoundError: there is no such column.
+            InvalidRequestError: there is no such strategy, or rows can't be clustered so.
             CorruptTableError: a segment is not what the log says.
         """
-        pieces = self.plan_compaction(filters, strategy, paths=paths)
+        pieces = self.plan_compaction(filters, strategy, paths=paths, zorder=zorder)
         if dry_run:
             return self._told(pieces, (), dry_run=True)
 
@@ -102,6 +108,7 @@ class CompactedTable(RewrittenTable):
         strategy: Strategy = "auto",
         *,
         paths: Collection[str] | None = None,
+        zorder: Sequence[str] = (),
     ) -> list[Piece]:
         """The pieces of a compaction, which can be carried out anywhere: see ``compact``."""
         if strategy not in get_args(Strategy):
@@ -112,7 +119,20 @@ class CompactedTable(RewrittenTable):
         state = self.state
         spec = plan_now(self.store, state, self.name).spec
         bound = bind_filters(filters, state.schema)
-        return plan_pieces(state, spec, bound, paths, strategy)
+        lines = self._zorder(zorder, strategy)
+        return plan_pieces(state, spec, bound, paths, strategy, lines)
+
+    def _zorder(self, names: Sequence[str], strategy: Strategy) -> tuple[Line, ...]:
+        if not names:
+            return ()
+        if strategy == "small":
+            raise InvalidRequestError(
+                f"{self.name}: zorder writes large segments, too; leave out the strategy 'small'"
+            )
+        try:
+            return bind_zorder(self.state.schema, names)
+        except VersionedError as error:
+            raise type(error)(f"{self.name}: {error}") from None
 
     def commit_compaction(
         self, pieces: Sequence[Piece], done: Iterable[Done], *, commit_id: str | None = None

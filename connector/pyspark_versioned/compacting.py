@@ -15,6 +15,7 @@ from versioned_catalog import Table
 from versioned_catalog.compacting.pieces import Piece
 from versioned_catalog.filtering.sql_where import parse_where
 from versioned_catalog.log.record import record_to_json
+from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
 
@@ -38,10 +39,13 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
 
     Args:
         table: the table.
-        request: ``version``, ``where`` (a condition, or null) and ``strategy``.
+        request: ``version``, ``where`` (a condition, or null), ``strategy``, and ``zorder`` (names of
+            columns, or null).
     """
     where = None if request["where"] is None else parse_where(request["where"])
-    return table.as_of(request["version"]).plan_compaction(where, request["strategy"])
+    zorder = split_names(request["zorder"], "zorder") if request["zorder"] else ()
+    then = table.as_of(request["version"])
+    return then.plan_compaction(where, request["strategy"], zorder=zorder)
 
 
 class CompactingReader(DataSourceReader):

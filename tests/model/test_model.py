@@ -23,6 +23,7 @@ from model.drive import (
     begin_anew,
     create,
     described,
+    quoted,
     random_alter,
     random_fields,
     random_filters,
@@ -204,6 +205,10 @@ class Histories(RuleBasedStateMachine):
         if random.random() < 0.5:
             strategy = random.choice(["auto", "full", "small"])
             self.table.compact(self.some_filters(random)[0], strategy)
+        elif random.random() < 0.5 and not self.table.schema.sort_by:
+            leaves = [quoted(f) for f in self.model.fields if isinstance(f.type, str)]
+            names = random.sample(leaves, min(len(leaves), random.randint(1, 3)))
+            self.table.compact(self.some_filters(random)[0], zorder=names)
         else:
             self.table.compact(paths=random.sample(paths, random.randint(0, len(paths))))
         assert self.table.version - version in (0, 1)

@@ -150,6 +150,22 @@ def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) 
     assert sql(f"SELECT * FROM {T} ORDER BY id") == before
     with pytest.raises(Exception, match="'auto', 'full', 'small'"):
         sql(f"CALL versioned.system.compact({name}, strategy => 'none')")
+    with pytest.raises(Exception, match=r"row key \(id\)"):
+        sql(f"CALL versioned.system.compact({name}, zorder => 's')")
     assert (
         sql("CALL versioned.system.verify('upkeep.t', deep => true, every_version => true)") == []
     )
+
+
+def test_clustering_by_an_executor(sql: Any) -> None:
+    sql(f"CREATE TABLE {T} (a INT, `b,c` INT) TBLPROPERTIES ('target_segment_bytes' = '300')")
+    sql(f"INSERT INTO {T} SELECT id % 50, id DIV 50 FROM range(2500) ORDER BY rand(1)")
+    before = sql(f"SELECT * FROM {T} ORDER BY ALL")
+    ((removed, _, added, *_),) = sql(
+        "CALL versioned.system.compact(table => 'upkeep.t', zorder => 'a, `b,c`')"
+    )
+    assert (removed > 0, added > 3) == (True, True)
+    assert sql(f"SELECT * FROM {T} ORDER BY ALL") == before
+    for column in ("a", "`b,c`"):
+        files = f"SELECT DISTINCT _segment FROM {T} WHERE {column} = 3"
+        assert len(sql(files)) < added

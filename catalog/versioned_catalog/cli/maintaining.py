@@ -223,16 +223,30 @@ def recover(session: Session, broken: str, new: str) -> None:
     show_default=True,
     help="Segments that are small or overlap; all; or small ones only.",
 )
+@click.option(
+    "--zorder",
+    metavar="COLUMNS",
+    help='Write all segments, and cluster rows by these columns: "host, ts".',
+)
 @click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
 @click.pass_obj
-def compact(session: Session, table: str, where: str | None, strategy: Any, dry_run: bool) -> None:
+def compact(
+    session: Session,
+    table: str,
+    where: str | None,
+    strategy: Any,
+    zorder: str | None,
+    dry_run: bool,
+) -> None:
     """Write many segments of TABLE anew as few, in the newest schema; no answer changes."""
     from versioned_catalog.filtering.sql_where import parse_where
+    from versioned_catalog.schema.sorting import split_names
 
     filters = None if where is None else parse_where(where)
+    names = split_names(zorder, "zorder") if zorder else ()
     found = session.table(table)
     with _progress() as progress:
-        told = found.compact(filters, strategy, dry_run=dry_run, progress=progress)
+        told = found.compact(filters, strategy, zorder=names, dry_run=dry_run, progress=progress)
     show_object(
         {
             "table": told.table,

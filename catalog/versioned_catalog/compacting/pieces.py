@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from versioned_catalog.compacting.clustering import Clustering, clustered
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.segments.open_segment import PLAIN_ROWS, Kind, WriteSpec
 from versioned_catalog.segments.opening_ahead import AHEAD
 from versioned_catalog.segments.reading import Task
 from versioned_catalog.segments.reading_ahead import read_ahead
-from versioned_catalog.segments.writer import write_segments, write_sorted
+from versioned_catalog.segments.writer import write_groups, write_segments, write_sorted
 from versioned_catalog.storage.store import Store
 
 READERS = 2
@@ -29,6 +30,7 @@ class Piece:
         tasks: how their rows are read.
         spec: how they are written.
         kind: what they are; of a table with a primary key, with their order.
+        clustering: along what curve they are put, if along one.
     """
 
     paths: tuple[str, ...]
@@ -36,6 +38,7 @@ class Piece:
     tasks: tuple[Task, ...]
     spec: WriteSpec
     kind: Kind = PLAIN_ROWS
+    clustering: Clustering | None = None
 
     def carry_out(self, store: Store) -> tuple[SegmentRecord, ...]:
         """Read the segments and write the new ones, which nobody sees before a commit names them.
@@ -43,10 +46,18 @@ class Piece:
         Raises:
             CorruptTableError: a segment is not what the log says.
         """
-        batches = read_ahead(store, self.tasks, AHEAD if store.is_remote else READERS)
+        batches = _read(store, self.tasks)
+        if self.clustering is not None:
+            sampled = _read(store, self.clustering.sampled)
+            groups = clustered(batches, sampled, self.spec.schema.columns, self.clustering)
+            return tuple(write_groups(store, self.spec, groups))
         if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
             return tuple(write_segments(store, self.spec, batches))
         return tuple(write_sorted(store, self.spec, _laid(batches, self), self.kind))
+
+
+def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+    return read_ahead(store, tasks, AHEAD if store.is_remote else READERS)
 
 
 def _laid(batches: Iterable[pa.RecordBatch], piece: Piece) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.adapting.implicit import OF_KEYED
 from versioned_catalog.compacting.choosing import SMALL, Row, bins
+from versioned_catalog.compacting.clustering import Clustering, tops
 from versioned_catalog.compacting.levels import Levels
 from versioned_catalog.compacting.pieces import Piece
 from versioned_catalog.filtering.bounds import SegmentBounds
@@ -22,9 +23,16 @@ from versioned_catalog.scanning.merging import MergePlanner
 from versioned_catalog.scanning.scan import task_rows
 from versioned_catalog.scanning.tasks import Plans, order_of, segment_task
 from versioned_catalog.scanning.touching import key_ranges
+from versioned_catalog.segments.arranging import Line
 from versioned_catalog.segments.open_segment import Kind, WriteSpec
 
 Strategy = Literal["auto", "full", "small"]
+
+CLUSTER_SEGMENTS = 32
+"""How many segments of the wanted size are clustered together, so that they fit on a local disk."""
+BUCKET_BYTES = 32 * 1024 * 1024
+"""How much of a file is sorted in memory, where rows are clustered."""
+MOST_BUCKETS = 256
 
 
 def plan_pieces(
@@ -33,6 +41,7 @@ def plan_pieces(
     where: Bound | None,
     paths: Collection[str] | None,
     strategy: Strategy,
+    zorder: tuple[Line, ...] = (),
 ) -> list[Piece]:
     """What is to be done.
 
@@ -42,10 +51,12 @@ def plan_pieces(
         where: rows in whose neighbourhood segments are looked for; None for everywhere.
         paths: the segments that are put together, with those that they can't be without; None to choose.
         strategy: see ``Table.compact``.
+        zorder: the columns that rows are clustered by, of a table that has no order of its own.
     """
     if state.schema.is_keyed:
         return _Keyed(state, spec).pieces(where, paths, strategy)
-    return _of_bag(state, spec, where, paths, every=strategy == "full")
+    every = strategy == "full" or paths is not None or bool(zorder)
+    return _of_bag(state, spec, where, paths, zorder, every=every)
 
 
 def _of_bag(
@@ -53,6 +64,7 @@ def _of_bag(
     spec: WriteSpec,
     where: Bound | None,
     paths: Collection[str] | None,
+    zorder: tuple[Line, ...],
     *,
     every: bool,
 ) -> list[Piece]:
@@ -60,12 +72,22 @@ def _of_bag(
     near = core if where is None else core.filter(some_match(state, where))
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
     young = with_ttl(state, None)
-    plans = Plans(state, state.schema.columns)
+    plans, sampling = Plans(state, state.schema.columns), Plans(state, tops(zorder))
+    target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
     found: list[Piece] = []
-    for one in bins(rows, state.schemas, spec.target_bytes, every=every or paths is not None):
+    for one in bins(rows, state.schemas, target, every=every):
         tasks = [replace(segment_task(state, row, plans, PLAIN), filter=young) for row in one]
-        found.append(_piece(one, tuple(tasks), spec))
+        piece = _piece(one, tuple(tasks), spec)
+        if zorder:
+            sampled = tuple(segment_task(state, row, sampling, PLAIN) for row in one)
+            clustering = Clustering(zorder, sampled, _buckets(piece.bytes, spec.target_bytes))
+            piece = replace(piece, clustering=clustering)
+        found.append(piece)
     return found
+
+
+def _buckets(size: int, target: int) -> int:
+    return min(MOST_BUCKETS, -(-size // min(BUCKET_BYTES, target)))
 
 
 def _piece(rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None = None) -> Piece:

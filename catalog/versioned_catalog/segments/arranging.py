@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +15,27 @@ from versioned_catalog.merging.ordering import last_of_keys, numbers, sorted_ord
 from versioned_catalog.schema.literals import from_scalar_text
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import apply, parse_transform, result_type
+from versioned_catalog.schema.types import Column
+
+Line = tuple[Column, ...]
+"""A column, after those that it is inside."""
 
 
 def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
     """A column by ID, through the structs that hold it."""
     line = (*schema.ancestors(column_id), schema.column(column_id))
-    found = table.column(next(i for i, c in enumerate(schema.columns) if c.id == line[0].id))
+    return column_at(table, schema.columns, line)
+
+
+def column_at(table: pa.Table, columns: Sequence[Column], line: Line) -> pa.ChunkedArray:
+    """A column of rows, through the structs that hold it.
+
+    Args:
+        table: the rows.
+        columns: what they are of.
+        line: which column.
+    """
+    found = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
     for parent, child in itertools.pairwise(line):
         found = pc.struct_field(found, parent.type.fields.index(child))  # type: ignore[union-attr]
     return found

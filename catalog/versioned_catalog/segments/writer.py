@@ -72,7 +72,7 @@ def write_segments(
     arranged = bool(schema.partitioning or schema.sort_by or schema.row_key)
     full = SORT_BUFFER_BYTES if arranged else ROW_GROUP_BYTES
     with _Runs(store, spec) as runs:
-        for table in _buffered(batches, full, None if arranged else ROW_GROUP_ROWS):
+        for table in buffered(batches, full, None if arranged else ROW_GROUP_ROWS):
             for kind, rows in _kinds(table, spec):
                 for key, part in split(rows, schema):
                     runs.write(key, kind, in_order(part, schema), last=arranged)
@@ -90,9 +90,16 @@ def write_sorted(
             of operation, where the spec says so.
         kind: what the rows are that are no tombstones.
     """
+    return write_groups(store, spec, buffered(batches, SORTED_BYTES, ROW_GROUP_ROWS), kind)
+
+
+def write_groups(
+    store: Store, spec: WriteSpec, groups: Iterable[pa.Table], kind: Kind = PLAIN_ROWS
+) -> list[SegmentRecord]:
+    """``write_sorted`` with the row groups made already; a segment ends with one of them."""
     tombstones = replace(kind, op=DELETE)
     with _Runs(store, spec) as runs:
-        for table in _buffered(batches, SORTED_BYTES, ROW_GROUP_ROWS):
+        for table in groups:
             for op, rows in _by_op(table) if spec.ops else [(PUT, table)]:
                 for key, part in split(rows, spec.schema):
                     runs.write(key, tombstones if op == DELETE else kind, part)
@@ -166,8 +173,8 @@ class _Runs:
             run.abandon()
 
 
-def _buffered(
-    batches: Iterable[pa.RecordBatch], full: int, most_rows: int | None
+def buffered(
+    batches: Iterable[pa.RecordBatch], full: int, most_rows: int | None = None
 ) -> Iterator[pa.Table]:
     """Tables of several batches, each of about so many bytes or rows."""
     held: list[pa.RecordBatch] = []

@@ -177,8 +177,13 @@ def _verify(call: Call) -> Iterable[Row]:
 
 
 def _compaction(call: Call, version: int) -> Json:
-    strategy = call.given["strategy"] or "auto"
-    return {"version": version, "where": call.given["where"], "strategy": strategy}
+    given = call.given
+    return {
+        "version": version,
+        "where": given["where"],
+        "strategy": given["strategy"] or "auto",
+        "zorder": given["zorder"],
+    }
 
 
 def _compact_job(call: Call) -> Json | None:
@@ -311,6 +316,12 @@ PROCEDURES = {
                 required=False,
             ),
             Parameter("dry_run", "BOOLEAN", "true only tells", required=False),
+            Parameter(
+                "zorder",
+                "STRING",
+                "columns, as in 'host, ts': all segments are written, rows clustered by these",
+                required=False,
+            ),
         ),
         "STRUCT<removed_segments: BIGINT, removed_bytes: BIGINT, added_segments: BIGINT, "
         "added_bytes: BIGINT, skipped_segments: BIGINT, version: BIGINT>",

@@ -1,0 +1,212 @@
+"""Clustering by Z-order: no row changes, and filters on each of the columns skip segments."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+from decimal import Decimal
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
+from versioned_catalog.compacting import clustering
+from versioned_catalog.compacting.curve import Curve
+
+SIDE = 64
+
+
+def ints(*values: int | None) -> pa.Array:
+    return pa.array(values, pa.int32())
+
+
+def test_the_curve_is_mortons() -> None:
+    """A grid of four by four, numbered by hand; the first column has the higher bit."""
+    grid = list(product(range(4), range(4)))
+    columns = [ints(*(row for row, _ in grid)), ints(*(column for _, column in grid))]
+    places = Curve.of([ints(0, 1, 2, 3), ints(0, 1, 2, 3)]).places(columns)
+    order = sorted(range(16), key=lambda at: int(places[at]))
+    assert [grid[at] for at in order] == [
+        *[(0, 0), (0, 1), (1, 0), (1, 1)],
+        *[(0, 2), (0, 3), (1, 2), (1, 3)],
+        *[(2, 0), (2, 1), (3, 0), (3, 1)],
+        *[(2, 2), (2, 3), (3, 2), (3, 3)],
+    ]
+
+
+def test_each_column_counts_for_the_same() -> None:
+    """By rank: that one column's values are large, or mostly alike, says nothing."""
+    grid = list(product(range(4), range(4)))
+    small = [ints(*(row for row, _ in grid)), ints(*(column for _, column in grid))]
+    large = [small[0], ints(*(10 ** (2 * column) for _, column in grid))]
+    few = ints(0, 1, 2, 3)
+    many = ints(*(10 ** (2 * n) for n in range(4)))
+    expected = Curve.of([few, few]).places(small)
+    assert list(Curve.of([few, many]).places(large)) == list(expected)
+
+
+def table_of_points(place: Path, **more: Any) -> Table:
+    """A grid of points, in segments that each hold points from everywhere."""
+    properties = {"target_segment_bytes": "2000"}
+    table = Catalog.create_path(place, "a INT, b INT, c STRING", properties=properties, **more)
+    points = [(a, b, f"{a}-{b}") for a in range(SIDE) for b in range(SIDE)]
+    Random(1).shuffle(points)
+    for first in range(16):
+        a, b, c = zip(*points[first::16], strict=True)
+        table.append(pa.table({"a": ints(*a), "b": ints(*b), "c": c}))
+    return table
+
+
+def shown(table: Table, **how: Any) -> list[dict[str, Any]]:
+    return sorted(table.scan(**how).to_arrow().to_pylist(), key=repr)
+
+
+def read(table: Table, *filters: Any) -> float:
+    """The share of segments that a filter leaves."""
+    return len(table.scan(filters=list(filters)).tasks()) / table.state.segments.count
+
+
+def test_filters_on_either_column_skip_segments(tmp_path: Path) -> None:
+    table = table_of_points(tmp_path / "t")
+    before = shown(table)
+    assert (read(table, ("a", "=", 5)), read(table, ("b", "=", 5))) == (1, 1)
+    told = table.compact(zorder=["a", "b"])
+    assert (told.removed, told.version) == (16, 17)
+    assert shown(table) == before == shown(table, version=16)
+    assert table.state.segments.count >= 8
+    for column in "ab":
+        assert read(table, (column, "=", 5)) < 0.6
+    assert read(table, ("a", "=", 5), ("b", "=", 5)) < 0.3
+    assert [row["c"] for row in shown(table, filters=[("b", "=", 5), ("a", "<", 2)])] == [
+        "0-5",
+        "1-5",
+    ]
+    assert table.verify(deep=True, every_version=True).complaints == ()
+
+
+def test_segments_follow_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However rows are parted on the way, and however few are looked at before."""
+    whole = table_of_points(tmp_path / "whole")
+    whole.compact(zorder=["a", "b"])
+    order = whole.scan().to_arrow().to_pylist()
+    # One in 27 is no power of two, so that what is looked at is no corner of the grid.
+    monkeypatch.setattr(clustering, "SAMPLE_ROWS", SIDE * SIDE // 27)
+    again = table_of_points(tmp_path / "again")
+    again.compact(zorder=["a", "b"])
+    assert shown(again) == shown(whole)
+    assert read(again, ("a", "=", 5)) < 0.7
+    corners = [(row["a"] // 32, row["b"] // 32) for row in order]
+    assert corners == sorted(corners)
+
+
+VALUES: dict[str, list[Any]] = {
+    "INT": [3, None, -7],
+    "BOOLEAN": [True, None, False],
+    "STRING": ["b", None, "a", "", "é"],
+    "BINARY": [b"\xff", None, b""],
+    "DOUBLE": [float("inf"), None, -0.0, 0.0, -1.5],
+    "DECIMAL(20,2)": [Decimal("1.50"), None, Decimal("-2.25")],
+    "DATE": [dt.date(2026, 1, 1), None, dt.date(1969, 1, 1)],
+    "TIMESTAMP_NTZ": [dt.datetime(2026, 1, 1), None, dt.datetime(1, 1, 1)],
+}
+
+
+@pytest.mark.parametrize("type_", VALUES)
+def test_every_plain_type(tmp_path: Path, type_: str) -> None:
+    ddl = f"id INT, x {type_}, s STRUCT<y: {type_}>"
+    properties = {"target_segment_bytes": "1"}
+    table = Catalog.create_path(tmp_path / "t", ddl, properties=properties)
+    schema, values = table.scan().schema, VALUES[type_] * 3
+    for n, (value, other) in enumerate(zip(values, reversed(values), strict=True)):
+        row = {"id": n, "x": value, "s": None if n == 4 else {"y": other}}
+        table.append(pa.Table.from_pylist([row], schema))
+    before = shown(table)
+    assert table.compact(zorder=["s.y", "x"]).removed == len(values)
+    assert shown(table) == before
+    for value in filter(None, VALUES[type_]):
+        with_it = [row for row in before if row["x"] == value]
+        assert shown(table, filters=[("x", "=", value)]) == with_it != []
+
+
+def test_columns_are_told_by_their_ids(tmp_path: Path) -> None:
+    """Rows that have no value of a column that was added again lie where its default is."""
+    table = table_of_points(tmp_path / "t")
+    table.alter().drop_column("a").add_column("a", "INT", default=70).commit()
+    table.append(pa.table({"a": ints(1), "b": ints(1), "c": ["new"]}))
+    before = shown(table)
+    table.compact(zorder=["a", "b"])
+    assert shown(table) == before
+    assert shown(table, filters=[("a", "<", 70)]) == [{"b": 1, "c": "new", "a": 1}]
+    assert read(table, ("b", "=", 5)) < 0.3
+
+
+def test_each_partition_by_itself(tmp_path: Path) -> None:
+    table = table_of_points(tmp_path / "t", partitioned_by=["bucket(2, a)"])
+    before = shown(table)
+    table.compact(zorder=["a", "b"])
+    assert shown(table) == before
+    partitions = [row["partition"] for row in table.segments().to_pylist()]
+    assert len(set(map(str, partitions))) == 2
+
+
+def test_rows_that_are_all_alike(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "a INT", properties={"target_segment_bytes": "200"})
+    for _ in range(3):
+        table.append(pa.table({"a": ints(*[1] * 1000)}))
+        table.append(pa.table({"a": ints(None)}))
+    table.compact(zorder=["a"])
+    assert table.count() == 3003
+    assert len(shown(table, filters=[("a", "=", 1)])) == 3000
+
+
+def test_a_bucket_that_is_too_large_is_sorted_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clustering, "HELD_BYTES", 1000)
+    table = table_of_points(tmp_path / "t")
+    before = shown(table)
+    table.compact(zorder=["a", "b"])
+    assert shown(table) == before
+
+
+def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "local").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "local"))
+    table = table_of_points(tmp_path / "t")
+    table.compact(zorder=["a", "b"])
+    assert list((tmp_path / "local").iterdir()) == []
+
+
+def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "a INT, l ARRAY<INT>, s STRUCT<x: INT>, v VARIANT")
+    table.append(pa.Table.from_pylist([{"a": 1}], pa.schema([("a", pa.int32())])))
+    for names, message in {
+        ("l",): "can't be clustered by l",
+        ("s",): "can't be clustered by s, which is a STRUCT",
+        ("v",): "can't be clustered by v, which is VARIANT",
+        ("l.element",): "can't be clustered by l.element, which has many",
+        ("a", "A"): "names a column twice",
+        ("a",) * 7: "1 to 6 columns",
+    }.items():
+        with pytest.raises(InvalidRequestError, match=message) as refused:
+            table.compact(zorder=names)
+        assert table.name in str(refused.value)
+    with pytest.raises(InvalidRequestError, match="give the names"):
+        table.compact(zorder="a")
+    with pytest.raises(NotFoundError, match="zz"):
+        table.compact(zorder=["zz"])
+    with pytest.raises(InvalidRequestError, match="leave out the strategy 'small'"):
+        table.compact(strategy="small", zorder=["a"])
+
+
+def test_rows_that_have_an_order_keep_it(tmp_path: Path) -> None:
+    ordered = Catalog.create_path(tmp_path / "o", "a INT", properties={"sort_by": "a"})
+    keyed = Catalog.create_path(tmp_path / "k", "a INT, b INT", primary_key=["a"])
+    with pytest.raises(InvalidRequestError, match="unset sort_by"):
+        ordered.compact(zorder=["a"])
+    with pytest.raises(InvalidRequestError, match=r"row key \(a\)"):
+        keyed.compact(zorder=["b"])
