@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
@@ -40,8 +41,10 @@ from versioned_catalog import (
 from versioned_catalog.creation import creation
 from versioned_catalog.log.operations import Replace
 from versioned_catalog.placing import begin_at
+from versioned_catalog.scanning import splitting
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.schema.literals import decode
+from versioned_catalog.segments import open_segment
 
 STEPS, HISTORIES = {
     "dev": (15, 60),
@@ -75,8 +78,19 @@ class KeyedHistories(Histories):
     model: Keyed
     laws = keyed_naive
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits = pytest.MonkeyPatch()
+
+    def teardown(self) -> None:
+        self.limits.undo()
+        super().teardown()
+
     @initialize(random=randoms)
     def begin(self, random: Random) -> None:
+        if random.random() < 0.5:  # merges of a few rows are read in parts, as large ones are
+            self.limits.setattr(open_segment, "KEYED_ROW_GROUP_ROWS", random.randint(1, 3))
+            self.limits.setattr(splitting, "PART_ROWS", random.randint(1, 4))
         self.model = Keyed((), now=dt.datetime.now(dt.UTC))
         said = declare(random, self.model)
         place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"

@@ -200,12 +200,12 @@ class Histories(RuleBasedStateMachine):
     @rule(random=randoms)
     def compact(self, random: Random) -> None:
         """Put segments together; no answer changes."""
-        version = self.table.version
+        version, schema = self.table.version, self.table.schema
         paths = self.table.segments()["path"].to_pylist()
         if random.random() < 0.5:
             strategy = random.choice(["auto", "full", "small"])
             self.table.compact(self.some_filters(random)[0], strategy)
-        elif random.random() < 0.5 and not self.table.schema.sort_by:
+        elif random.random() < 0.5 and not (schema.sort_by or schema.row_key):
             leaves = [quoted(f) for f in self.model.fields if isinstance(f.type, str)]
             names = random.sample(leaves, min(len(leaves), random.randint(1, 3)))
             self.table.compact(self.some_filters(random)[0], zorder=names)

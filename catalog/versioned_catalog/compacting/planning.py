@@ -19,7 +19,7 @@ from versioned_catalog.filtering.segments import every_match, some_match
 from versioned_catalog.log.delta import PLAIN, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.expired import with_ttl
-from versioned_catalog.scanning.merging import MergePlanner
+from versioned_catalog.scanning.merging import MergePlanner, ends_at
 from versioned_catalog.scanning.scan import task_rows
 from versioned_catalog.scanning.tasks import Plans, order_of, segment_task
 from versioned_catalog.scanning.touching import key_ranges
@@ -182,7 +182,8 @@ class _Keyed:
         )
         bounds = SegmentBounds(state, state.schema)(state.schema.row_key[0])
         assert bounds is not None, "columns of the row key are top-level columns"
-        members = [(self._rows[at], self._deltas[at], bounds.min.slice(at, 1)) for at in group]
+        ends = bounds.min, bounds.max
+        members = [(self._rows[at], self._deltas[at], ends_at(ends, at)) for at in group]
         task = planner.task(members, True)
         return _piece([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
 

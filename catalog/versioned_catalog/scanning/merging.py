@@ -21,6 +21,19 @@ OVERHEAD = 2
 """How much more a merge costs than reading, so that it gets a piece of work of its own earlier."""
 
 
+Ends = tuple[pa.Array, pa.Array]
+"""Of segments, the lower and the upper bounds of the first column of the row key; null if not known."""
+
+
+def ends_at(ends: Ends, place: int) -> Ends:
+    """Those of one segment."""
+    return ends[0].slice(place, 1), ends[1].slice(place, 1)
+
+
+def _known(end: pa.Array) -> pa.Array | None:
+    return None if end.null_count else end
+
+
 class MergePlanner:
     """Plans the merges of one scan.
 
@@ -54,20 +67,20 @@ class MergePlanner:
         self._plans = Plans(state, self._read)
 
     def tasks(
-        self, rows: Sequence[dict[str, Any]], selected: Selected, lowest: pa.Array, *, prune: bool
+        self, rows: Sequence[dict[str, Any]], selected: Selected, ends: Ends, *, prune: bool
     ) -> list[tuple[MergeTask, int]]:
         """The merges of the groups of a scan, and how many bytes each reads.
 
         Args:
             rows: the core columns of the segments that are read.
             selected: the groups among them.
-            lowest: the lower bounds of the first column of the row key.
+            ends: of the segments that are read.
             prune: whether rows are skipped by the row key before they are merged.
         """
         return [
             (
                 self.task(
-                    [(rows[at], self._delta(selected, at), lowest.slice(at, 1)) for at in group],
+                    [(rows[at], self._delta(selected, at), ends_at(ends, at)) for at in group],
                     prune,
                 ),
                 OVERHEAD * sum(rows[at]["bytes"] for at in group),
@@ -80,9 +93,9 @@ class MergePlanner:
         return selected.deltas[at] if selected.deltas else PLAIN
 
     def task(
-        self, segments: Sequence[tuple[dict[str, Any], Delta, pa.Array]], prune: bool
+        self, segments: Sequence[tuple[dict[str, Any], Delta, Ends]], prune: bool
     ) -> MergeTask:
-        """The merge of some segments: of each its core columns, its delta and its lower bound."""
+        """The merge of some segments: of each its core columns, its delta and its ends."""
         by_id = {column.id: at for at, column in enumerate(self._read)}
         return MergeTask(
             members=tuple(self._member(*one, prune=prune) for one in segments),
@@ -95,9 +108,7 @@ class MergePlanner:
             tombstones=self._tombstones,
         )
 
-    def _member(
-        self, row: dict[str, Any], delta: Delta, lowest: pa.Array, *, prune: bool
-    ) -> Member:
+    def _member(self, row: dict[str, Any], delta: Delta, ends: Ends, *, prune: bool) -> Member:
         by_key = None if self._filter is None else about(self._filter, self._state.schema.row_key)
         task = segment_task(self._state, row, self._plans, delta)
         order = order_of(row, delta)
@@ -106,7 +117,8 @@ class MergePlanner:
             order=order,
             sequences=delta.sequences or (order[0], order[0]),
             patched=self._patched(delta),
-            lower=None if lowest.null_count else lowest,
+            lower=_known(ends[0]),
+            upper=_known(ends[1]),
         )
 
     def _patched(self, delta: Delta) -> frozenset[int] | None:

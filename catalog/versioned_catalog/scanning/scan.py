@@ -146,8 +146,8 @@ class Scan:
             bounds = SegmentBounds(self.state, self.state.schema)(key)
             assert bounds is not None, "columns of the row key are top-level columns"
             planner = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
-            lowest = self._of_chosen(bounds.min)
-            for merge, size in planner.tasks(rows, self.selected, lowest, prune=self._prune):
+            ends = self._of_chosen(bounds.min), self._of_chosen(bounds.max)
+            for merge, size in planner.tasks(rows, self.selected, ends, prune=self._prune):
                 parts = split_merge(self.store, merge, key)
                 found += [(part, size // len(parts)) for part in parts]
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,7 @@ from versioned_catalog.errors import VersionedError
 from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.filters import And, Bound, Compare, Op
 from versioned_catalog.filtering.places import Literal
-from versioned_catalog.merging.keys import comparable
+from versioned_catalog.merging.keys import comparable, key_of
 from versioned_catalog.segments.merge_task import Member, MergeTask
 from versioned_catalog.segments.reader import open_segment
 from versioned_catalog.storage.store import Store
@@ -37,7 +37,9 @@ def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
     if parts < 2:
         return [task]
     cuts = _chosen(_cuts(store, max(task.members, key=lambda one: one.task.rows), key), parts)
-    return [_part(task, bound) for bound in _ranges(key, cuts)]
+    ranges = pairwise([None, *cuts, None])
+    found = [_part(task, key, low, high) for low, high in ranges]
+    return [part for part in found if part.members]
 
 
 def _cuts(store: Store, member: Member, key: int) -> pa.Array:
@@ -66,29 +68,30 @@ def _literal(values: pa.Array, at: int) -> Literal:
     return Literal(stored[at].as_py(), type_)
 
 
-def _ranges(key: int, cuts: Sequence[Literal]) -> Iterator[Bound | None]:
-    """Filters, of which exactly one lets each key pass."""
-    for low, high in pairwise([None, *cuts, None]):
-        ends = []
-        if low is not None:
-            ends.append(Compare(key, Op.GE, low))
-        if high is not None:
-            ends.append(Compare(key, Op.LT, high))
-        yield And(tuple(ends)) if ends else None
+def _part(task: MergeTask, key: int, low: Literal | None, high: Literal | None) -> MergeTask:
+    """The part from one value of the first key column up to another, of the segments that reach in."""
+    ends: list[Bound] = []
+    if low is not None:
+        ends.append(Compare(key, Op.GE, low))
+    if high is not None:
+        ends.append(Compare(key, Op.LT, high))
+    members = [member for member in task.members if _reaches(member, low, high)]
+    return replace(task, members=tuple(_bounded(member, ends) for member in members))
 
 
-def _part(task: MergeTask, bound: Bound | None) -> MergeTask:
-    if bound is None:
-        return task
-    members = tuple(
-        replace(
-            member,
-            task=replace(
-                member.task,
-                filter=bound if member.task.filter is None else And((member.task.filter, bound)),
-                prune=True,
-            ),
-        )
-        for member in task.members
-    )
-    return replace(task, members=members)
+def _reaches(member: Member, low: Literal | None, high: Literal | None) -> bool:
+    """Whether a segment may hold rows from one value up to another."""
+    below = low is not None and _is_less(member.upper, low)
+    above = high is not None and member.lower is not None and not _is_less(member.lower, high)
+    return not below and not above
+
+
+def _is_less(end: pa.Array | None, value: Literal) -> bool:
+    return end is not None and key_of(end[0]) < key_of(value.scalar)
+
+
+def _bounded(member: Member, ends: Sequence[Bound]) -> Member:
+    if not ends:
+        return member
+    asked = () if member.task.filter is None else (member.task.filter,)
+    return replace(member, task=replace(member.task, filter=And((*asked, *ends)), prune=True))

@@ -30,7 +30,8 @@ class Member:
         order: (sequence, ordinal): what its rows go by among those of their keys.
         sequences: the least and the greatest sequence of its rows.
         patched: which of the values its PATCH rows assign, by place; None where it has none.
-        lower: one value: no row has a lesser first key column; None where that is not known.
+        lower, upper: one value each: no row's first key column is less, or greater; None where that is
+            not known.
     """
 
     task: SegmentTask
@@ -38,6 +39,7 @@ class Member:
     sequences: tuple[int, int]
     patched: frozenset[int] | None
     lower: pa.Array | None
+    upper: pa.Array | None
 
 
 @dataclass(frozen=True)

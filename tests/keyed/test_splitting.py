@@ -1,0 +1,76 @@
+"""Large merges are read in parts: each key in one of them, and no part reads what it need not."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from keyed.tables import make, rows, shown
+from versioned_catalog import Catalog
+from versioned_catalog.scanning import splitting
+from versioned_catalog.segments import open_segment
+
+KEYS: dict[str, list[Any]] = {
+    "INT": [-3, -1, 0, 1, 2, 7, 8, 9],
+    "STRING": ["", "a", "ab", "b", "z", "é", "ü", "\U0001f600"],
+    "BINARY": [b"", b"\0", b"\0\1", b"a", b"\x7f", b"\x80", b"\xff", b"\xff\xff"],
+    "DATE": [dt.date(1969, 1, day) for day in range(1, 9)],
+    "TIMESTAMP": [dt.datetime(1969, 12, 31, hour, tzinfo=dt.UTC) for hour in range(16, 24)],
+    "DECIMAL(20,1)": [Decimal(n) / 2 for n in range(-4, 4)],
+    "BOOLEAN": [False, True],
+}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row groups of two rows, and as many parts as these allow."""
+    monkeypatch.setattr(open_segment, "KEYED_ROW_GROUP_ROWS", 2)
+    monkeypatch.setattr(splitting, "PART_ROWS", 1)
+
+
+@pytest.mark.parametrize("type_", KEYS)
+def test_each_key_is_in_one_part(tmp_path: Path, type_: str) -> None:
+    keys = KEYS[type_]
+    table = Catalog.create_path(tmp_path / "t", f"k {type_}, v INT", primary_key=["k"])
+    schema = table.scan().schema
+    for number, some in enumerate((keys, keys[1::2], keys[::3])):
+        table.append(pa.Table.from_pylist([{"k": key, "v": number} for key in some], schema))
+    table.delete_keys(pa.Table.from_pylist([{"k": keys[1]}], schema.remove(1)))
+    expected = [
+        {"k": key, "v": 2 if at % 3 == 0 else at % 2} for at, key in enumerate(keys) if at != 1
+    ]
+    assert len(table.scan().tasks()) == max(1, len(keys) // 2)
+    assert table.scan().to_arrow().to_pylist() == expected
+    for key in keys:
+        found = table.scan(filters=[("k", ">=", key)]).to_arrow().to_pylist()
+        assert found == [row for row in expected if row["k"] >= key]
+    table.compact()
+    assert table.scan().to_arrow().to_pylist() == expected
+
+
+def test_a_part_leaves_out_what_does_not_reach_into_it(tmp_path: Path) -> None:
+    """Segments side by side, and one upsert over all of them: each part reads that and few others."""
+    table = make(tmp_path / "t")
+    names = "abcdefghijkl"
+    for host in names:
+        table.append(rows((host, 1, 1.0), (host, 2, 1.0)))
+    table.append(rows(*((host, 1, 2.0) for host in names)))
+    parts = [task for task, _ in table.scan().tasks()]
+    assert len(parts) == 6
+    assert [len(part.members) for part in parts] == [3] * 6  # type: ignore[union-attr]
+    assert shown(table) == [row for host in names for row in ((host, 1, 2.0, 7), (host, 2, 1.0, 7))]
+
+
+def test_a_small_merge_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splitting, "PART_ROWS", 5)
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))
+    table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))
+    assert len(table.scan().tasks()) == 1
+    table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0), ("d", 1, 1.0)))
+    assert len(table.scan().tasks()) == 2
