@@ -87,12 +87,14 @@ def compare(
     runs: int,
     ours: Timed,
     theirs: Timed,
-    target: float,
+    target: float | None,
     peer: str = "deltalake",
+    begin: Callable[[], None] = lambda: None,
 ) -> None:
-    """Ours and theirs in turns; the first run of each does not count."""
+    """Ours and theirs in turns, after what is not timed; the first run of each does not count."""
     row = Row(what, peer, [], [], target)
     for run in range(runs + 1):
+        begin()
         times = seconds(lambda run=run: ours(run)), seconds(lambda run=run: theirs(run))
         if run:
             row.ours.append(times[0])
@@ -101,10 +103,21 @@ def compare(
     print(line(row), flush=True)
 
 
-def upsert(report: Report, runs: int, rows: int) -> None:
-    """A tenth of the rows that are there are written, half of them new, and all is read."""
+def upsert(report: Report, runs: int, rows: int, *, anew: bool) -> None:
+    """A tenth of the rows that are there are written, half of them new, and all is read.
+
+    Args:
+        report, runs, rows: as for the others.
+        anew: each time into the table as it was; else into what the time before left.
+    """
     there, come = upserts(runs, rows)
     table, place = keyed("upsert", there), delta("upsert", there)
+    base = table.version, deltalake.DeltaTable(place).version()
+
+    def begin() -> None:
+        if anew:
+            table.rollback(base[0])
+            deltalake.DeltaTable(place).restore(base[1])
 
     def ours(run: int) -> object:
         table.upsert(come[run])
@@ -117,7 +130,9 @@ def upsert(report: Report, runs: int, rows: int) -> None:
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
         return deltalake.DeltaTable(place).to_pyarrow_table()
 
-    compare(report, f"upsert {rows // 10:,} into {rows:,}, read all", runs, ours, theirs, 0.5)
+    what = f"upsert {rows // 10:,} into {rows:,}, read all"
+    what, target = (what, 0.5) if anew else (f"{what}, {runs + 1} times over", None)
+    compare(report, what, runs, ours, theirs, target, begin=begin)
     found = [
         t.select(["id", "a"]).sort_by("id")
         for t in (table.scan().to_arrow(), deltalake.DeltaTable(place).to_pyarrow_table())
@@ -242,7 +257,8 @@ def main() -> None:
         return
     report = Report("keyed")
     works: dict[str, Work] = {
-        "upsert": lambda: upsert(report, given.runs, given.rows),
+        "upsert": lambda: upsert(report, given.runs, given.rows, anew=True),
+        "upserts": lambda: upsert(report, given.runs, given.rows, anew=False),
         "overlapping": lambda: overlapping(report, given.runs, given.rows),
         "compaction": lambda: compaction(report, given.runs),
         "deletes": lambda: deletes(report, given.runs, given.rows),

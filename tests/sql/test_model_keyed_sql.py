@@ -153,9 +153,10 @@ class _KeyedHistory(_History):
             raise Refused("there is nothing to join by")
         updates, inserts = self._random.choice([(True, True), (True, False), (False, True)])
         model_rows = _merged(model, names, given, updates=updates, inserts=inserts)
-        frame = self._spark.createDataFrame(arrow_rows(model, names, given))
-        frame.createOrReplaceTempView("source")
         fields = [f for f in model.fields if f.name in names]
+        source = [_padded(fields, row) for row in given]
+        frame = self._spark.createDataFrame(arrow_rows(model, names, source))
+        frame.createOrReplaceTempView("source")
         keys = [quoted(f) for f in fields if f.key in model.row_key]
         values = [quoted(f) for f in fields if f.key not in model.row_key]
         on = " AND ".join(f"t.{key} = s.{key}" for key in keys)
@@ -182,6 +183,15 @@ class _KeyedHistory(_History):
         name = self._name.removeprefix("versioned.")
         self._spark.sql(f"CALL versioned.system.rollback_to_version('{name}', {version})")
         keyed_naive.rollback(self._model, version)
+
+
+def _padded(fields: list[naive.Field], row: dict[str, Any]) -> dict[str, Any]:
+    """A row as it is stored: to Spark, text is not equal to a CHAR that is longer by spaces."""
+    chars = {f.name: int(f.type[5:-1]) for f in fields if str(f.type).startswith("char(")}
+    return {
+        name: value.ljust(chars[name]) if name in chars and isinstance(value, str) else value
+        for name, value in row.items()
+    }
 
 
 def _merged(

@@ -78,6 +78,19 @@ def test_columns_that_swapped_names(make: Any, read: Any) -> None:
     assert column(read().where("b > 400"), "a") == [5]
 
 
+@pytest.mark.parametrize(
+    "condition", ["g <= false", "g < true", "g >= false AND NOT g", "g IN (false)"]
+)
+def test_a_half_of_an_or_that_parquet_is_not_told(make: Any, read: Any, condition: str) -> None:
+    """Spark leaves out what it can't translate of an OR, and keeps the other half."""
+    table = make("a INT, g BOOLEAN")
+    table.append(pa.table({"a": integers(1, 2), "g": [False, True]}))
+    frame = read()
+    assert column(frame.where(f"a = 9 OR {condition}"), "a") == [1]
+    assert column(frame.where(f"({condition}) OR a = 9"), "a") == [1]
+    assert column(frame.where(f"NOT (a < 9 AND NOT ({condition}))"), "a") == [1]
+
+
 def test_a_default_answers_a_filter(make: Any, read: Any) -> None:
     table = make("a INT")
     table.append(pa.table({"a": integers(1)}))

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from versioned_catalog.compacting.clustering import Clustering, clustered
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.segments.one_ahead import one_ahead
 from versioned_catalog.segments.open_segment import PLAIN_ROWS, Kind, WriteSpec
 from versioned_catalog.segments.opening_ahead import AHEAD
 from versioned_catalog.segments.reading import Task
@@ -50,7 +51,7 @@ class Piece:
         if self.clustering is not None:
             sampled = _read(store, self.clustering.sampled)
             groups = clustered(batches, sampled, self.spec.schema.columns, self.clustering)
-            return tuple(write_groups(store, self.spec, groups))
+            return tuple(write_groups(store, self.spec, one_ahead(groups)))
         if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
             return tuple(write_segments(store, self.spec, batches))
         return tuple(write_sorted(store, self.spec, _laid(batches, self), self.kind))

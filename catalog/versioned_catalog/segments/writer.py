@@ -14,6 +14,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.merging.ops import DELETE, PATCH, PUT
 from versioned_catalog.segments.arranging import in_order, split
+from versioned_catalog.segments.one_ahead import one_ahead
 from versioned_catalog.segments.open_segment import (
     DEFAULT_TARGET_BYTES,
     PLAIN_ROWS,
@@ -34,6 +35,8 @@ SORT_BUFFER_BYTES = 256 * 1024 * 1024
 """How much, as Arrow, is held to be sorted into one segment."""
 SORTED_BYTES = 32 * 1024 * 1024
 """How much of rows that are sorted already goes into a row group, as Arrow."""
+SORTED_ROWS = 256 * 1024
+"""How many of them do, at most: while they are written, the next ones are read."""
 MOST_OPEN = 64
 """Segments that are written at once."""
 
@@ -90,7 +93,8 @@ def write_sorted(
             of operation, where the spec says so.
         kind: what the rows are that are no tombstones.
     """
-    return write_groups(store, spec, buffered(batches, SORTED_BYTES, ROW_GROUP_ROWS), kind)
+    groups = one_ahead(buffered(batches, SORTED_BYTES, SORTED_ROWS))
+    return write_groups(store, spec, groups, kind)
 
 
 def write_groups(

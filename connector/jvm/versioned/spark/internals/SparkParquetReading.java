@@ -1,5 +1,6 @@
 package versioned.spark.internals;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
@@ -75,7 +76,17 @@ public final class SparkParquetReading {
 
     /** Filters with values of java.time: java.sql.Date and Timestamp move days that its calendar left out. */
     private static Filter[] v1(SQLConf conf, List<Predicate> filters) {
-        return SQLConf.withExistingConf(conf, () -> PredicateUtils.toV1(filters.toArray(new Predicate[0])));
+        return SQLConf.withExistingConf(conf, () -> PredicateUtils.toV1(
+            filters.stream().filter(SparkParquetReading::isWhole).toArray(Predicate[]::new)));
+    }
+
+    /** Whether Spark translates all of it: of an OR whose one side it can't, it leaves the other alone. */
+    private static boolean isWhole(Predicate predicate) {
+        return switch (predicate.name()) {
+            case "AND", "OR", "NOT" -> Arrays.stream(predicate.children())
+                .allMatch(child -> child instanceof Predicate inner && isWhole(inner));
+            default -> PredicateUtils.toV1(new Predicate[] {predicate}).length == 1;
+        };
     }
 
     @SuppressWarnings("unchecked")
