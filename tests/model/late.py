@@ -58,7 +58,7 @@ class Late:
         self._try(lambda: self._table.delete(filters))
         after = [row for row in self._now.rows if not naive.passes(self._then, row, by_key)]
         seen = self._seen(by_key)
-        if seen is None or self._serializable:
+        if seen is None or (seen and self._serializable):
             return [after]
         return [after, [row for row in self._now.rows if self._key(row) not in seen]]
 
@@ -72,7 +72,7 @@ class Late:
             return []
         self._try(lambda: self._table.update(named, filters))
         seen = self._seen(by_key)
-        if seen is None or self._serializable:
+        if seen is None or (seen and self._serializable):
             return [after]
         pairs = zip(now.rows, after, strict=True)
         return [after, [new if self._key(old) in seen else old for old, new in pairs]]
@@ -82,7 +82,11 @@ class Late:
         return [self._now.rows]
 
     def _seen(self, by_key: Any) -> set[Any] | None:
-        """The keys of the rows that they saw pass, or None if one of those is another row now."""
+        """The keys of the rows that they saw pass, or None if one of those is another row now.
+
+        Who saw none commits nothing, and so comes before what they have not seen, even where
+        ``isolation`` is ``serializable``.
+        """
         old = {self._key(row): row for row in self._then.rows}
         new = {self._key(row): row for row in self._now.rows}
         keys = {key for key, row in old.items() if naive.passes(self._then, row, by_key)}

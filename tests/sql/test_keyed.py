@@ -550,6 +550,17 @@ def test_rows_that_are_too_old(
     assert rows(sql_spark, f"SELECT a FROM {t}") == []
 
 
+def test_rows_in_ranges_need_no_merge(sql_spark: SparkSession, make: Any, t: str) -> None:
+    """Who parts a large load by the row key reads it natively at once."""
+    table = make("k INT, v INT", "k")
+    load = sql_spark.range(0, 1000, 1, 4).selectExpr("cast(id % 500 * 2 AS INT) k", "1 v")
+    load.where("k < 500").repartitionByRange(3, "k").writeTo(t).append()
+    table.refresh()
+    assert table.state.segments.count == 3
+    assert table.scan().merged_paths() == frozenset()
+    assert sql_spark.table(t).count() == 250
+
+
 # Kept for Python
 
 

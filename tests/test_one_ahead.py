@@ -1,0 +1,46 @@
+"""The next value is made while this one is used, and no further one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from versioned_catalog.segments.one_ahead import one_ahead
+
+
+def test_values_come_in_order() -> None:
+    assert list(one_ahead(range(5))) == [0, 1, 2, 3, 4]
+    assert list(one_ahead([None, None])) == [None, None]
+    assert list(one_ahead([])) == []
+
+
+def test_the_next_one_is_made_meanwhile_and_none_after_it() -> None:
+    made, more = list[int](), threading.Semaphore(0)
+
+    def values() -> Iterator[int]:
+        for number in range(5):
+            made.append(number)
+            more.release()
+            yield number
+
+    found = one_ahead(values())
+    assert next(found) == 0
+    more.acquire()
+    assert more.acquire(timeout=10), "1 is made while 0 is used"
+    assert not more.acquire(timeout=0.2)
+    assert made == [0, 1]
+    found.close()  # type: ignore[attr-defined]
+    assert made == [0, 1]
+
+
+def test_what_goes_wrong_is_told() -> None:
+    def values() -> Iterator[int]:
+        yield 1
+        raise OSError("the disk is gone")
+
+    found = one_ahead(values())
+    assert next(found) == 1
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(found)
