@@ -19,7 +19,7 @@ mutants:
 	$(RUN) --extra test python tests/replay_mutants.py
 
 nightly:
-	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest
+	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest -m "nightly or not nightly"
 
 bench:
 	$(RUN) --extra bench python -m benchmarks
