@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import tempfile
 from decimal import Decimal
 from itertools import product
@@ -11,11 +12,13 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.compacting import clustering
 from versioned_catalog.compacting.curve import Curve
+from versioned_catalog.segments.open_segment import OpenSegment
 
 SIDE = 64
 
@@ -47,6 +50,14 @@ def test_each_column_counts_for_the_same() -> None:
     many = ints(*(10 ** (2 * n) for n in range(4)))
     expected = Curve.of([few, few]).places(small)
     assert list(Curve.of([few, many]).places(large)) == list(expected)
+
+
+def test_a_value_that_many_rows_have_is_in_the_middle_of_its_ranks() -> None:
+    """Else the first bit of a column of two values would not tell them apart."""
+    halves = ints(*[0, 7] * 50)
+    places = [int(place) for place in Curve.of([halves]).places([ints(0, 7, 3, None)])]
+    assert places[0] < 512 <= places[1]
+    assert places[0] < places[2] < places[1] < places[3]
 
 
 def table_of_points(place: Path, **more: Any) -> Table:
@@ -147,10 +158,24 @@ def test_columns_are_told_by_their_ids(tmp_path: Path) -> None:
 def test_each_partition_by_itself(tmp_path: Path) -> None:
     table = table_of_points(tmp_path / "t", partitioned_by=["bucket(2, a)"])
     before = shown(table)
+    assert read(table, ("b", "=", 5)) == 1
     table.compact(zorder=["a", "b"])
     assert shown(table) == before
+    assert read(table, ("b", "=", 5)) < 0.7
     partitions = [row["partition"] for row in table.segments().to_pylist()]
     assert len(set(map(str, partitions))) == 2
+
+
+def test_segments_of_another_partitioning(tmp_path: Path) -> None:
+    """Each stretch of the curve would be parted again: many small segments."""
+    table = table_of_points(tmp_path / "t")
+    table.alter().set_partitioning(["bucket(4, a)"]).commit()
+    with pytest.raises(InvalidRequestError, match=r"16 segments are not partitioned .* 'full'"):
+        table.compact(zorder=["a", "b"])
+    table.compact(strategy="full")
+    before = table.state.segments.count
+    table.compact(zorder=["a", "b"])
+    assert table.state.segments.count <= 2 * before
 
 
 def test_rows_that_are_all_alike(tmp_path: Path) -> None:
@@ -171,14 +196,42 @@ def test_a_bucket_that_is_too_large_is_sorted_in_parts(
     before = shown(table)
     table.compact(zorder=["a", "b"])
     assert shown(table) == before
+    groups = sum(
+        pq.read_metadata(tmp_path / "t" / path).num_row_groups
+        for path in table.state.segments.paths
+    )
+    assert groups > 2 * table.state.segments.count
 
 
 def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "local").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "local"))
     table = table_of_points(tmp_path / "t")
+    (piece,) = table.plan_compaction(zorder=["a", "b"])
     table.compact(zorder=["a", "b"])
     assert list((tmp_path / "local").iterdir()) == []
+    write, held = OpenSegment.write, list[int]()
+
+    def fails(self: OpenSegment, rows: pa.Table) -> None:
+        held.append(_open_buckets())
+        if len(held) == 3:
+            raise OSError("the disk is full")
+        write(self, rows)
+
+    monkeypatch.setattr(OpenSegment, "write", fails)
+    with pytest.raises(OSError, match="full") as failed:
+        piece.carry_out(table.store, str(tmp_path / "local"))
+    assert failed.value.__traceback__, "what it holds may hold everything"
+    assert list((tmp_path / "local").iterdir()) == []
+    assert piece.clustering
+    assert piece.clustering.buckets > 10
+    assert max(held) < 5
+
+
+def _open_buckets() -> int:
+    """How many files of buckets this process has open, deleted ones too."""
+    links = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
+    return sum("/versioned-" in os.readlink(link) for link in links if os.path.islink(link))
 
 
 def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:

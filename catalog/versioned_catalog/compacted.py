@@ -17,7 +17,6 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintenance.progress import Progress, silent
 from versioned_catalog.rewritten import RewrittenTable
 from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.segments.arranging import Line
 from versioned_catalog.writing.plan import plan_now
 
 COMMIT_BYTES = 2 * 1024**3
@@ -119,20 +118,15 @@ class CompactedTable(RewrittenTable):
         state = self.state
         spec = plan_now(self.store, state, self.name).spec
         bound = bind_filters(filters, state.schema)
-        lines = self._zorder(zorder, strategy)
-        return plan_pieces(state, spec, bound, paths, strategy, lines)
-
-    def _zorder(self, names: Sequence[str], strategy: Strategy) -> tuple[Line, ...]:
-        if not names:
-            return ()
-        if strategy == "small":
+        if zorder and strategy == "small":
             raise InvalidRequestError(
                 f"{self.name}: zorder writes large segments, too; leave out the strategy 'small'"
             )
         try:
-            return bind_zorder(self.state.schema, names)
-        except VersionedError as error:
-            raise type(error)(f"{self.name}: {error}") from None
+            lines = bind_zorder(state.schema, zorder) if zorder else ()
+            return plan_pieces(state, spec, bound, paths, strategy, lines)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"{self.name}: {error}") from None
 
     def commit_compaction(
         self, pieces: Sequence[Piece], done: Iterable[Done], *, commit_id: str | None = None

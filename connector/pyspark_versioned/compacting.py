@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,9 +44,15 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
             columns, or null).
     """
     where = None if request["where"] is None else parse_where(request["where"])
-    zorder = split_names(request["zorder"], "zorder") if request["zorder"] else ()
+    asked = request["zorder"]
+    zorder = () if asked is None else split_names(asked, "zorder")
     then = table.as_of(request["version"])
     return then.plan_compaction(where, request["strategy"], zorder=zorder)
+
+
+def _scratch() -> str | None:
+    """The first of the folders that Spark was given for what does not stay."""
+    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
 
 
 class CompactingReader(DataSourceReader):
@@ -68,6 +75,6 @@ class CompactingReader(DataSourceReader):
         """Carry out a piece."""
         if not isinstance(partition, Work):
             return  # what Spark makes of a read that has no pieces
-        records = partition.piece.carry_out(reopen(self._location))
+        records = partition.piece.carry_out(reopen(self._location), _scratch())
         told = [list(partition.piece.paths), [record_to_json(one) for one in records]]
         yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in told], DONE.names)

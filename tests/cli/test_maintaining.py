@@ -42,6 +42,19 @@ def test_a_dropped_table_by_its_folder(run: Run, warehouse: Path) -> None:
     assert data(warehouse) == []
 
 
+def test_compact(run: Run, warehouse: Path) -> None:
+    told = run("compact", "db.people", "--strategy", "full", "--dry-run", "--json").json
+    assert (told["done"], told["segments"], told["new segments"]) == (False, 1, 0)
+    assert run("compact", "db.people", "--json").json["segments"] == 0
+    assert "sort_by" in run("compact", "db.people", "--zorder", "name, id").err
+    Catalog(warehouse).load_table("db.people").alter().unset_property("sort_by").commit()
+    done = run("compact", "db.people", "--zorder", "name, id", "--json").json
+    assert (done["done"], done["segments"], done["new segments"]) == (True, 1, 1)
+    for wrong in ("", "name,", "nobody"):
+        assert run("compact", "db.people", "--zorder", wrong).code != 0
+    assert run("verify", "db.people", "--deep").code == 0
+
+
 def test_verify(run: Run, warehouse: Path) -> None:
     done = run("verify", "db.people", "--deep", "--every-version")
     assert (done.code, done.lines[:2]) == (0, ["table db.people", "clean yes"])

@@ -552,13 +552,15 @@ def test_rows_that_are_too_old(
 
 def test_rows_in_ranges_need_no_merge(sql_spark: SparkSession, make: Any, t: str) -> None:
     """Who parts a large load by the row key reads it natively at once."""
-    table = make("k INT, v INT", "k")
-    load = sql_spark.range(0, 1000, 1, 4).selectExpr("cast(id % 500 * 2 AS INT) k", "1 v")
-    load.where("k < 500").repartitionByRange(3, "k").writeTo(t).append()
+    table = make("host INT, ts INT, v INT", "host", "ts")
+    load = sql_spark.range(0, 1000, 1, 4)
+    load = load.selectExpr("cast(id % 10 AS INT) host", "cast(id DIV 10 AS INT) ts", "1 v")
+    parted = load.repartitionByRange(3, "host").sortWithinPartitions("host", "ts")
+    parted.writeTo(t).append()
     table.refresh()
     assert table.state.segments.count == 3
     assert table.scan().merged_paths() == frozenset()
-    assert sql_spark.table(t).count() == 250
+    assert sql_spark.table(t).count() == 1000
 
 
 # Kept for Python

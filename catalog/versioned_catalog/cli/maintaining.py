@@ -243,7 +243,7 @@ def compact(
     from versioned_catalog.schema.sorting import split_names
 
     filters = None if where is None else parse_where(where)
-    names = split_names(zorder, "zorder") if zorder else ()
+    names = () if zorder is None else split_names(zorder, "zorder")
     found = session.table(table)
     with _progress() as progress:
         told = found.compact(filters, strategy, zorder=names, dry_run=dry_run, progress=progress)

@@ -27,7 +27,7 @@ from versioned_catalog.segments.writer import buffered
 SAMPLE_ROWS = 128 * 1024
 """How many rows are looked at to see how values are spread."""
 HELD_BYTES = 512 * 1024 * 1024
-"""How much of a bucket is sorted at once, as Arrow: all of it, but where many rows are alike."""
+"""How much of a bucket is sorted at once, as Arrow; a larger one is sorted in parts."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ def clustered(
     sampled: Iterable[pa.RecordBatch],
     columns: Sequence[Column],
     clustering: Clustering,
+    scratch: str | None = None,
 ) -> Iterator[pa.Table]:
     """Rows along a curve, bucket by bucket; they lie on the local disk on the way.
 
@@ -112,9 +113,12 @@ def clustered(
         sampled: what ``clustering.sampled`` reads.
         columns: of the rows.
         clustering: how they are put along it.
+        scratch: a folder of the local disk; None for Python's own.
     """
+    if not any(task.rows for task in clustering.sampled):
+        return
     curve, ends = _spread(sampled, clustering)
-    with TemporaryDirectory(prefix="versioned-") as folder, ExitStack() as stack:
+    with TemporaryDirectory(prefix="versioned-", dir=scratch) as folder, ExitStack() as stack:
         buckets = _Buckets(Path(folder), stack)
         for batch in batches:
             places = curve.places(_leaves(batch, columns, clustering.lines))
@@ -171,8 +175,8 @@ class _Buckets:
         """Add rows to a bucket."""
         if bucket not in self._open:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
-            path = str(self._folder / str(bucket))
-            writer = pa.ipc.new_stream(path, rows.schema, options=options)
+            sink = self._stack.enter_context(pa.OSFile(str(self._folder / str(bucket)), "wb"))
+            writer = pa.ipc.new_stream(sink, rows.schema, options=options)
             self._open[bucket] = self._stack.enter_context(writer)
         self._open[bucket].write_batch(rows)
 

@@ -30,7 +30,7 @@ class Curve:
     """Where rows are on a curve.
 
     Args:
-        cuts: for each column, the values that end its ranges, in order; one that is frequent, often.
+        cuts: for each column, values that part it into ranges, in order; one that is frequent, often.
     """
 
     cuts: tuple[pa.Array, ...]
@@ -69,10 +69,24 @@ def _cuts(column: pa.Array) -> pa.Array:
 
 
 def _ranks(cuts: pa.Array, column: pa.Array) -> Places:
-    """How many cuts are not above each value, of all that a rank can be."""
+    """Where each value is among the cuts, of all that a rank can be; the middle of those that it is."""
     order = pc.array_sort_indices(pa.concat_arrays([cuts, column])).to_numpy()
     is_cut = order < len(cuts)  # the sort is stable: a cut comes before the values that it is
-    ranks = np.empty(len(column), np.uint64)
-    below = np.cumsum(is_cut)[~is_cut]
-    ranks[order[~is_cut] - len(cuts)] = below * (2**MOST_BITS - 1) // max(len(cuts), 1)
+    above = np.empty(len(column), np.int64)
+    above[order[~is_cut] - len(cuts)] = np.cumsum(is_cut)[~is_cut]
+    twice = above + _below(cuts, column, above)
+    ranks: Places = (twice * 2**MOST_BITS // (2 * len(cuts) + 1)).astype(np.uint64)
     return ranks
+
+
+def _below(cuts: pa.Array, column: pa.Array, above: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """How many cuts are less than each value, where it is known how many are not above it."""
+    if not len(cuts):
+        return above
+    again = pc.equal(cuts.slice(1), cuts.slice(0, len(cuts) - 1)).to_numpy(zero_copy_only=False)
+    first = np.arange(len(cuts))
+    first[1:][again] = 0
+    first = np.maximum.accumulate(first)
+    last = np.maximum(above - 1, 0)
+    is_one = pc.fill_null(pc.equal(column, cuts.take(pa.array(last))), False)
+    return np.where(is_one.to_numpy(zero_copy_only=False), first[last], above)

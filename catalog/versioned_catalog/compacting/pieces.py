@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from versioned_catalog.compacting.clustering import Clustering, clustered
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.segments.one_ahead import one_ahead
 from versioned_catalog.segments.open_segment import PLAIN_ROWS, Kind, WriteSpec
 from versioned_catalog.segments.opening_ahead import AHEAD
 from versioned_catalog.segments.reading import Task
@@ -41,8 +40,12 @@ class Piece:
     kind: Kind = PLAIN_ROWS
     clustering: Clustering | None = None
 
-    def carry_out(self, store: Store) -> tuple[SegmentRecord, ...]:
+    def carry_out(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
         """Read the segments and write the new ones, which nobody sees before a commit names them.
+
+        Args:
+            store: the table's folder.
+            scratch: a folder of the local disk for rows that are clustered; None for Python's own.
 
         Raises:
             CorruptTableError: a segment is not what the log says.
@@ -50,8 +53,9 @@ class Piece:
         batches = _read(store, self.tasks)
         if self.clustering is not None:
             sampled = _read(store, self.clustering.sampled)
-            groups = clustered(batches, sampled, self.spec.schema.columns, self.clustering)
-            return tuple(write_groups(store, self.spec, one_ahead(groups)))
+            columns = self.spec.schema.columns
+            groups = clustered(batches, sampled, columns, self.clustering, scratch)
+            return tuple(write_groups(store, self.spec, groups))
         if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
             return tuple(write_segments(store, self.spec, batches))
         return tuple(write_sorted(store, self.spec, _laid(batches, self), self.kind))

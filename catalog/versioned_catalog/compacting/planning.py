@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow.compute as pc
@@ -13,13 +14,14 @@ from versioned_catalog.compacting.choosing import SMALL, Row, bins
 from versioned_catalog.compacting.clustering import Clustering, tops
 from versioned_catalog.compacting.levels import Levels
 from versioned_catalog.compacting.pieces import Piece
+from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, about
 from versioned_catalog.filtering.segments import every_match, some_match
 from versioned_catalog.log.delta import PLAIN, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.expired import with_ttl
-from versioned_catalog.scanning.merging import MergePlanner, ends_at
+from versioned_catalog.scanning.merging import Ends, MergePlanner, ends_of
 from versioned_catalog.scanning.scan import task_rows
 from versioned_catalog.scanning.tasks import Plans, order_of, segment_task
 from versioned_catalog.scanning.touching import key_ranges
@@ -71,6 +73,8 @@ def _of_bag(
     core = state.segments.core
     near = core if where is None else core.filter(some_match(state, where))
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
+    if zorder:
+        _check_parted(state, rows)
     young = with_ttl(state, None)
     plans, sampling = Plans(state, state.schema.columns), Plans(state, tops(zorder))
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
@@ -84,6 +88,17 @@ def _of_bag(
             piece = replace(piece, clustering=clustering)
         found.append(piece)
     return found
+
+
+def _check_parted(state: TableState, rows: Sequence[Row]) -> None:
+    """Check that segments are parted as new ones are: each stretch of a curve would be parted again."""
+    wanted = state.schema.partitioning
+    others = sum(state.schemas[row["schema_version"]].partitioning != wanted for row in rows)
+    if others:
+        raise InvalidRequestError(
+            f"{others} segments are not partitioned as the table is now; compact with the strategy "
+            "'full' and without zorder first"
+        )
 
 
 def _buckets(size: int, target: int) -> int:
@@ -180,12 +195,15 @@ class _Keyed:
             len(wanted),
             tombstones=self._levels.needs_tombstones(chosen),
         )
-        bounds = SegmentBounds(state, state.schema)(state.schema.row_key[0])
-        assert bounds is not None, "columns of the row key are top-level columns"
-        ends = bounds.min, bounds.max
-        members = [(self._rows[at], self._deltas[at], ends_at(ends, at)) for at in group]
+        members = [(self._rows[at], self._deltas[at], self._ends[at]) for at in group]
         task = planner.task(members, True)
         return _piece([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
+
+    @cached_property
+    def _ends(self) -> list[Ends]:
+        bounds = SegmentBounds(self._state, self._state.schema)(self._state.schema.row_key[0])
+        assert bounds is not None, "columns of the row key are top-level columns"
+        return ends_of(bounds.min, bounds.max)
 
     def _kind(self, group: Sequence[int]) -> Kind:
         orders = [self._levels.orders[at] for at in group]

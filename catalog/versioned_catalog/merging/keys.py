@@ -27,6 +27,11 @@ def key_of(scalar: pa.Scalar) -> Key:
     return (comparable(pa.repeat(scalar, 1))[0].as_py(),)
 
 
+def keys_or_none(column: pa.Array) -> list[Key | None]:
+    """For each value the least key with it in its first column; None for null."""
+    return [None if value is None else (value,) for value in comparable(column).to_pylist()]
+
+
 def key_at(keys: Sequence[pa.Array], row: int) -> Key:
     """The key of one row, out of comparable columns."""
     return tuple(column[row].as_py() for column in keys)

@@ -14,7 +14,7 @@ from itertools import chain
 import pyarrow as pa
 
 from versioned_catalog.merging.cursor import Cursor
-from versioned_catalog.merging.keys import Key, key_of
+from versioned_catalog.merging.keys import Key
 from versioned_catalog.merging.parts import Part, in_pieces
 from versioned_catalog.merging.resolving import resolve
 from versioned_catalog.merging.runs import Run, Shape
@@ -66,7 +66,7 @@ def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[Sequence[Part]]:
 
 def _start(run: Run) -> Key:
     """What no key of a run is less than."""
-    return () if run.lower is None else key_of(run.lower)
+    return () if run.lower is None else run.lower
 
 
 def _due(waiting: Waiting, cursors: Sequence[Cursor]) -> list[Run]:

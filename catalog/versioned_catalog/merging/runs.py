@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from versioned_catalog.merging.keys import Key
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -42,7 +44,7 @@ class Run:
         sequences: the least and the greatest ``__sequence`` of its rows.
         patched: which value columns, counted from 0 among the values, its PATCH rows assign; None if
             it has no such rows.
-        lower: no row has less than this in the first column of the key; None if that is not known.
+        lower: no row's key is less; None if that is not known.
         rows: how many rows it has, at least about.
         open: begins to read it, in batches of at most so many rows. All runs give one schema.
     """
@@ -50,6 +52,6 @@ class Run:
     order: tuple[int, int]
     sequences: tuple[int, int]
     patched: frozenset[int] | None
-    lower: pa.Scalar | None
+    lower: Key | None
     rows: int
     open: Callable[[int], Iterator[pa.RecordBatch]]

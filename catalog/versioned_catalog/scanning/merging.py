@@ -12,6 +12,7 @@ from versioned_catalog.adapting.implicit import OF_KEYED, is_implicit
 from versioned_catalog.filtering.filters import Bound, about
 from versioned_catalog.log.delta import PLAIN, Delta
 from versioned_catalog.log.state import TableState
+from versioned_catalog.merging.keys import Key, keys_or_none
 from versioned_catalog.scanning.selecting import Selected
 from versioned_catalog.scanning.tasks import Plans, order_of, segment_task
 from versioned_catalog.schema.types import Column
@@ -21,17 +22,14 @@ OVERHEAD = 2
 """How much more a merge costs than reading, so that it gets a piece of work of its own earlier."""
 
 
-Ends = tuple[pa.Array, pa.Array]
-"""Of segments, the lower and the upper bounds of the first column of the row key; null if not known."""
+Ends = tuple[Key | None, Key | None]
+"""Of a segment, what no row's key is less than, and what none begins with more than; None if that is
+not known."""
 
 
-def ends_at(ends: Ends, place: int) -> Ends:
-    """Those of one segment."""
-    return ends[0].slice(place, 1), ends[1].slice(place, 1)
-
-
-def _known(end: pa.Array) -> pa.Array | None:
-    return None if end.null_count else end
+def ends_of(low: pa.Array, high: pa.Array) -> list[Ends]:
+    """The ends of segments by the bounds of the first column of the row key."""
+    return list(zip(keys_or_none(low), keys_or_none(high), strict=True))
 
 
 class MergePlanner:
@@ -67,7 +65,12 @@ class MergePlanner:
         self._plans = Plans(state, self._read)
 
     def tasks(
-        self, rows: Sequence[dict[str, Any]], selected: Selected, ends: Ends, *, prune: bool
+        self,
+        rows: Sequence[dict[str, Any]],
+        selected: Selected,
+        ends: Sequence[Ends],
+        *,
+        prune: bool,
     ) -> list[tuple[MergeTask, int]]:
         """The merges of the groups of a scan, and how many bytes each reads.
 
@@ -80,7 +83,7 @@ class MergePlanner:
         return [
             (
                 self.task(
-                    [(rows[at], self._delta(selected, at), ends_at(ends, at)) for at in group],
+                    [(rows[at], self._delta(selected, at), ends[at]) for at in group],
                     prune,
                 ),
                 OVERHEAD * sum(rows[at]["bytes"] for at in group),
@@ -117,8 +120,8 @@ class MergePlanner:
             order=order,
             sequences=delta.sequences or (order[0], order[0]),
             patched=self._patched(delta),
-            lower=_known(ends[0]),
-            upper=_known(ends[1]),
+            lower=ends[0],
+            upper=ends[1],
         )
 
     def _patched(self, delta: Delta) -> frozenset[int] | None:

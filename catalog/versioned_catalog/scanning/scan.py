@@ -22,7 +22,7 @@ from versioned_catalog.filtering.segments import every_match
 from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scanning.expired import with_ttl
-from versioned_catalog.scanning.merging import MergePlanner
+from versioned_catalog.scanning.merging import MergePlanner, ends_of
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.scanning.selecting import Selected, select
 from versioned_catalog.scanning.splitting import split_merge
@@ -146,7 +146,7 @@ class Scan:
             bounds = SegmentBounds(self.state, self.state.schema)(key)
             assert bounds is not None, "columns of the row key are top-level columns"
             planner = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
-            ends = self._of_chosen(bounds.min), self._of_chosen(bounds.max)
+            ends = ends_of(self._of_chosen(bounds.min), self._of_chosen(bounds.max))
             for merge, size in planner.tasks(rows, self.selected, ends, prune=self._prune):
                 parts = split_merge(self.store, merge, key)
                 found += [(part, size // len(parts)) for part in parts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from versioned_catalog.errors import VersionedError
 from versioned_catalog.filtering.bounds import RowGroupBounds
 from versioned_catalog.filtering.filters import And, Bound, Compare, Op
 from versioned_catalog.filtering.places import Literal
-from versioned_catalog.merging.keys import comparable, key_of
+from versioned_catalog.merging.keys import Key, comparable, key_of
 from versioned_catalog.segments.merge_task import Member, MergeTask
 from versioned_catalog.segments.reader import open_segment
 from versioned_catalog.storage.store import Store
@@ -37,8 +37,7 @@ def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
     if parts < 2:
         return [task]
     cuts = _chosen(_cuts(store, max(task.members, key=lambda one: one.task.rows), key), parts)
-    ranges = pairwise([None, *cuts, None])
-    found = [_part(task, key, low, high) for low, high in ranges]
+    found = [_part(task, key, low, high) for low, high in pairwise([None, *cuts, None])]
     return [part for part in found if part.members]
 
 
@@ -55,39 +54,43 @@ def _cuts(store: Store, member: Member, key: int) -> pa.Array:
     return found.take(pc.sort_indices(comparable(found))).slice(1)
 
 
-def _chosen(cuts: pa.Array, parts: int) -> list[Literal]:
+@dataclass(frozen=True)
+class _Cut:
+    """A value of the first key column, and as a key."""
+
+    value: Literal
+    key: Key
+
+
+def _chosen(cuts: pa.Array, parts: int) -> list[_Cut]:
     """As many cuts as it takes to make so many parts, evenly."""
     wanted = min(parts - 1, len(cuts))
     places = sorted({(at + 1) * len(cuts) // (wanted + 1) for at in range(wanted)})
-    return [_literal(cuts, at) for at in places if at < len(cuts)]
+    return [_cut(cuts, at) for at in places if at < len(cuts)]
 
 
-def _literal(values: pa.Array, at: int) -> Literal:
+def _cut(values: pa.Array, at: int) -> _Cut:
     type_ = values.type
     stored = comparable(values) if pa.types.is_temporal(type_) else values
-    return Literal(stored[at].as_py(), type_)
+    return _Cut(Literal(stored[at].as_py(), type_), key_of(values[at]))
 
 
-def _part(task: MergeTask, key: int, low: Literal | None, high: Literal | None) -> MergeTask:
+def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> MergeTask:
     """The part from one value of the first key column up to another, of the segments that reach in."""
     ends: list[Bound] = []
     if low is not None:
-        ends.append(Compare(key, Op.GE, low))
+        ends.append(Compare(key, Op.GE, low.value))
     if high is not None:
-        ends.append(Compare(key, Op.LT, high))
+        ends.append(Compare(key, Op.LT, high.value))
     members = [member for member in task.members if _reaches(member, low, high)]
     return replace(task, members=tuple(_bounded(member, ends) for member in members))
 
 
-def _reaches(member: Member, low: Literal | None, high: Literal | None) -> bool:
+def _reaches(member: Member, low: _Cut | None, high: _Cut | None) -> bool:
     """Whether a segment may hold rows from one value up to another."""
-    below = low is not None and _is_less(member.upper, low)
-    above = high is not None and member.lower is not None and not _is_less(member.lower, high)
+    below = low is not None and member.upper is not None and member.upper < low.key
+    above = high is not None and member.lower is not None and member.lower >= high.key
     return not below and not above
-
-
-def _is_less(end: pa.Array | None, value: Literal) -> bool:
-    return end is not None and key_of(end[0]) < key_of(value.scalar)
 
 
 def _bounded(member: Member, ends: Sequence[Bound]) -> Member:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from versioned_catalog.adapting.adapter import batch_of_nothing
 from versioned_catalog.filtering.evaluate import keep_mask
 from versioned_catalog.filtering.filters import Bound
+from versioned_catalog.merging.keys import Key
 from versioned_catalog.merging.merge import Run, Shape, merge
 from versioned_catalog.schema.arrow import to_arrow_schema
 from versioned_catalog.schema.types import Column
@@ -30,7 +31,7 @@ class Member:
         order: (sequence, ordinal): what its rows go by among those of their keys.
         sequences: the least and the greatest sequence of its rows.
         patched: which of the values its PATCH rows assign, by place; None where it has none.
-        lower, upper: one value each: no row's first key column is less, or greater; None where that is
+        lower, upper: of one column: no row's key is less, and none begins with more; None where that is
             not known.
     """
 
@@ -38,8 +39,8 @@ class Member:
     order: tuple[int, int]
     sequences: tuple[int, int]
     patched: frozenset[int] | None
-    lower: pa.Array | None
-    upper: pa.Array | None
+    lower: Key | None
+    upper: Key | None
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _run(member: Member, reading: Reading) -> Run:
         member.order,
         member.sequences,
         member.patched,
-        None if member.lower is None else member.lower[0],
+        member.lower,
         member.task.rows,
         reading,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -202,10 +202,12 @@ class OpenSegment:
     def abandon(self) -> None:
         """Give up: what stands on storage is left for vacuum."""
         error = StorageError("the write was abandoned")
-        try:
+        with suppress(StorageError):
             self._context.__exit__(type(error), error, None)
-        except StorageError:
-            return
+        # PyArrow's writer would write its footer whenever Python frees it.
+        self._sink.deaf = True
+        with suppress(pa.ArrowException, OSError):
+            self._writer.close()
 
 
 class _Counting:
@@ -216,9 +218,12 @@ class _Counting:
         self.size = 0
         self.crc = 0
         self.closed = False
+        self.deaf = False
 
     def write(self, data: Any) -> int:
         view = memoryview(data)
+        if self.deaf:
+            return view.nbytes
         self.size += view.nbytes
         self.crc = zlib.crc32(view, self.crc)
         self._sink.write(view)

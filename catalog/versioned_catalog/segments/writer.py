@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Self
 
@@ -93,17 +94,16 @@ def write_sorted(
             of operation, where the spec says so.
         kind: what the rows are that are no tombstones.
     """
-    groups = one_ahead(buffered(batches, SORTED_BYTES, SORTED_ROWS))
-    return write_groups(store, spec, groups, kind)
+    return write_groups(store, spec, buffered(batches, SORTED_BYTES, SORTED_ROWS), kind)
 
 
 def write_groups(
     store: Store, spec: WriteSpec, groups: Iterable[pa.Table], kind: Kind = PLAIN_ROWS
 ) -> list[SegmentRecord]:
-    """``write_sorted`` with the row groups made already; a segment ends with one of them."""
+    """``write_sorted`` of row groups; a segment ends with one of them."""
     tombstones = replace(kind, op=DELETE)
-    with _Runs(store, spec) as runs:
-        for table in groups:
+    with closing(one_ahead(groups)) as tables, _Runs(store, spec) as runs:
+        for table in tables:
             for op, rows in _by_op(table) if spec.ops else [(PUT, table)]:
                 for key, part in split(rows, spec.schema):
                     runs.write(key, tombstones if op == DELETE else kind, part)
