@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from keyed.tables import make, rows, shown
 from versioned_catalog import Catalog
 from versioned_catalog.scanning import splitting
 from versioned_catalog.segments import open_segment
+from versioned_catalog.segments.merge_task import MergeTask
 
 KEYS: dict[str, list[Any]] = {
     "INT": [-3, -1, 0, 1, 2, 7, 8, 9],
@@ -74,3 +76,17 @@ def test_a_small_merge_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(table.scan().tasks()) == 1
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0), ("d", 1, 1.0)))
     assert len(table.scan().tasks()) == 2
+
+
+def test_a_part_does_not_grow_with_the_table(tmp_path: Path) -> None:
+    """It travels to executors: what it says of its segments must not bring along that of all others."""
+    table = make(tmp_path / "t")
+    for value in (1.0, 2.0):
+        table.append(rows(("a", 1, value)))
+    sizes = []
+    for hosts in (range(0), range(100)):
+        for host in hosts:
+            table.append(rows((f"b{host:02}", 1, 1.0)))
+        (merge,) = [task for task, _ in table.scan().tasks() if isinstance(task, MergeTask)]
+        sizes.append(len(pickle.dumps(merge)))
+    assert sizes[1] < sizes[0] + 100
