@@ -1,8 +1,8 @@
 """Upserts by Spark in our tables, in Iceberg's and in Delta's, and what merging costs a scan of ours.
 
 A tenth of the rows that are there are merged in, half of them new and spread over all keys, each time
-with the next full read. Each format runs on the newest Spark that it supports and as it comes. Ours has
-a primary key, and is also written to by INSERT, which is an upsert there.
+into the table as it was made, with the next full read. Each format runs on the newest Spark that it
+supports and as it comes. Ours has a primary key, and is also written to by INSERT, an upsert there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import shutil
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 from benchmarks.peers_spark import DATA, ENGINES, HERE, run_all, session
@@ -57,23 +58,52 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
         "MERGE": f"MERGE INTO {table} t USING ({{}}) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     }
-    _time(spark, table, statements, rows, runs, found["times"])
+    begin = going_back(spark, name, table)
+    _time(spark, table, statements, rows, runs, found["times"], begin)
     summed = "count(*) AS c", "sum(CAST(hash(id, host, a, n) AS BIGINT)) AS s"
     found["sum"] = str(spark.table(table).selectExpr(*summed).collect()[0])
     if name == "versioned":
-        spark.sql("CALL c.system.compact(table => 'b.t')")
-        _time(spark, table, {"INSERT": f"INSERT INTO {table} {{}}"}, rows, runs, found["times"])
+        insert = {"INSERT": f"INSERT INTO {table} {{}}"}
+        _time(spark, table, insert, rows, runs, found["times"], begin)
         found["times"] |= overlapping(spark, rows, runs)
     spark.stop()
     return found
 
 
+def going_back(spark: Any, name: str, table: str) -> Callable[[], object]:
+    """What makes the table again as it is now."""
+    short = table.partition(".")[2]
+    newest, back = {
+        "versioned": (
+            f"SELECT max(version) FROM {table}.snapshots",
+            f"CALL c.system.rollback_to_version('{short}', {{}})",
+        ),
+        "iceberg": (
+            f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1",
+            f"CALL c.system.rollback_to_snapshot('{short}', {{}})",
+        ),
+        "delta": (
+            f"DESCRIBE HISTORY {table} LIMIT 1",
+            f"RESTORE TABLE {table} TO VERSION AS OF {{}}",
+        ),
+    }[name]
+    version = spark.sql(newest).collect()[0][0]
+    return lambda: spark.sql(back.format(version)).collect()
+
+
 def _time(
-    spark: Any, table: str, statements: dict[str, str], rows: int, runs: int, times: Any
+    spark: Any,
+    table: str,
+    statements: dict[str, str],
+    rows: int,
+    runs: int,
+    times: Any,
+    begin: Callable[[], object],
 ) -> None:
     for what, statement in statements.items():
         told = times.setdefault(what, {"both": [], "statement": []})
         for run in range(runs + 1):
+            begin()
             begun = time.perf_counter()
             spark.sql(statement.format(source(rows, run)))
             stated = time.perf_counter()
