@@ -117,7 +117,8 @@ def upsert(report: Report, runs: int, rows: int, *, anew: bool) -> None:
     def begin() -> None:
         if anew:
             table.rollback(base[0])
-            deltalake.DeltaTable(place).restore(base[1])
+            if deltalake.DeltaTable(place).version() > base[1]:
+                deltalake.DeltaTable(place).restore(base[1])
 
     def ours(run: int) -> object:
         table.upsert(come[run])

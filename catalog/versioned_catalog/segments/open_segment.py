@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,9 @@ ROW_GROUP_ROWS = 1024 * 1024
 KEYED_ROW_GROUP_ROWS = 128 * 1024
 """Rows of a row group that is sorted by row key: ranges of it are read, and merges hold one of each
 run."""
+
+BESIDE_ROWS = 64 * 1024
+"""From so many rows on, statistics are told by a thread beside the one that writes."""
 
 Partition = tuple[str | None, ...]
 
@@ -158,7 +162,17 @@ class OpenSegment:
                 says that each has its own.
         """
         laid = self._layout.lay(rows)
-        self._stats.update(laid.select(range(len(self._layout.told))))
+        told = laid.select(range(len(self._layout.told)))
+        if rows.num_rows < BESIDE_ROWS:
+            self._stats.update(told)
+            self._append(laid, rows)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            telling = pool.submit(self._stats.update, told)
+            self._append(laid, rows)
+            telling.result()
+
+    def _append(self, laid: pa.Table, rows: pa.Table) -> None:
         self._rows += rows.num_rows
         if self._kind.sequences:
             self._note(laid.column(len(self._spec.schema.columns)))
