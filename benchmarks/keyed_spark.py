@@ -30,7 +30,7 @@ def read_all(frame: Any) -> None:
 
 def source(rows: int, run: int) -> str:
     """A tenth as many rows: of even numbers, which are there, and of odd ones, which are not."""
-    step, half = 40, rows // 20
+    step, half = 20, rows // 20
     return (
         f"SELECT id, {COLUMNS.replace('id * 0.37D', '-1.0D')} FROM "
         f"(SELECT id * {step} + {2 * (run % 10)} + IF(id % 2 = 0, 0, 1) AS id FROM range({2 * half}))"
