@@ -561,36 +561,3 @@ def test_rows_in_ranges_need_no_merge(sql_spark: SparkSession, make: Any, t: str
     assert table.state.segments.count == 3
     assert table.scan().merged_paths() == frozenset()
     assert sql_spark.table(t).count() == 1000
-
-
-# Kept for Python
-
-
-def test_rows_that_are_kept_stay_in_memory(sql_spark: SparkSession, t: str) -> None:
-    """More than 4,096 in a task, of whom Spark would put each on disk by itself."""
-    sql_spark.sql(f"CREATE TABLE {t} (k INT, v STRING, PRIMARY KEY (k))")
-    sql_spark.sql(f"INSERT INTO {t} SELECT id, 'old' FROM range(0, 20000, 1, 1)")
-    seen = set(_spilled(sql_spark))
-    sql_spark.sql(f"UPDATE {t} SET v = 'new' WHERE k >= 0")
-    sql_spark.sql(
-        f"MERGE INTO {t} USING (SELECT * FROM range(10000, 30000, 1, 1)) s ON {t}.k = s.id "
-        "WHEN MATCHED THEN UPDATE SET v = 'merged' "
-        "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (id, 'new')"
-    )
-    assert rows(sql_spark, f"SELECT v, count(*) FROM {t} GROUP BY v") == [
-        ("merged", 10000),
-        ("new", 20000),
-    ]
-    spilled = {stage: size for stage, size in _spilled(sql_spark).items() if stage not in seen}
-    assert spilled
-    assert set(spilled.values()) == {0}
-
-
-def _spilled(spark: SparkSession) -> dict[int, int]:
-    """Of each stage of the session, how many bytes of its rows it put on disk."""
-    context: Any = spark.sparkContext
-    none, java = context._gateway.new_array(context._jvm.double, 0), context._jvm.java.util
-    store = context._jsc.sc().statusStore()
-    stages = store.stageList(java.ArrayList(), False, False, none, java.ArrayList())
-    found = (stages.apply(at) for at in range(stages.size()))
-    return {stage.stageId(): stage.diskBytesSpilled() for stage in found}
