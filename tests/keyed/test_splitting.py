@@ -90,3 +90,14 @@ def test_a_part_does_not_grow_with_the_table(tmp_path: Path) -> None:
         (merge,) = [task for task, _ in table.scan().tasks() if isinstance(task, MergeTask)]
         sizes.append(len(pickle.dumps(merge)))
     assert sizes[1] < sizes[0] + 100
+
+
+def test_filters_on_buckets_of_the_key(tmp_path: Path) -> None:
+    """What is left of the segments by their buckets comes in chunks."""
+    table = make(tmp_path / "t", partitioned_by=["bucket(2, host)"])
+    for value in (1.0, 2.0):
+        table.append(rows(*((host, 1, value) for host in "abcd")))
+    for host in "abcd":
+        assert shown(table, filters=[("host", "=", host)]) == [(host, 1, 2.0, 7)]
+    table.delete([("host", "in", ["a", "b"])])
+    assert shown(table) == [("c", 1, 2.0, 7), ("d", 1, 2.0, 7)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from versioned_catalog.adapting.arrays import one_array
 from versioned_catalog.adapting.implicit import OF_KEYED, is_implicit
 from versioned_catalog.filtering.filters import Bound, about
 from versioned_catalog.log.delta import PLAIN, Delta
@@ -27,9 +28,9 @@ Ends = tuple[Key | None, Key | None]
 not known."""
 
 
-def ends_of(low: pa.Array, high: pa.Array) -> list[Ends]:
+def ends_of(low: pa.Array | pa.ChunkedArray, high: pa.Array | pa.ChunkedArray) -> list[Ends]:
     """The ends of segments by the bounds of the first column of the row key."""
-    return list(zip(keys_or_none(low), keys_or_none(high), strict=True))
+    return list(zip(keys_or_none(one_array(low)), keys_or_none(one_array(high)), strict=True))
 
 
 class MergePlanner:
