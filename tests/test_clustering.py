@@ -250,8 +250,9 @@ def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
         assert table.name in str(refused.value)
     with pytest.raises(InvalidRequestError, match="give the names"):
         table.compact(zorder="a")
-    with pytest.raises(NotFoundError, match="zz"):
+    with pytest.raises(NotFoundError, match="zz") as missing:
         table.compact(zorder=["zz"])
+    assert table.name in str(missing.value)
     with pytest.raises(InvalidRequestError, match="leave out the strategy 'small'"):
         table.compact(strategy="small", zorder=["a"])
 

@@ -11,7 +11,12 @@ from versioned_catalog.compacting.automatic import is_due
 from versioned_catalog.compacting.clustering import bind_zorder
 from versioned_catalog.compacting.pieces import Piece
 from versioned_catalog.compacting.planning import Strategy, plan_pieces
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError, VersionedError
+from versioned_catalog.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    VersionedError,
+)
 from versioned_catalog.log.operations import Base, Compact
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintenance.progress import Progress, silent
@@ -125,8 +130,8 @@ class CompactedTable(RewrittenTable):
         try:
             lines = bind_zorder(state.schema, zorder) if zorder else ()
             return plan_pieces(state, spec, bound, paths, strategy, lines)
-        except InvalidRequestError as error:
-            raise InvalidRequestError(f"{self.name}: {error}") from None
+        except (InvalidRequestError, NotFoundError) as error:
+            raise type(error)(f"{self.name}: {error}") from None
 
     def commit_compaction(
         self, pieces: Sequence[Piece], done: Iterable[Done], *, commit_id: str | None = None

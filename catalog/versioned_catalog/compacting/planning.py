@@ -15,7 +15,6 @@ from versioned_catalog.compacting.clustering import Clustering, tops
 from versioned_catalog.compacting.levels import Levels
 from versioned_catalog.compacting.pieces import Piece
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, about
 from versioned_catalog.filtering.segments import every_match, some_match
 from versioned_catalog.log.delta import PLAIN, delta_from_text
@@ -201,9 +200,7 @@ class _Keyed:
 
     @cached_property
     def _ends(self) -> list[Ends]:
-        bounds = SegmentBounds(self._state, self._state.schema)(self._state.schema.row_key[0])
-        assert bounds is not None, "columns of the row key are top-level columns"
-        return ends_of(bounds.min, bounds.max)
+        return ends_of(self._state)
 
     def _kind(self, group: Sequence[int]) -> Kind:
         orders = [self._levels.orders[at] for at in group]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.adapting.arrays import one_array
 from versioned_catalog.arrow_values import array_of, repeat
 from versioned_catalog.filtering.filters import And, Bound, Compare, In, Op
 from versioned_catalog.filtering.places import Literal
@@ -68,9 +69,9 @@ def _buckets(
     return [str(bucket) for bucket in apply(transform, type_, array).to_pylist()]
 
 
-def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.ChunkedArray:
+def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.BooleanArray:
     """True for segments of other schema versions, and for those in one of the buckets."""
     other = pc.not_equal(core["schema_version"], version)
     values = pc.list_element(pc.if_else(other, None, core["partition"]), at)
     found = pc.is_in(values, array_of(buckets, pa.string()))
-    return pc.or_(other, found)
+    return one_array(pc.or_(other, found))

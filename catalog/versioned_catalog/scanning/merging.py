@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.adapting.arrays import one_array
 from versioned_catalog.adapting.implicit import OF_KEYED, is_implicit
+from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, about
 from versioned_catalog.log.delta import PLAIN, Delta
 from versioned_catalog.log.state import TableState
@@ -28,9 +28,14 @@ Ends = tuple[Key | None, Key | None]
 not known."""
 
 
-def ends_of(low: pa.Array | pa.ChunkedArray, high: pa.Array | pa.ChunkedArray) -> list[Ends]:
-    """The ends of segments by the bounds of the first column of the row key."""
-    return list(zip(keys_or_none(one_array(low)), keys_or_none(one_array(high)), strict=True))
+def ends_of(state: TableState, chosen: pa.BooleanArray | None = None) -> list[Ends]:
+    """The ends of the live segments of a snapshot, or of those that are chosen."""
+    bounds = SegmentBounds(state, state.schema)(state.schema.row_key[0])
+    assert bounds is not None, "columns of the row key are top-level columns"
+    low, high = bounds.min, bounds.max
+    if chosen is not None:
+        low, high = low.filter(chosen), high.filter(chosen)
+    return list(zip(keys_or_none(low), keys_or_none(high), strict=True))
 
 
 class MergePlanner:

@@ -16,7 +16,6 @@ from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.adapting.planning import SegmentPlan, resolve
 from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import Bound, columns_of
 from versioned_catalog.filtering.segments import every_match
 from versioned_catalog.log.delta import PLAIN
@@ -143,10 +142,8 @@ class Scan:
         found: list[tuple[Task, int]] = self._singles(rows, single) if single else []
         if groups:
             key = self.state.schema.row_key[0]
-            bounds = SegmentBounds(self.state, self.state.schema)(key)
-            assert bounds is not None, "columns of the row key are top-level columns"
             planner = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
-            ends = ends_of(self._of_chosen(bounds.min), self._of_chosen(bounds.max))
+            ends = ends_of(self.state, self.selected.chosen)
             for merge, size in planner.tasks(rows, self.selected, ends, prune=self._prune):
                 parts = split_merge(self.store, merge, key)
                 found += [(part, size // len(parts)) for part in parts]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.adapting.arrays import one_array
 from versioned_catalog.arrow_values import ZERO, array_of, repeat
 from versioned_catalog.filtering.filters import Bound, about
 from versioned_catalog.filtering.segments import some_match
@@ -101,4 +102,4 @@ def _first(rows: pa.ChunkedArray, limit: int) -> pa.Array:
     """Which segments come first, as many as it takes to have so many rows."""
     before = pc.subtract(pc.cumulative_sum(rows), rows)
     found = pc.less(before, array_of([limit], pa.int64())[0])
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return one_array(found)
