@@ -321,6 +321,63 @@ def test_after_a_rollback_of_columns(table: Table) -> None:
         late[2].alter().rename_column("w", "x").commit()
 
 
+COPIES: dict[str, Callable[[Table], Any]] = {
+    "delete": lambda t: t.delete([("k", "=", 1)]),
+    "update": lambda t: t.update({"k": 7}, [("k", "=", 1)]),
+    "overwrite where": lambda t: t.overwrite_where(
+        pa.table({"k": pa.array([3], INTS)}), [("k", "=", 1)]
+    ),
+}
+
+
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+@pytest.mark.parametrize("path", ["secret", "s.secret"])
+@pytest.mark.parametrize("late", COPIES.values(), ids=COPIES.keys())
+def test_copied_rows_do_not_lose_a_column_that_is_back(
+    late: Callable[[Table], Any], path: str, isolation: str
+) -> None:
+    """A rewrite planned while a column was dropped copied its rows without the values of it."""
+    place, properties = f"memory://{uuid4()}", {"isolation": isolation}
+    columns = "k INT, secret STRING, s STRUCT<a: INT, secret: STRING>"
+    table = Catalog.create_path(place, columns, properties=properties)
+    inner = pa.struct({"a": INTS, "secret": pa.string()})
+    values = {"k": [1, 2], "secret": ["x", "y"], "s": [{"a": 1, "secret": "x"}] * 2}
+    before = pa.table(values, pa.schema({"k": INTS, "secret": pa.string(), "s": inner}))
+    table.append(before)
+    table.alter().drop_column(path).commit()
+    writer = again(table)
+    table.rollback(1)
+    with pytest.raises(CommitConflictError, match=f"brought back the column {path}"):
+        late(writer)
+    assert again(table).scan().to_arrow() == before
+    late(again(table))
+    left = again(table).scan(filters=[("k", "=", 2)]).to_arrow()
+    assert left == before.slice(1), "planned on the rollback, it keeps the values"
+
+
+def test_a_commit_that_copies_nothing_follows_a_column_that_is_back(table: Table) -> None:
+    """Neither deleted segments nor new rows had values of the column."""
+    table.append(rows((4, 4)))
+    table.alter().drop_column("v").commit()
+    late = [again(table) for _ in range(3)]
+    table.rollback(2)
+    late[0].append(pa.table({"k": pa.array([3], INTS)}))
+    late[1].delete_whole([("k", "=", 4)])
+    assert shown(table) == [(1, 1), (2, None), (3, None)]
+    with pytest.raises(CommitConflictError, match="removed by another commit"):
+        late[2].overwrite(pa.table({"k": pa.array([5], INTS)}))
+
+
+def test_a_column_that_is_newer_than_the_rewrite_is_no_conflict(table: Table) -> None:
+    """Rows that it read had no values of a column that was added later, dropped, and is back."""
+    writer = again(table)
+    table.alter().add_column("w", "int", default=5).commit()
+    table.alter().drop_column("w").commit()
+    table.rollback(2)
+    writer.delete([("k", "=", 1)])
+    assert shown(table) == [(2, None, 5)]
+
+
 def test_after_a_rollback_to_a_narrower_type(table: Table) -> None:
     """Without the check the table could not be read any more."""
     table.alter().change_type("k", "long").commit()

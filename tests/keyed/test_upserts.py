@@ -129,3 +129,18 @@ def write(table: Table, plan: WritePlan) -> list[SegmentRecord]:
         "__op_type", pa.array([0], pa.int8())
     )
     return plan.write(data.schema, data.to_batches(), table.store)
+
+
+def test_an_update_does_not_lose_a_column_that_a_rollback_brings_back(tmp_path: Path) -> None:
+    """An update writes whole rows: those of a schema without the column would replace its values."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0, 70), ("b", 1, 1.0, 71), columns="host ts v w"))
+    table.alter().drop_column("w").commit()
+    updating, deleting = (Catalog.load_path(tmp_path / "t") for _ in range(2))
+    table.rollback(1)
+    with pytest.raises(CommitConflictError, match="brought back the column w"):
+        updating.update({"v": 2.0}, [("host", "=", "a")])
+    deleting.delete([("host", "=", "b")])  # a tombstone holds no values to lose
+    assert shown(table.refresh()) == [("a", 1, 1.0, 70)]
+    updating.refresh().update({"v": 2.0}, [("host", "=", "a")])
+    assert shown(table.refresh()) == [("a", 1, 2.0, 70)]

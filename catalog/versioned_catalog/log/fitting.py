@@ -29,6 +29,32 @@ def check_fits(base: Base, schema: Schema, records: tuple[SegmentRecord, ...], t
     _check_not_null(base, schema, records, table)
 
 
+def check_copies(base: Base, schema: Schema, records: tuple[SegmentRecord, ...], table: str) -> None:
+    """Refuse copied rows that lack a column which a rollback brought back since they were read.
+
+    Such a column is older than the base, and the base does not have it: rows that were read there were
+    written again without its values.
+
+    Args:
+        base: the snapshot that the rows were read from.
+        schema: the table's when they are committed.
+        records: the segments that hold the copies.
+        table: the table, for errors.
+
+    Raises:
+        CommitConflictError: naming the column.
+    """
+    if all(record.delta.deletes_only for record in records):
+        return
+    for column_id in sorted(schema.ids - base.schema.ids):
+        if column_id < base.next_column_id:
+            raise CommitConflictError(
+                f"{table}: a rollback brought back the column {schema.path_text(column_id)} since "
+                f"version {base.version}, on which this was planned; the rows that it copied do not "
+                "have its values. Nothing was written: refresh() the table and run it again"
+            )
+
+
 def _check_types(base: Base, schema: Schema, table: str) -> None:
     for column_id in sorted(base.schema.ids & schema.ids):
         old, new = base.schema.column(column_id).type, schema.column(column_id).type

@@ -25,7 +25,7 @@ from versioned_catalog.log.beginning import (
 )
 from versioned_catalog.log.entry import Batch, Commit, Stub, check_writable
 from versioned_catalog.log.expiring import propose_expire, propose_fence
-from versioned_catalog.log.fitting import check_fits, never_null
+from versioned_catalog.log.fitting import check_copies, check_fits, never_null
 from versioned_catalog.log.isolation import check_reads
 from versioned_catalog.log.key_conflicts import check_keys
 from versioned_catalog.log.operations import (
@@ -98,6 +98,7 @@ def propose(
             if not (records or removed or changes):
                 return None
             gone = _removed(base, removed, known, table)
+            check_copies(base, known.schema, records, table)
             check_reads(operation, known, log, table)
             if keys is not None:
                 # Vacuum may have deleted segments of who planned on a version below the fence.
