@@ -221,6 +221,40 @@ def test_a_batch_is_committed_once(pair: tuple[Table, Table]) -> None:
     assert len(fresh(new)) == 3
 
 
+@pytest.mark.parametrize("meanwhile", ["nothing", "append", "compact", "truncate", "rollback"])
+def test_written_segments_are_committed_once(meanwhile: str, pair: tuple[Table, Table]) -> None:
+    """A job that is run again with its written segments does not show its rows twice."""
+    old, new = pair
+    plan = old.plan_write(ROW.schema)
+    records = plan.write(ROW.schema, iter(ROW.to_batches()), old.store)
+    assert Catalog.load_path(old.location).commit_append(plan, records) == 1
+    match meanwhile:
+        case "append":
+            new.append(ROW)
+        case "compact":
+            new.refresh().append(ROW)
+            assert new.compact().removed == 2
+        case "truncate":
+            new.refresh().truncate()
+        case "rollback":
+            new.refresh().truncate()
+            new.rollback(1)
+    before = fresh(old)
+    for again in (old, Catalog.load_path(old.location)):
+        with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
+            again.commit_append(plan, records)
+        with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
+            again.commit_overwrite(plan, records)
+    with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
+        again.commit_rewrite(plan, records, (), kind="merge")
+    later = Catalog.load_path(old.location).plan_write(ROW.schema)
+    with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
+        again.commit_append(later, records)
+    with pytest.raises(AlreadyExistsError, match="twice in one commit"):
+        again.commit_append(later, later.write(ROW.schema, ROW.to_batches(), old.store) * 2)
+    assert fresh(old) == before
+
+
 def test_threads_that_read_the_same_files_of_memory() -> None:
     """Every reader has a place of its own in a file."""
     store = Catalog.create_path(f"memory://{uuid4()}", "id LONG").store

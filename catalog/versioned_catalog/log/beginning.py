@@ -48,6 +48,10 @@ def propose_replace(
             f"{operation.base_version}); run it again"
         )
     check_writable(state.features, table)
+    if state.table_uuid == operation.creation.table_uuid:
+        raise AlreadyExistsError(
+            f"{table}: this replacement was committed already, by version {state.created_version}"
+        )
     if operation.creation.records:
         check_fence(operation.base_version, state, table)
     head = head_after(state, commit_id, "replace", operation.base_version)

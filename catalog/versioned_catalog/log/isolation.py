@@ -67,7 +67,7 @@ def check_reads(operation: Rewrite, state: TableState, log: TableTimeline, table
     if state.version == base.version or _isolation(state, table) is Isolation.SNAPSHOT:
         return
     looked_at: frozenset[str] | None = None
-    for entry in log.entries(base.version + 1, state.version):
+    for entry in log.since(base.version, state.version):
         if isinstance(entry, Stub):
             raise _conflict(operation, entry.version, "an expired commit", table)
         if entry.head.operation == "compact":

@@ -35,7 +35,7 @@ def check_keys(
     Raises:
         KeyConflictError: a commit since may have written such a key, or removed such a row.
     """
-    for entry in log.entries(check.since + 1, state.version):
+    for entry in log.since(check.since, state.version):
         if isinstance(entry, Stub):
             raise _conflict(check, entry.version, "an expired commit", state, table)
         if entry.head.operation == "compact":

@@ -44,6 +44,7 @@ from versioned_catalog.log.operations import (
     Rollback,
     Tag,
 )
+from versioned_catalog.log.recommitting import check_new
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.restoring import propose_rollback
 from versioned_catalog.log.state import TableState
@@ -88,9 +89,11 @@ def propose(
     match operation:
         case Append(base, records, changes, batch):
             _check_batch(batch, known, table)
+            check_new(base, records, known, log, table)
             return _write("append", base, records, changes, known, commit_id, table, batch=batch)
         case Overwrite(base, records, changes):
             removed = _removed(base, operation.removed, known, table)
+            check_new(base, records, known, log, table)
             return _write(
                 "overwrite", base, records, changes, known, commit_id, table, removed=removed
             )
@@ -98,6 +101,7 @@ def propose(
             if not (records or removed or changes):
                 return None
             gone = _removed(base, removed, known, table)
+            check_new(base, records, known, log, table)
             check_copies(base, known.schema, records, table)
             check_reads(operation, known, log, table)
             if keys is not None:
@@ -206,7 +210,7 @@ def _removed(
 
 def _check_not_rolled_back(base: Base, state: TableState, log: TableTimeline, table: str) -> None:
     """Refuse a compaction that took no heed of older rows which are there again."""
-    for entry in log.entries(base.version + 1, state.version):
+    for entry in log.since(base.version, state.version):
         if isinstance(entry, Stub) or entry.head.operation == "rollback":
             raise CommitConflictError(
                 f"{table}: it was rolled back since this compaction was planned (on version "

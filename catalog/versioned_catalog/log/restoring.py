@@ -66,7 +66,7 @@ def check_same_life(then: TableState | None, state: TableState, version: int, ta
 
 def _check_quiet(operation: Rollback, state: TableState, table: str, log: TableTimeline) -> None:
     """Refuse to take back what whoever asked for it has not seen."""
-    for entry in log.entries(operation.base.version + 1, state.version):
+    for entry in log.since(operation.base.version, state.version):
         if isinstance(entry, Stub) or _says_something(entry):
             version = entry.version if isinstance(entry, Stub) else entry.head.version
             raise CommitConflictError(

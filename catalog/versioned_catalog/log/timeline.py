@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 
 from versioned_catalog.errors import CommitOutcomeUnknown, StorageError
 from versioned_catalog.log.checkpoint import hint_to_bytes
-from versioned_catalog.log.codec import E, Loaded, S
+from versioned_catalog.log.codec import Codec, E, Loaded, S
 from versioned_catalog.log.entry import Stub
 from versioned_catalog.log.reading import HINT, LogReader
 from versioned_catalog.storage.retrying import again_while, pause_after
-from versioned_catalog.storage.store import Put
+from versioned_catalog.storage.store import Put, Store
 
 KEPT_CHECKPOINTS = 2
+
+SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
+"""How many entries of other writers are remembered for conflict checks, and how long one may be."""
 
 
 class Timeline(LogReader[E, S]):
     """The log of one table or warehouse."""
+
+    def __init__(self, store: Store, codec: Codec[E, S]) -> None:
+        super().__init__(store, codec)
+        self._seen: OrderedDict[int, E] = OrderedDict()
 
     def commit(
         self, loaded: Loaded[S], commit_id: str, propose: Callable[[S | None], E | None]
@@ -55,6 +63,27 @@ class Timeline(LogReader[E, S]):
             if done:
                 return self._after_commit(loaded)
         raise AssertionError("there is no end to trying")
+
+    def since(self, base: int, newest: int) -> Iterator[E | Stub]:
+        """The entries after a base version, up to and with the newest, to check conflicts against.
+
+        Those that this process read when it lost a race are not read again.
+
+        Raises:
+            CorruptTableError: one is missing.
+        """
+        for version in range(base + 1, newest + 1):
+            found = self._seen.get(version)
+            if found is None:
+                yield from self.entries(version, newest)
+                return
+            yield found
+
+    def _remember(self, entry: E, size: int) -> None:
+        if size <= SEEN_BYTES:
+            self._seen[entry.head.version] = entry
+            if len(self._seen) > SEEN_ENTRIES:
+                self._seen.popitem(last=False)
 
     def _put(self, version: int, data: bytes, commit_id: str) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""
@@ -102,6 +131,7 @@ class Timeline(LogReader[E, S]):
                     landed = self.find_commit(commit_id, loaded.version, newest.version)
                     return newest, landed is not None
                 loaded = self._apply(loaded, entry, size)
+                self._remember(entry, size)
                 if entry.head.commit_id == commit_id:
                     return loaded, True
         except StorageError as error:

@@ -1,0 +1,54 @@
+"""Whether segments were committed before, under another commit ID (FORMAT.md, section 10)."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection
+
+from versioned_catalog.errors import AlreadyExistsError
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.operations import Base
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
+
+
+def check_new(
+    base: Base,
+    records: Collection[SegmentRecord],
+    state: TableState,
+    log: TableTimeline,
+    table: str,
+) -> None:
+    """Refuse segments that a commit since their base added already: their rows would be there twice.
+
+    Nothing older can have added them, since the name of a segment says the version that it was planned
+    on. A compaction or an overwrite may have removed them since, so that the live segments do not tell.
+
+    Args:
+        base: the snapshot that they were planned on.
+        records: the segments.
+        state: the newest state.
+        log: where it comes from.
+        table: the table, for errors.
+
+    Raises:
+        AlreadyExistsError: naming the commit that added them.
+    """
+    paths = {record.path for record in records}
+    oldest = min([base.version, *(_base_version(path, base.version) for path in paths)])
+    if len(paths) < len(records):
+        raise AlreadyExistsError(f"{table}: a segment is to be committed twice in one commit")
+    for entry in log.since(oldest, state.version) if paths else ():
+        twice = isinstance(entry, Commit) and not paths.isdisjoint(r.path for r in entry.added)
+        if twice and entry.head.operation != "rollback":
+            raise AlreadyExistsError(
+                f"{table}: these segments were committed already, by version {entry.head.version} "
+                f"(commit ID {entry.head.commit_id}); write the rows again if they are to be there twice"
+            )
+
+
+def _base_version(path: str, base: int) -> int:
+    """The version in the name of a segment; that of the base where there is none."""
+    digits = posixpath.basename(path).partition("-")[0]
+    return int(digits) if digits.isdecimal() and len(digits) < 20 else base
