@@ -31,13 +31,8 @@ class SteppedStore(FaultyStore):
         super().__init__(inner, Plan())
         self._at, self._then = at, then
 
-    @property
-    def calls(self) -> int:
-        """How many calls were made."""
-        return len(self._plan.calls)
-
     def _fault(self, method: str, path: str) -> Fault | None:
-        if self.calls == self._at:
+        if len(self._plan.calls) == self._at:
             self._at = -1
             self._then()
         return super()._fault(method, path)
@@ -52,8 +47,8 @@ def stepped(root: Path, at: int, then: Callable[[], object]) -> Table:
     return table
 
 
-def calls_of(root: Path, job: Callable[[Table], object]) -> int:
-    """How many storage calls a job makes, tried on a copy of the table."""
+def calls_of(root: Path, job: Callable[[Table], object]) -> list[str]:
+    """The storage calls that a job makes, tried on a copy of the table."""
     copy = root / "counted"
     shutil.copytree(root / "t", copy / "t")
     table = stepped(copy, -1, lambda: None)
@@ -61,7 +56,7 @@ def calls_of(root: Path, job: Callable[[Table], object]) -> int:
     shutil.rmtree(copy)
     found = table.store
     assert isinstance(found, SteppedStore)
-    return found.calls
+    return found._plan.calls
 
 
 def die() -> None:

@@ -101,7 +101,7 @@ NAMES = [
 def test_jobs_that_interleave(
     job: str, rival: str, tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
-    for at in range(NAMES.index(rival) % EVERY, calls_of(tmp_path, JOBS[job]), EVERY):
+    for at in range(NAMES.index(rival) % EVERY, len(calls_of(tmp_path, JOBS[job])), EVERY):
         root = tmp_path / str(at)
         shutil.copytree(tmp_path / "t", root / "t")
         table = stepped(root, at, rivals(root)[rival])
@@ -118,7 +118,7 @@ def test_jobs_that_interleave(
 @pytest.mark.parametrize("job", JOBS)
 def test_jobs_that_die(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> None:
     """What was half done is neither half seen nor in the way of the next."""
-    for at in range(0, calls_of(tmp_path, JOBS[job]), EVERY):
+    for at in range(0, len(calls_of(tmp_path, JOBS[job])), EVERY):
         root = tmp_path / str(at)
         shutil.copytree(tmp_path / "t", root / "t")
         with pytest.raises(Died):
@@ -130,3 +130,90 @@ def test_jobs_that_die(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> 
         vacuum(load(root))
         check_whole(root, rows.get)
         shutil.rmtree(root)
+
+
+# The holes that there were, each where it was found
+
+
+def test_entries_that_expire_while_vacuum_reads_them(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """What only their records name is needed still, by the oldest retained version."""
+    table = load(tmp_path)
+    table.append(ids(14))  # shown by versions 14 and 15 alone
+    table.append(ids(15))
+    table.overwrite(ids(16))
+    shows = rows | {14: [12, 14], 15: [12, 14, 15], 16: [16]}
+    calls = calls_of(tmp_path, vacuum)
+    reads = [at for at, call in enumerate(calls) if call == "read _versioned/log/N.json"]
+    for at in reads[::2]:
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "t", root / "t")
+        vacuum(stepped(root, at, lambda root=root: expire(load(root))))  # type: ignore[misc]
+        assert load(root).state.floor >= 15
+        check_whole(root, shows.get)
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("again", [expire, lambda table: expire(table, 1)])
+def test_an_expire_that_died_before_its_first_stub(
+    again: Callable[[Table], object], tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """Readers still come from the stub of version 0 to the state that the expire before it kept. It is
+    the same where the outcome of its commit was unknown."""
+    at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, at, die))
+    vacuum(load(tmp_path))
+    check_whole(tmp_path, rows.get)
+    again(load(tmp_path))
+    vacuum(load(tmp_path))
+    check_whole(tmp_path, rows.get)
+    kept = sorted(path.name for path in (tmp_path / "t/_versioned/kept").iterdir())
+    state = load(tmp_path).state
+    assert kept == [f"{v:020d}.parquet" for v in sorted({2, 9, state.floor})], "and no more"
+
+
+def test_a_state_that_was_written_by_an_expire_that_died(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """To a vacuum nobody needs it, until another expire commits the same oldest retained version."""
+    at = calls_of(tmp_path, expire).index("put _versioned/log/N.json")
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, at, die))
+    calls = calls_of(tmp_path, vacuum)
+    for at in range(calls.index("files _versioned/kept") + 1, len(calls)):
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "t", root / "t")
+        vacuum(stepped(root, at, lambda root=root: expire(load(root))))  # type: ignore[misc]
+        check_whole(root, rows.get)
+        shutil.rmtree(root)
+
+
+def test_a_table_whose_kept_state_was_lost_is_mended(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """An earlier vacuum deleted a state that was needed; the next expire had written a later one."""
+    at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, at, die))
+    (tmp_path / f"t/_versioned/kept/{4:020d}.parquet").unlink()
+    check_whole(tmp_path, rows.get)
+    expire(load(tmp_path))
+    assert load(tmp_path).verify(every_version=True).complaints == ()
+
+
+def test_a_state_that_is_gone_is_written_before_the_stubs(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """An expire that is finished by another needs the states that the first one kept."""
+    calls = calls_of(tmp_path, expire)
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, calls.index("overwrite _versioned/log/N.json"), die))
+    kept = tmp_path / "t/_versioned/kept"
+    floor = load(tmp_path).state.floor
+    for version in (9, floor):
+        (kept / f"{version:020d}.parquet").unlink()
+    expire(load(tmp_path), 20)  # which gives up no more
+    check_whole(tmp_path, rows.get)
+    assert {f"{v:020d}.parquet" for v in (9, floor)} <= {path.name for path in kept.iterdir()}
