@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from faults.store import Fault, FaultyStore, Plan
 from maintenance.steps import Died, calls_of, check_whole, die, stepped
 from maintenance.tables import NOW, ids, later, load, make
-from versioned_catalog import CommitConflictError, Table
+from versioned_catalog import CommitConflictError, CommitOutcomeUnknown, Table
+from versioned_catalog.placing import load_at
+from versioned_catalog.storage.local import LocalStore
 
 HOUR = timedelta(hours=1)
 
@@ -169,15 +172,32 @@ def test_entries_that_expire_while_vacuum_reads_them(
         shutil.rmtree(root)
 
 
+class UnheardStore(FaultyStore):
+    """A store that commits the next entry, and answers neither that nor what is asked after it."""
+
+    def _fault(self, method: str, path: str) -> Fault | None:
+        name = f"{method} {path}"
+        if method != "put" and not self._plan.calls:
+            return None
+        self._plan.calls.append(name)
+        return Fault.LOST_REPLY if len(self._plan.calls) == 1 else Fault.FAIL_BEFORE
+
+
+@pytest.mark.parametrize("how", ["died", "unknown"])
 @pytest.mark.parametrize("again", [expire, lambda table: expire(table, 1)])
-def test_an_expire_that_died_before_its_first_stub(
-    again: Callable[[Table], object], tmp_path: Path, rows: dict[int, list[int]]
+def test_an_expire_that_ended_before_its_first_stub(
+    again: Callable[[Table], object], how: str, tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
-    """Readers still come from the stub of version 0 to the state that the expire before it kept. It is
-    the same where the outcome of its commit was unknown."""
-    at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
-    with pytest.raises(Died):
-        expire(stepped(tmp_path, at, die))
+    """Readers still come from the stub of version 0 to the state that the expire before it kept."""
+    if how == "died":
+        at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
+        with pytest.raises(Died):
+            expire(stepped(tmp_path, at, die))
+    else:
+        store = UnheardStore(LocalStore(str(tmp_path / "t")), Plan())
+        with pytest.raises(CommitOutcomeUnknown):
+            expire(load_at(store, "t"))
+    assert load(tmp_path).state.floor == 12
     vacuum(load(tmp_path))
     kept = {path.name for path in (tmp_path / "t/_versioned/kept").iterdir()}
     assert f"{4:020d}.parquet" in kept
