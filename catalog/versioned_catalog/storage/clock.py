@@ -13,7 +13,7 @@ ASKED_ANEW = 300.0
 """Seconds after which a store is asked again."""
 
 COARSE = timedelta(seconds=2)
-"""How coarse the clocks of stores are: S3 shows whole seconds, a disk its last tick. A clock of a process
+"""How coarse the clocks of stores are: S3 shows whole seconds, a disk its last tick. A process's clock
 that differs by less shows the same time, only finer."""
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

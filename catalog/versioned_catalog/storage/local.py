@@ -25,6 +25,9 @@ from versioned_catalog.storage.store import (
     safe_path,
 )
 
+PROBED = "_versioned"
+"""Where files are made to see their dates: vacuum cleans there, if a process dies between."""
+
 
 @contextmanager
 def _told(what: str, path: str) -> Iterator[None]:
@@ -156,8 +159,8 @@ class LocalStore(Store):
 
     def now(self) -> datetime:
         """The clock of the disk's machine: a network file system has another one than this process."""
-        folder = self._root
-        while not os.path.isdir(folder):  # it is made later, by whoever writes the first file
+        folder = os.path.join(self._root, PROBED)
+        while not os.path.isdir(folder):  # it is made later, with the first file
             folder = os.path.dirname(folder)
         with _told("write in", folder):
             probe = os.path.join(folder, f".clock.{uuid.uuid4().hex}.tmp")
