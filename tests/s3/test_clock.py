@@ -49,7 +49,9 @@ def test_commits_are_dated_by_the_server(
     forgotten(monkeypatch)
     before = datetime.now(UTC)
     set_own_clock(monkeypatch, by)
-    table = make(s3_place, storage_options=s3.options)
+    sent = requests.of(lambda: make(s3_place, storage_options=s3.options))
+    assert sent.keys() == {"GetObject", "PutObject"}, "nobody asks for the time"
+    table = Catalog.load_path(s3_place, s3.options)
     assert requests.of(lambda: table.set_tag("x")) == {"PutObject": 1}
     table.upsert(readings(HOUR, host="b"))
     found = times(table)

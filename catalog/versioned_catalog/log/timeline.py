@@ -50,10 +50,9 @@ class Timeline(LogReader[E, S]):
                 loaded = newest
                 continue
             entry = self._dated(entry, loaded.state)
-            data = self._codec.encode(entry)
+            data, unsure = self._codec.encode(entry), self._unsure_time(entry, loaded.state)
             # First: an entry that nobody could read would be the end of the table.
             after = self._apply(loaded, entry, len(data))
-            unsure = self._unsure_time(entry.head.time, loaded.state)
             if self._put(loaded.version + 1, data, commit_id, unsure):
                 return self._after_commit(after)
             if self.store.is_remote:
@@ -69,12 +68,13 @@ class Timeline(LogReader[E, S]):
         dated: E = replace(cast(Any, entry), head=replace(entry.head, time=time))
         return dated
 
-    def _unsure_time(self, time: datetime, state: S | None) -> datetime | None:
+    def _unsure_time(self, entry: E, state: S | None) -> datetime | None:
         """The time of an entry where it is by this process's own clock, which may be wrong.
 
         Where the entry before it is in the future already, its time is the next there is, and no more
         wrong than that.
         """
+        time = entry.head.time
         follows = state is not None and time == state.time + MICROSECOND
         return time if self.store.clock.is_own and not follows else None
 
