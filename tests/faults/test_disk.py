@@ -48,6 +48,7 @@ def checkpoint(place: Path) -> None:
     table._timeline.write_checkpoint(table.state)
 
 
+CLOCK = ["make t/_versioned/.clock.ID.tmp", "unlink t/_versioned/.clock.ID.tmp"]
 ENTRY = [
     "make t/_versioned/log/.N.json.ID.tmp",
     "sync t/_versioned/log/.N.json.ID.tmp",
@@ -60,9 +61,11 @@ SEGMENT = ["make t/data/N-ID.parquet", "sync t/data/N-ID.parquet", "sync t/data"
 # Segments and their folder are synced before the entry, the entry before its folder; folders that are
 # new, from the top down.
 EXPECTED: dict[Operation, list[str]] = {
-    append: [*SEGMENT, *ENTRY],
-    alter: ENTRY,
+    append: [*SEGMENT, *CLOCK, *ENTRY],
+    alter: [*CLOCK, *ENTRY],
     create: [
+        "make .clock.ID.tmp",
+        "unlink .clock.ID.tmp",
         "make new/_versioned/log/.N.json.ID.tmp",
         "mkdir new",
         "sync .",
@@ -75,7 +78,7 @@ EXPECTED: dict[Operation, list[str]] = {
     first_append: [
         "mkdir empty/data",
         "sync empty",
-        *(call.replace(" t/", " empty/") for call in (*SEGMENT, *ENTRY)),
+        *(call.replace(" t/", " empty/") for call in (*SEGMENT, *CLOCK, *ENTRY)),
     ],
     checkpoint: [
         "make t/_versioned/checkpoint/.N.parquet.ID.tmp",

@@ -5,7 +5,7 @@ Tables and the warehouse keep logs of the same kind; what differs between them i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Generic
@@ -26,6 +26,11 @@ MOST_AT_ONCE = 16
 """How many entries of a log are asked for at once."""
 
 
+def entry_path(version: int) -> str:
+    """Where the entry of a version stands."""
+    return f"{LOG}/{version:020d}.json"
+
+
 class LogReader(Generic[E, S]):
     """The log of one table or warehouse, as those see it who only read."""
 
@@ -35,7 +40,7 @@ class LogReader(Generic[E, S]):
 
     def entry_path(self, version: int) -> str:
         """Where an entry stands."""
-        return f"{LOG}/{version:020d}.json"
+        return entry_path(version)
 
     def checkpoint_path(self, version: int) -> str:
         """Where a checkpoint stands."""
@@ -255,12 +260,21 @@ class LogReader(Generic[E, S]):
                 return entry.version if isinstance(entry, Stub) else entry.head.version
         return None
 
-    def version_at(self, time: datetime, newest: int) -> int:
-        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none."""
+    def version_at(
+        self, time: datetime, newest: int, latest: Sequence[datetime] | None = None
+    ) -> int:
+        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none.
+
+        Args:
+            time: the time.
+            newest: the newest version that counts.
+            latest: for each version, a time that it is not later than, whatever its entry says.
+        """
         low, high = -1, newest
         while low < high:
             middle = (low + high + 1) // 2
             (entry,) = self.entries(middle, middle)
             then = entry.time if isinstance(entry, Stub) else entry.head.time
+            then = then if latest is None else min(then, latest[middle])
             low, high = (middle, high) if then <= time else (low, middle - 1)
         return low

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from versioned_catalog.errors import (
     AlreadyExistsError,
@@ -98,7 +98,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
             records[footer.path] = record
         else:
             left[footer.path] = record
-    commits = list(_commits(life, schemas, list(records.values())))
+    commits = list(_commits(life, schemas, list(records.values()), new.time))
     state = _put(new, commits)
     return Recovered(
         broken=broken.url,
@@ -187,18 +187,21 @@ def _copied(copier: _Copier, wanted: list[Footer]) -> Iterator[tuple[Footer, Seg
 
 
 def _commits(
-    life: Life, schemas: dict[int, Schema], records: list[SegmentRecord]
+    life: Life,
+    schemas: dict[int, Schema],
+    records: list[SegmentRecord],
+    clock: Callable[[], datetime],
 ) -> Iterator[Commit]:
-    """The log of the new table."""
+    """The log of the new table, dated by its store."""
     next_id = min(life.next_column_id + MARGIN, max(_LAST_ID, life.next_column_id))
-    time = datetime.now(UTC)
+    time = clock()
     version = 0
 
     def head(operation: str) -> Head:
         nonlocal version, time
         identity = str(uuid.uuid4())
         made = Head(life.table_uuid, version, identity, version - 1, time, operation, WRITER)
-        version, time = version + 1, next_time(time, datetime.now(UTC))
+        version, time = version + 1, next_time(time, clock())
         return made
 
     for number, schema in enumerate(schemas[one] for one in sorted(schemas)):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import NEW_LIFE, Commit
+from versioned_catalog.log.entry import EARLIEST, NEW_LIFE, Commit
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.maintenance.litter import DATA
@@ -38,12 +38,14 @@ class Told:
         later: entries after it that can be read, in order.
         mentioned: segments that some entry, or a checkpoint, names.
         unreadable: the paths of entries that can't be read, or are missing.
+        newest: the time of the newest state, or the date of its entry, where that is earlier.
     """
 
     state: TableState | None
     later: tuple[Commit, ...]
     mentioned: frozenset[str]
     unreadable: tuple[str, ...]
+    newest: datetime
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,17 @@ def read_log(timeline: TableTimeline) -> Told:
     mentioned.update(path for commit in entries.values() for path in commit.removed)
     for one in states:
         mentioned.update(one.segments.paths)
-    return Told(state, later, frozenset(mentioned), tuple(unreadable))
+    return Told(
+        state, later, frozenset(mentioned), tuple(unreadable), _newest_time(timeline, state)
+    )
+
+
+def _newest_time(timeline: TableTimeline, state: TableState | None) -> datetime:
+    """When the newest state was committed, by its entry and by the store's clock."""
+    if state is None:
+        return EARLIEST
+    date = timeline.store.modified(timeline.entry_path(state.version))
+    return state.time if date is None else min(state.time, date)
 
 
 def _entries(timeline: TableTimeline) -> tuple[dict[int, Commit], list[str]]:
@@ -230,7 +242,7 @@ def life_of(told: Told, segments: Segments, table: str) -> Life:
             continue
         elif footer.path in told.mentioned:
             left[footer.path] = "was live once, and the log says that it was removed"
-        elif state is not None and footer.base < state.version and footer.modified < state.time:
+        elif state is not None and footer.base < state.version and footer.modified < told.newest:
             left[footer.path] = (
                 f"is older than version {state.version}, and no entry up to there names it: what a "
                 "writer that died left, or what only an expired version held"

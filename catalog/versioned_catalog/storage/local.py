@@ -20,9 +20,13 @@ from versioned_catalog.storage.store import (
     StoredFile,
     ToldSink,
     as_time,
+    check_date,
     check_size,
     safe_path,
 )
+
+PROBED = "_versioned"
+"""Where files are made to see their dates: vacuum cleans there, if a process dies between."""
 
 
 @contextmanager
@@ -75,12 +79,13 @@ class LocalStore(Store):
         self._inside(os.path.dirname(full))
         return full
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         full = self._ours(path)
         folder = os.path.dirname(full)
         with _told("write", full):
             temporary = self._write_beside(full, data)
             try:
+                check_date(dated, as_time(os.stat(temporary).st_mtime), full)
                 os.link(temporary, full)
             except FileExistsError:
                 # Who took it may be we ourselves, before a sync that failed.
@@ -154,14 +159,23 @@ class LocalStore(Store):
 
     def now(self) -> datetime:
         """The clock of the disk's machine: a network file system has another one than this process."""
-        with _told("write in", self._root):
-            probe = os.path.join(self._root, f".clock.{uuid.uuid4().hex}.tmp")
+        folder = os.path.join(self._root, PROBED)
+        while not os.path.isdir(folder):  # it is made later, with the first file
+            folder = os.path.dirname(folder)
+        with _told("write in", folder):
+            probe = os.path.join(folder, f".clock.{uuid.uuid4().hex}.tmp")
             try:
                 with open(probe, "xb") as file:
                     return as_time(os.fstat(file.fileno()).st_mtime)
             finally:
                 with suppress(OSError):
                     os.unlink(probe)
+
+    def modified(self, path: str) -> datetime | None:
+        try:
+            return as_time(os.stat(self._inside(self._full(path))).st_mtime)
+        except OSError:
+            return None
 
     def delete(self, path: str) -> None:
         full = self._ours(path)
