@@ -401,15 +401,18 @@ def _filters(where: list[list[Any]], table: Table) -> list[tuple[Any, ...]]:
     for path, compare, *operand in where:
         type_ = _type_at(table, path)
         if compare == "in":
-            operand = [[in_python(one, type_) for one in operand[0]]]
-        found.append((path, compare, *(in_python(one, type_) for one in operand)))
+            found.append((path, compare, [in_python(one, type_) for one in operand[0]]))
+        else:
+            found.append((path, compare, *(in_python(one, type_) for one in operand)))
     return found
 
 
 def changer(actor: Actor) -> None:
-    """Delete, update and truncate."""
+    """Delete, update and truncate; on a base that others have left behind, now and then."""
     table = actor.table()
     where = _where(actor, table)
+    if actor.random.random() < 0.4:
+        time.sleep(actor.random.uniform(0, 0.6))
     if actor.random.random() < 0.5:
         kept = [] if folder_of(table) == KEYED or actor.random.random() > 0.02 else None
         if kept is None:
@@ -575,6 +578,8 @@ def restorer(actor: Actor) -> None:
             actor.attempt(
                 table, "rollback", lambda one: table.rollback(version, commit_id=one), to=version
             )
+        case "undo":
+            _undo(actor, table)
         case "named" if tags:
             name = actor.random.choice(sorted(tags))
             actor.attempt(
@@ -585,6 +590,25 @@ def restorer(actor: Actor) -> None:
                 tag=name,
             )
     time.sleep(actor.random.uniform(0.2, 1.5))
+
+
+def _undo(actor: Actor, table: Table) -> None:
+    """Drop a column and roll that back, so that writers in between do not know the column."""
+    fixed = 2 if folder_of(table) == KEYED else 1
+    names = table.schema.names[fixed:]
+    struct = next(one.name for one in arrow_schema(table) if pa.types.is_struct(one.type))
+    if len(names) < 3:
+        return
+    before = table.version
+    name = actor.random.choice([one for one in names if one != struct])
+    _alter(actor, table, [["drop_column", name]])
+    if table.version != before + 1:
+        return
+    time.sleep(actor.random.uniform(0, 0.4))
+    for _ in range(3):
+        actor.attempt(
+            table, "rollback", lambda one: table.rollback(before, commit_id=one), to=before
+        )
 
 
 def maintainer(actor: Actor) -> None:

@@ -37,6 +37,7 @@ class State:
         live: live segments by path.
         tags, floor, fence, next_column_id, table_uuid, time: as the entries say.
         dropped: whether the table was dropped.
+        created: the version of the last create; what was before may be vacuumed.
     """
 
     version: int = -1
@@ -49,6 +50,7 @@ class State:
     table_uuid: str = ""
     time: str = ""
     dropped: bool = False
+    created: int = 0
 
     def keeps(self, version: int) -> bool:
         """Whether a version can be read."""
@@ -103,6 +105,7 @@ class Fold:
             table_uuid=entry["table_uuid"],
             time=entry["time"],
             dropped=entry["operation"] == "drop",
+            created=version if entry["operation"] == "create" else before.created,
         )
         self.entries.append(entry)
         self.states.append(state)
@@ -188,7 +191,7 @@ def entry_name(version: int) -> str:
 def needed_files(fold: Fold) -> set[str]:
     """The data files that the versions need which the newest state keeps."""
     last = fold.last
-    kept = {*range(last.floor, last.version + 1), *last.tags.values()}
+    kept = {*range(max(last.floor, last.created), last.version + 1), *last.tags.values()}
     return {path for version in kept for path in fold.states[version].live}
 
 
