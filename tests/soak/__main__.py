@@ -14,7 +14,7 @@ from random import randrange
 
 from soak.actors import Scene
 from soak.checker import Verdict, judge
-from soak.driver import run
+from soak.driver import Faults, run
 
 MOST_FINDINGS = 30
 TAIL = 20
@@ -33,11 +33,12 @@ def main(arguments: list[str] | None = None) -> int:
     work = given.folder or Path(tempfile.mkdtemp(prefix="versioned-soak-"))
     print(f"soak of {given.minutes:g} minutes, seed {seed}, in {work}", flush=True)
     started = time.monotonic()
-    kills = run(Scene(work, seed), 60 * given.minutes, given.processes)
+    faults = run(Scene(work, seed), 60 * given.minutes, given.processes)
     ran = time.monotonic() - started
     print(f"ran {ran:.0f} s; checking", flush=True)
     verdict = judge(work)
-    print("\n".join(report(verdict, kills)), flush=True)
+    print(f"checked in {time.monotonic() - started - ran:.0f} s", flush=True)
+    print("\n".join(report(verdict, faults)), flush=True)
     if verdict.findings:
         print("\n".join(failure(verdict, work, seed)), flush=True)
         return 1
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def report(verdict: Verdict, kills: int) -> Iterator[str]:
+def report(verdict: Verdict, faults: Faults) -> Iterator[str]:
     """The table that a soak ends with."""
     by_op: dict[str, dict[str, int]] = defaultdict(dict)
     for (op, result), times in sorted(verdict.operations.items()):
@@ -57,7 +58,7 @@ def report(verdict: Verdict, kills: int) -> Iterator[str]:
         refused = ", ".join(f"{name} {times}" for name, times in sorted(rest.items()))
         counts = [results.get(name, 0) for name in _COLUMNS]
         yield f"{op:<16} {counts[0]:>12} {counts[1]:>8} {counts[2]:>7}  {refused}".rstrip()
-    yield f"kills: {kills}"
+    yield f"kills: {faults.kills}; pauses: {faults.pauses}"
     yield f"versions: {_listed(verdict.versions)}"
     yield f"reads: {_listed(verdict.reads)}"
     yield f"versions expired: {verdict.expired}; bytes freed by vacuum: {verdict.freed:,}"

@@ -69,6 +69,9 @@ CHANGES = (
     *("add", "add", "drop", "again", "again", "rename", "swap", "widen", "nested", "nested"),
     *("property", "default", "key"),
 )
+MAINTENANCE = {"compact": 2, "paths": 2, "expire": 4, "vacuum": 5, "cli": 0.3}
+"""What maintenance does, and how often."""
+
 TAGS = ("red", "green", "blue")
 
 CLI = [sys.executable, "-c", "from versioned_catalog.cli.main import main; main()"]
@@ -149,6 +152,13 @@ class Actor:
         """Wait between plan and commit: mostly not at all, now and then longer than a retention."""
         if self.random.random() < 0.12:
             time.sleep(self.random.uniform(0.2, 1.5 * self.scene.retentions[1]))
+
+    def on_progress(self, what: str, done: int, total: int) -> None:
+        """Make maintenance slow, now and then."""
+        if self.random.random() < 0.03:
+            self.dawdle()
+        elif self.random.random() < 0.2:
+            time.sleep(self.random.uniform(0, 0.05))
 
     def attempt(self, table: Table, op: str, do: Callable[[str], Any], **declared: Any) -> Any:
         """Do one operation between its intent and its outcome in the journal."""
@@ -292,9 +302,9 @@ def arrow_of(rows: list[list[Any]], fields: list[pa.Field]) -> pa.Table:
 def writer(actor: Actor) -> None:
     """Append, upsert, upsert partially, delete by key; overwrite, now and then."""
     if actor.random.random() < 0.5:
-        _write_plain(actor)
+        _write_plain(actor, actor.table(PLAIN))
     else:
-        _write_keyed(actor)
+        _write_keyed(actor, actor.table(KEYED))
     time.sleep(actor.random.uniform(0.02, 0.25))
 
 
@@ -309,8 +319,7 @@ def _left(actor: Actor, fields: list[pa.Field], fixed: int) -> list[pa.Field]:
     ]
 
 
-def _write_plain(actor: Actor) -> None:
-    table = actor.table(PLAIN)
+def _write_plain(actor: Actor, table: Table) -> None:
     fields = _left(actor, list(arrow_schema(table)), 1)
     small = table.count() > MOST_ROWS
     op = actor.random.choices(
@@ -339,8 +348,7 @@ def _write_plain(actor: Actor) -> None:
     actor.attempt(table, op, commit, names=names, rows=rows, where=where)
 
 
-def _write_keyed(actor: Actor) -> None:
-    table = actor.table(KEYED)
+def _write_keyed(actor: Actor, table: Table) -> None:
     every = list(arrow_schema(table))
     partial = actor.random.random() < 0.4
     fields = _left(actor, every, 2)
@@ -413,18 +421,18 @@ def changer(actor: Actor) -> None:
     where = _where(actor, table)
     if actor.random.random() < 0.4:
         time.sleep(actor.random.uniform(0, 0.6))
-    if actor.random.random() < 0.5:
-        kept = [] if folder_of(table) == KEYED or actor.random.random() > 0.02 else None
-        if kept is None:
-            actor.attempt(table, "truncate", lambda one: table.truncate(commit_id=one), where=[])
-            return
-        filters = _filters(where, table)
-        actor.attempt(
-            table, "delete", lambda one: table.delete(filters, commit_id=one), where=where
-        )
+    if actor.random.random() < 0.02 and folder_of(table) == PLAIN:
+        actor.attempt(table, "truncate", lambda one: table.truncate(commit_id=one), where=[])
+    elif actor.random.random() < 0.5:
+        _delete(actor, table, where)
     else:
         _update(actor, table, where)
     time.sleep(actor.random.uniform(0.05, 0.3))
+
+
+def _delete(actor: Actor, table: Table, where: list[list[Any]]) -> None:
+    filters = _filters(where, table)
+    actor.attempt(table, "delete", lambda one: table.delete(filters, commit_id=one), where=where)
 
 
 def _update(actor: Actor, table: Table, where: list[list[Any]]) -> None:
@@ -556,9 +564,9 @@ def _nested(actor: Actor, struct: pa.Field) -> list[list[Any]] | None:
 def restorer(actor: Actor) -> None:
     """Roll back to versions and tags; set and drop tags."""
     table = actor.table(stale=0.1)
-    kind = actor.random.choice(["tag", "tag", "tag", "drop", "version", "named"])
+    kind = actor.random.choice(["tag", "tag", "drop", "version", "named", "undo", "undo"])
     tags = table.tags
-    version = max(0, table.version - int(actor.random.expovariate(0.1)))
+    version = max(0, table.version - int(actor.random.expovariate(0.25)))
     match kind:
         case "tag":
             name = actor.random.choice(TAGS)
@@ -589,7 +597,7 @@ def restorer(actor: Actor) -> None:
                 to=tags[name],
                 tag=name,
             )
-    time.sleep(actor.random.uniform(0.2, 1.5))
+    time.sleep(actor.random.uniform(0.1, 0.8))
 
 
 def _undo(actor: Actor, table: Table) -> None:
@@ -604,22 +612,33 @@ def _undo(actor: Actor, table: Table) -> None:
     _alter(actor, table, [["drop_column", name]])
     if table.version != before + 1:
         return
-    time.sleep(actor.random.uniform(0, 0.4))
-    for _ in range(3):
-        actor.attempt(
-            table, "rollback", lambda one: table.rollback(before, commit_id=one), to=before
-        )
+    between = actor.catalog.load_table(f"soak.{folder_of(table)}")
+    time.sleep(actor.random.uniform(0, 0.2))
+    actor.attempt(table, "rollback", lambda one: table.rollback(before, commit_id=one), to=before)
+    where = _where(actor, between)
+    match actor.random.choice(["update", "delete", "compact", "write"]):
+        case "update":
+            _update(actor, between, where)
+        case "delete":
+            _delete(actor, between, where)
+        case "compact":
+            _compact(actor, between, {"strategy": "full"})
+        case "write" if fixed == 1:
+            _write_plain(actor, between)
+        case "write":
+            _write_keyed(actor, between)
 
 
 def maintainer(actor: Actor) -> None:
     """Compact, expire and vacuum; by the command line, now and then."""
-    table = actor.table(stale=0.2)
+    name = ""
+    if actor.random.random() < 0.8:
+        name = _meet(actor)
+    table = actor.table(name, stale=0.2)
     low, high = actor.scene.retentions
     span = timedelta(seconds=actor.random.uniform(low, high))
-    kind = actor.random.choices(["compact", "paths", "expire", "vacuum", "cli"], [4, 4, 4, 4, 0.4])[
-        0
-    ]
-    how: dict[str, Any] = {"dry_run": False, "force": True}
+    kind = actor.random.choices(list(MAINTENANCE), list(MAINTENANCE.values()))[0]
+    how: dict[str, Any] = {"dry_run": False, "force": True, "progress": actor.on_progress}
     match kind:
         case "compact":
             chosen: Any = {"strategy": actor.random.choice(["auto", "full", "small"])}
@@ -637,11 +656,23 @@ def maintainer(actor: Actor) -> None:
             actor.attempt(table, "vacuum", lambda one: table.vacuum(span, commit_id=one, **how))
         case "cli":
             _by_command(actor, f"soak.{folder_of(table)}", span)
-    time.sleep(actor.random.uniform(0.1, 0.6))
+    time.sleep(actor.random.uniform(0, 0.3))
+
+
+def _meet(actor: Actor) -> str:
+    """Wait for the next half second; all processes that do so then work on the same table."""
+    now = 2 * time.time()
+    time.sleep((math.floor(now) + 1 - now) / 2 + actor.random.choice([0, 0, 0.01, 0.03]))
+    return (PLAIN, KEYED)[math.floor(2 * time.time()) % 2]
 
 
 def _compact(actor: Actor, table: Table, how: dict[str, Any]) -> None:
-    actor.attempt(table, "compact", lambda one: table.compact(commit_id=one, **how), how=how)
+    actor.attempt(
+        table,
+        "compact",
+        lambda one: table.compact(commit_id=one, progress=actor.on_progress, **how),
+        how=how,
+    )
 
 
 def _by_command(actor: Actor, name: str, span: timedelta) -> None:

@@ -505,7 +505,7 @@ def _difference(shown: _Shown, found: Iterable[str]) -> str:
 
 def judge_rest(lines: Iterable[Json], tables: dict[str, Table], work: Path) -> Iterator[str]:
     """What actors, the archiver and the checks of the quiet tables wrote down."""
-    quiet = False
+    quiet, seen = False, set[tuple[str, str]]()
     for line in lines:
         match line["kind"]:
             case "gap":
@@ -525,7 +525,9 @@ def judge_rest(lines: Iterable[Json], tables: dict[str, Table], work: Path) -> I
                 "StorageError",
                 "UnsupportedFeatureError",
             ):
-                yield f"{line['who']}, {line['what']}: {line['error']}: {line['said']}"
+                if (line["what"], line["error"]) not in seen:  # the others are counted
+                    yield f"{line['who']}, {line['what']}: {line['error']}: {line['said']}"
+                seen.add((line["what"], line["error"]))
             case "aside" if line["who"] == "quiet":
                 yield f"{line['what']}: {line['error']}: {line['said']}"
             case "retained":

@@ -31,6 +31,7 @@ class Process:
     number: int
     life: int = -1
     process: Any = None
+    paused_until: float | None = None
 
     def start(self) -> None:
         self.life += 1
@@ -38,10 +39,30 @@ class Process:
         self.process = self.context.Process(target=act, args=given)
         self.process.start()
 
+    def pause(self, seconds: float) -> bool:
+        """Stop it for some time, as a machine that sleeps does; whether it was running."""
+        if self.paused_until is not None or not self._signal(signal.SIGSTOP):
+            return False
+        self.paused_until = time.monotonic() + seconds
+        return True
+
+    def resume(self, now: float) -> None:
+        """Let it go on if it was paused for long enough."""
+        if self.paused_until is not None and now >= self.paused_until:
+            self.paused_until = None
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> bool:
+        """Send a signal to it and all that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+            return True
+        return False
+
     def kill(self) -> bool:
         """Kill it with all that it started; whether it was still running."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self.paused_until = None
+        self._signal(signal.SIGKILL)
         self.process.kill()
         self.process.join()
         return bool(self.process.exitcode == -signal.SIGKILL)
@@ -53,21 +74,61 @@ def roles_of(count: int) -> list[str]:
     return [*NEEDED, *more]
 
 
-def run(scene: Scene, seconds: float, processes: int, pause: float = 1.0) -> int:
+@dataclass
+class Faults:
+    """How often processes were killed and paused."""
+
+    kills: int = 0
+    pauses: int = 0
+
+
+def disturb(
+    running: list[Process], random: Random, seconds: float, every: float, longest: float
+) -> Faults:
+    """Kill and pause processes at random.
+
+    Args:
+        running: the processes.
+        random: decides.
+        seconds: for how long.
+        every: the mean time between two kills or pauses.
+        longest: the longest pause.
+    """
+    end, faults = time.monotonic() + seconds, Faults()
+    weights = [2 if one.role in ("maintainer", "changer") else 1 for one in running]
+    next_fault = time.monotonic()
+    while (now := time.monotonic()) < end:
+        if now >= next_fault:
+            next_fault = now + random.expovariate(1 / every)
+            victim = random.choices(running, weights)[0]
+            if random.random() < 0.4:
+                faults.pauses += victim.pause(random.uniform(0.1, longest))
+            else:
+                faults.kills += victim.kill()
+                victim.start()
+        for one in running:
+            one.resume(now)
+            if not one.process.is_alive():
+                one.process.join()
+                one.start()
+        time.sleep(0.05)
+    for one in running:
+        one.resume(float("inf"))
+    return faults
+
+
+def run(scene: Scene, seconds: float, processes: int, pause: float = 1.0) -> Faults:
     """Run a soak, then the checks of a quiet table.
 
     Args:
         scene: where it takes place.
         seconds: how long actors run.
         processes: how many there are.
-        pause: the mean time between two kills, in seconds.
-
-    Returns:
-        How many processes were killed.
+        pause: the mean time between two kills or pauses, in seconds.
     """
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["soak.actors", "soak.archive", "pandas", "pyarrow.dataset"])
-    random, killed, numbers = Random(f"{scene.seed} kills"), 0, dict[str, int]()
+    random, numbers = Random(f"{scene.seed} kills"), dict[str, int]()
     create_tables(scene)
     archiver = context.Process(target=archive, args=(scene.work,))
     archiver.start()
@@ -78,16 +139,7 @@ def run(scene: Scene, seconds: float, processes: int, pause: float = 1.0) -> int
     try:
         for one in running:
             one.start()
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(min(random.expovariate(1 / pause), max(0.0, end - time.monotonic())))
-            victim = random.choice(running)
-            killed += victim.kill()
-            victim.start()
-            for one in running:
-                if not one.process.is_alive():
-                    one.process.join()
-                    one.start()
+        faults = disturb(running, random, seconds, pause, 1.5 * scene.retentions[1])
         (scene.work / "over").touch()
         end = time.monotonic() + PATIENCE
         for one in running:
@@ -106,4 +158,4 @@ def run(scene: Scene, seconds: float, processes: int, pause: float = 1.0) -> int
         if archiver.exitcode != 0:
             quiet.report(scene, f"the archiver ended with exit code {archiver.exitcode}")
             archiver.kill()
-    return killed
+    return faults
