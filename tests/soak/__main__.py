@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import shutil
 import sys
 import tempfile
@@ -11,13 +13,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from random import randrange
+from typing import Any
 
 from soak.actors import Scene
 from soak.checker import Verdict, judge
 from soak.driver import Faults, run
+from soak.journal import read_journals
+from soak.log_fold import entry_name, read_entry
 
 MOST_FINDINGS = 30
 TAIL = 20
+WIDTH = 600
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,7 +84,28 @@ def failure(verdict: Verdict, work: Path, seed: int) -> Iterator[str]:
     """What to look at when there are findings."""
     for one in verdict.findings[:MOST_FINDINGS]:
         yield f"FINDING: {one}"
+    if len(verdict.findings) > MOST_FINDINGS:
+        yield f"... and {len(verdict.findings) - MOST_FINDINGS} more"
+    found = (re.match(r"(\w[\w-]*) version (\d+)", one) for one in verdict.findings)
+    where = next(((one[1], int(one[2])) for one in found if one), None)
+    lines = read_journals(work / "journals")
+    if where is not None:
+        table, version = where
+        yield f"the log of {table} around version {version}, with what was declared:"
+        for at in range(max(0, version - TAIL // 2), version + 3):
+            entry = read_entry(work / "archive" / table / "log" / entry_name(at))
+            if entry is not None:
+                yield _cut(entry)
+                own = [one for one in lines if one.get("id") == entry["commit_id"]]
+                yield from (f"    {_cut(one)}" for one in own)
+    yield "the end of the journals:"
+    yield from (_cut(one) for one in lines[-TAIL:])
     yield f"seed {seed}; journals, archive and tables are kept in {work}"
+
+
+def _cut(line: dict[str, Any]) -> str:
+    text = json.dumps(line)
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]} ..."
 
 
 if __name__ == "__main__":

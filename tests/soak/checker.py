@@ -160,22 +160,22 @@ def _operations(lines: Iterable[Json]) -> dict[str, Operation]:
 
 def judge_operations(operations: Iterable[Operation], tables: dict[str, Table]) -> Iterator[str]:
     """Compare outcomes with the log: acknowledged once, refused never, else at most once."""
-    for table in tables.values():
+    for name, table in tables.items():
         counts = Counter(entry["commit_id"] for entry in table.fold.entries)
         for commit_id, times in counts.items():
             if times > 1:
-                yield f"{table.name}: the commit {commit_id} is in the log {times} times"
+                yield f"{name}: the commit {commit_id} is in the log {times} times"
     at = {name: table.ids for name, table in tables.items()}
     for one in operations:
         if one.result == "crashed":
             yield f"internal error, {one}: {one.outcome}"
-        table = tables.get(one.intent["table"])
-        if table is None:
+        if one.intent["table"] not in tables:
             if one.result == "refused" and not _may_be_refused(one, None):
                 yield f"{one} was refused: {one.outcome}"
             if one.op == "create_table" or one.intent.get("token"):
                 yield from _judge_token(one, tables)
             continue
+        table = tables[one.intent["table"]]
         version = at[table.name].get(one.intent["id"])
         elsewhere = [name for name, ids in at.items() if one.intent["id"] in ids]
         if len(elsewhere) > 1:
@@ -211,28 +211,21 @@ def _judge_one(one: Operation, version: int | None, table: Table) -> Iterator[st
 
 def _judge_token(one: Operation, tables: dict[str, Table]) -> Iterator[str]:
     """An operation without a commit ID of ours is known by a token among the properties."""
+    token = one.intent["token"]
     found = [
         (name, version)
         for name, table in tables.items()
         for version, entry in enumerate(table.fold.entries)
-        if one.intent["token"] in entry.get("properties", {}).values()
-        and (
-            version == 0
-            or entry["operation"] == "create"
-            or one.intent["token"] not in _properties_before(table, version)
-        )
+        if entry["operation"] in ("create", "alter")
+        and token in entry.get("properties", {}).values()
+        and token not in _properties_before(table, version)
     ]
-    first = [
-        place
-        for place in found
-        if tables[place[0]].fold.entries[place[1]]["operation"] in ("create", "alter")
-    ]
-    if len(first) > 1:
-        yield f"{one} is in the logs {len(first)} times: {first}"
-    if one.result == "acknowledged" and len(first) != 1:
-        yield f"{one} was acknowledged, and is in the logs {len(first)} times"
-    if one.result == "refused" and first:
-        yield f"{one} was refused, and is in the logs at {first}"
+    if len(found) > 1:
+        yield f"{one} is in the logs {len(found)} times: {found}"
+    if one.result == "acknowledged" and not found:
+        yield f"{one} was acknowledged, and is not in the logs"
+    if one.result == "refused" and found:
+        yield f"{one} was refused, and is in the logs at {found}"
 
 
 def _properties_before(table: Table, version: int) -> Sequence[str]:

@@ -215,7 +215,7 @@ def _in_words_of(where: Iterable[Sequence[Any]], old: Json, new: Json) -> list[S
     """Conditions with the names that a schema has for the columns of another."""
     if old["schema_version"] == new["schema_version"]:
         return list(where)
-    found = []
+    found: list[Sequence[Any]] = []
     for path, *rest in where:
         ids = [column["id"] for column in column_named(old, path)]
         columns, names = new["columns"], []

@@ -17,11 +17,11 @@ import pytest
 
 from soak import actors, quiet
 from soak.actors import KEYED, PLAIN, Actor, Scene
-from soak.archive import archive
+from soak.archive import Archived, archive
 from soak.checker import Verdict, judge
-from soak.journal import digest, packed, read_journals, unpacked
+from soak.journal import Journal, digest, packed, read_journals, unpacked
 from soak.log_fold import entry_name
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Table
 
 Line = dict[str, Any]
 
@@ -203,7 +203,7 @@ def test_a_refused_upsert(work: Path) -> None:
     assert f"upsert {one}" in found(work)
 
 
-def changed_look(work: Path, table: str, version: int, change: Callable[[list[str]], None]) -> str:
+def changed_look(work: Path, table: str, version: int, change: Callable[[list[str]], Any]) -> str:
     """Change the rows that one read saw, and give what is found."""
     (look, *_) = lines_of(work, "look", table=table, version=version)
     texts = unpacked(look["rows"])
@@ -290,6 +290,26 @@ def test_a_file_with_other_rows(work: Path) -> None:
     assert "the files hold wrong rows" in found(work)
 
 
+def test_a_file_that_is_deleted_while_a_kept_version_needs_it(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.put(PLAIN, ["id"], [[1]])
+    archived = Archived(
+        tmp_path / "warehouse/soak" / PLAIN, tmp_path / "archive", Journal(tmp_path / "j.jsonl")
+    )
+    archived.catch_up()
+    archived.look_for_files()
+    assert lines_in(tmp_path, "missing") == []
+    (path,) = run.table(PLAIN).segments()["path"].to_pylist()
+    (tmp_path / "warehouse/soak" / PLAIN / path).unlink()
+    archived.look_for_files()
+    archived.look_for_files()
+    assert [one["path"] for one in lines_in(tmp_path, "missing")] == [path]
+
+
+def lines_in(folder: Path, kind: str) -> list[Line]:
+    return [line for line in read_journals(folder) if line["kind"] == kind]
+
+
 def test_a_file_that_vacuum_left_or_took(work: Path) -> None:
     def change(line: Line) -> Line:
         if line["kind"] == "files":
@@ -359,8 +379,7 @@ def test_an_empty_run_is_no_success(work: Path) -> None:
     assert "the checks of the quiet tables did not run" in found(work)
 
 
-def test_the_model_imports_nothing_of_the_project() -> None:
-    assert Catalog  # only actors and the checks of quiet tables do
+def test_the_checker_shares_no_code_with_the_project() -> None:
     for name in ("model", "log_fold", "direct", "journal", "archive", "checker"):
         text = (Path(__file__).parent / f"{name}.py").read_text()
         assert "versioned_catalog" not in text, name
