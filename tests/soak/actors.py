@@ -353,7 +353,10 @@ def _write_keyed(actor: Actor, table: Table) -> None:
     partial = actor.random.random() < 0.4
     fields = _left(actor, every, 2)
     if partial:
-        fields = [*every[:2], *actor.random.sample(every[2:], actor.random.randint(0, 3))]
+        fields = [
+            *every[:2],
+            *actor.random.sample(every[2:], actor.random.randint(0, min(3, len(every) - 2))),
+        ]
     by_key = actor.random.random() < 0.15
     if by_key:
         fields = every[:2]

@@ -8,12 +8,14 @@ import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from soak import quiet
-from soak.actors import Scene, act, create_tables
+from soak.actors import KEYED, PLAIN, Scene, act, create_tables
 from soak.archive import archive
+from soak.log_fold import entry_name, read_entry
 
 NEEDED = ("writer", "changer", "alterer", "restorer", "maintainer", "maintainer", "reader", "namer")
 MORE = ("writer", "reader", "changer", "writer", "alterer", "reader", "maintainer")
@@ -82,12 +84,48 @@ class Faults:
     pauses: int = 0
 
 
-def disturb(
-    running: list[Process], random: Random, seconds: float, every: float, longest: float
-) -> Faults:
-    """Kill and pause processes at random.
+class Watched:
+    """The moments at which maintenance is in the middle of its work, seen on the disk.
+
+    They are when the state of a version appears in ``kept/``, whose floor is not committed yet, and when
+    a fence or a floor appears in the log, after which files are deleted and entries become stubs.
 
     Args:
+        scene: where it takes place.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._folders = [scene.warehouse / "soak" / name / "_versioned" for name in (PLAIN, KEYED)]
+        self._kept = [set[str]() for _ in self._folders]
+        self._next = [0 for _ in self._folders]
+
+    def is_now(self) -> bool:
+        """Whether such a moment came since this was called last."""
+        found = [self._look(at, folder) for at, folder in enumerate(self._folders)]
+        return any(found)
+
+    def _look(self, at: int, folder: Path) -> bool:
+        kept = {path.name for path in folder.glob("kept/[0-9]*.parquet")}
+        found = bool(kept - self._kept[at])
+        self._kept[at] = kept
+        while (entry := read_entry(folder / "log" / entry_name(self._next[at]))) is not None:
+            self._next[at] += 1
+            found |= entry.get("operation") in ("fence", "expire")
+        return found
+
+
+def disturb(
+    scene: Scene,
+    running: list[Process],
+    random: Random,
+    seconds: float,
+    every: float,
+    longest: float,
+) -> Faults:
+    """Kill and pause processes at random; maintenance in the middle of its work, too.
+
+    Args:
+        scene: where it takes place.
         running: the processes.
         random: decides.
         seconds: for how long.
@@ -96,7 +134,8 @@ def disturb(
     """
     end, faults = time.monotonic() + seconds, Faults()
     weights = [2 if one.role in ("maintainer", "changer") else 1 for one in running]
-    next_fault = time.monotonic()
+    next_fault, watched = time.monotonic(), Watched(scene)
+    maintainers = [one for one in running if one.role == "maintainer"]
     while (now := time.monotonic()) < end:
         if now >= next_fault:
             next_fault = now + random.expovariate(1 / every)
@@ -111,7 +150,9 @@ def disturb(
             if not one.process.is_alive():
                 one.process.join()
                 one.start()
-        time.sleep(0.05)
+        if watched.is_now() and random.random() < 0.15:
+            faults.pauses += random.choice(maintainers).pause(random.uniform(0.1, longest))
+        time.sleep(0.003)
     for one in running:
         one.resume(float("inf"))
     return faults
@@ -139,7 +180,7 @@ def run(scene: Scene, seconds: float, processes: int, pause: float = 1.0) -> Fau
     try:
         for one in running:
             one.start()
-        faults = disturb(running, random, seconds, pause, 1.5 * scene.retentions[1])
+        faults = disturb(scene, running, random, seconds, pause, 1.5 * scene.retentions[1])
         (scene.work / "over").touch()
         end = time.monotonic() + PATIENCE
         for one in running:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from random import randrange
 from typing import Any
@@ -13,6 +14,12 @@ from soak.__main__ import report
 from soak.actors import Scene
 from soak.checker import Verdict, judge
 from soak.driver import run
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server that forks processes import these modules once, before it forks."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
 @pytest.fixture
