@@ -34,7 +34,7 @@ class Archived:
         self._copy = copy
         self._journal = journal
         self._fold = Fold(folder.name)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._is_lost = False
         (copy / "log").mkdir(parents=True, exist_ok=True)
         (copy / "data").mkdir(exist_ok=True)
@@ -76,12 +76,12 @@ class Archived:
         if self._is_lost or self._fold.last.dropped:
             return
         seen = self._fold.last.version
-        for path in sorted(needed_files(self._fold) - there - self._told):
+        for path in sorted(needed_files(self._fold) - there - self._reported):
             if (self._folder / path).exists():
                 continue  # it was committed after the listing
             self.catch_up()
             if path in needed_files(self._fold):
-                self._told.add(path)
+                self._reported.add(path)
                 self._journal.write("missing", table=self._folder.name, path=path, newest=seen)
 
 

@@ -197,14 +197,14 @@ def _judge_one(one: Operation, version: int | None, table: Table) -> Iterator[st
             yield f"{one} on base {one.intent['base']} was refused: {one.outcome}"
     if one.result == "acknowledged":
         assert one.outcome is not None
-        told = one.outcome["version"]
+        reported = one.outcome["version"]
         if version is None and one.op not in NO_ENTRY:
-            yield f"{one} was acknowledged at version {told}, and is not in the log"
-        if version is not None and told < version:
-            yield f"{one} was acknowledged as version {told}, and is in the log at {version}"
+            yield f"{one} was acknowledged at version {reported}, and is not in the log"
+        if version is not None and reported < version:
+            yield f"{one} was acknowledged as version {reported}, and is in the log at {version}"
         exact = one.op not in ("compact", "expire", "vacuum")
-        if version is not None and exact and told != version:
-            yield f"{one} was acknowledged as version {told}, and is in the log at {version}"
+        if version is not None and exact and reported != version:
+            yield f"{one} was acknowledged as version {reported}, and is in the log at {version}"
     if one.result == "unknown":
         yield f"{one}: the outcome is unknown on a local disk: {one.outcome}"
 
@@ -324,10 +324,13 @@ class Replay:
             at = ids.get(one.intent["id"])
             if at is None and one.result == "acknowledged" and one.op in NO_ENTRY:
                 assert one.outcome is not None
-                told = min(one.outcome["version"], last)
-                for version in (one.intent.get("to", told), *range(one.intent["base"], told + 1)):
-                    use(version, told)
-                self._idle[told].append(one)
+                reported = min(one.outcome["version"], last)
+                for version in (
+                    one.intent.get("to", reported),
+                    *range(one.intent["base"], reported + 1),
+                ):
+                    use(version, reported)
+                self._idle[reported].append(one)
             elif at is not None:
                 for version in (one.intent["base"], one.intent.get("to", 0)):
                     use(version, at)
@@ -407,25 +410,25 @@ class Replay:
     def _changed_nothing(self, one: Operation) -> Iterator[str]:
         """An operation that was acknowledged without an entry had nothing to do."""
         assert one.outcome is not None
-        told = one.outcome["version"]
-        last = self._snapshots.get(told)
+        reported = one.outcome["version"]
+        last = self._snapshots.get(reported)
         if last is None:
             return
         if one.op == "set_tag":
-            if self._table.fold.states[told].tags.get(one.intent["tag"]) != one.intent["to"]:
-                yield f"{one} was acknowledged at version {told}, and the tag is not set"
+            if self._table.fold.states[reported].tags.get(one.intent["tag"]) != one.intent["to"]:
+                yield f"{one} was acknowledged at version {reported}, and the tag is not set"
         elif one.op == "rollback":
             back = self._at(one.intent["to"])
             if _Shown(back).digest != _Shown(last).digest or back.names != last.names:
-                yield f"{one} to {back.version} was acknowledged at {told} and changed nothing"
+                yield f"{one} to {back.version} was acknowledged at {reported} and changed nothing"
         elif one.op in ("delete", "update", "overwrite_where"):
             planned = self._at(one.intent["base"])
-            between = range(one.intent["base"], told + 1)
+            between = range(one.intent["base"], reported + 1)
             try:
                 if all(
                     matched(one.intent["where"], self._at(at), planned.schema) for at in between
                 ) or one.intent.get("rows"):
-                    yield f"{one} was acknowledged at {told} and changed nothing"
+                    yield f"{one} was acknowledged at {reported} and changed nothing"
             except ModelError:
                 return
 

@@ -27,11 +27,11 @@ def check(scene: Scene, context: Any) -> None:
         folder = scene.warehouse / "soak" / name
         _apart(scene, context, read_all, folder, "")
         _apart(scene, context, verify, folder)
+        for what in ("without checkpoints", "without hint"):
+            _apart(scene, context, read_all, bare_copy(scene, folder, what), what)
         _apart(scene, context, clean_up, name)
         _apart(scene, context, read_all, folder, "")
         _apart(scene, context, verify, folder)
-        for what in ("without checkpoints", "without hint"):
-            _apart(scene, context, read_all, bare_copy(scene, folder, what), what)
     _apart(scene, context, list_names)
 
 
