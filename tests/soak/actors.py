@@ -132,7 +132,7 @@ class Actor:
         self.journal = Journal(scene.work / f"journals/{role}{number}.{life}.jsonl")
         self.catalog = Catalog(scene.warehouse)
         self._stamp = 0
-        self._first = (hash_of(role) * 64 + number) * 4096 + life
+        self._first = (_number_of(role) * 64 + number) * 4096 + life
         self._tables = {name: self.catalog.load_table(f"soak.{name}") for name in (PLAIN, KEYED)}
 
     def stamp(self) -> int:
@@ -155,8 +155,8 @@ class Actor:
 
     def on_progress(self, what: str, done: int, total: int) -> None:
         """Make maintenance slow, now and then."""
-        if self.random.random() < 0.03:
-            self.dawdle()
+        if self.random.random() < 0.005:
+            time.sleep(self.random.uniform(0.2, 1.5 * self.scene.retentions[1]))
         elif self.random.random() < 0.2:
             time.sleep(self.random.uniform(0, 0.05))
 
@@ -178,13 +178,13 @@ class Actor:
             outcome = outcome_of(error)
         self.journal.write("outcome", id=commit_id, **outcome)
         if outcome["outcome"] != "acknowledged":
-            with self.watched("refresh"):
+            with self.noted("refresh"):
                 table.refresh()
         return result
 
-    def watched(self, what: str) -> Watched:
+    def noted(self, what: str) -> Noted:
         """A block whose errors stand in the journal."""
-        return Watched(self, what)
+        return Noted(self, what)
 
     def cli(self, *words: str, token: str = "") -> None:
         """Run a command of ``versioned``."""
@@ -207,7 +207,7 @@ class Actor:
         )
 
 
-class Watched:
+class Noted:
     """Writes errors of a block to the journal, and lets the process go on."""
 
     def __init__(self, actor: Actor, what: str) -> None:
@@ -224,7 +224,7 @@ class Watched:
         return True
 
 
-def hash_of(role: str) -> int:
+def _number_of(role: str) -> int:
     """A small number of a role."""
     return list(ROLES).index(role)
 
@@ -745,7 +745,7 @@ def namer(actor: Actor) -> None:
     """Create, fill, rename, drop and vacuum a third table."""
     catalog, names = actor.catalog, ("third", "other")
     named = next((one for one in names if catalog.table_exists(f"soak.{one}")), None)
-    with actor.watched("third table"):
+    with actor.noted("third table"):
         if named is None:
             token = str(uuid4())
             _named(
@@ -794,7 +794,7 @@ def namer(actor: Actor) -> None:
                 _named(actor, "drop_table", lambda: catalog.drop_table(name), old=named)
                 if actor.random.random() < 0.5:
                     time.sleep(actor.scene.retentions[0])
-                    with actor.watched("vacuum of a dropped table"):
+                    with actor.noted("vacuum of a dropped table"):
                         catalog.vacuum_path(
                             table.location,
                             timedelta(seconds=actor.scene.retentions[0]),

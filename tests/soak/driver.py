@@ -84,7 +84,7 @@ class Faults:
     pauses: int = 0
 
 
-class Watched:
+class Probe:
     """The moments at which maintenance is in the middle of its work, seen on the disk.
 
     They are when the state of a version appears in ``kept/``, whose floor is not committed yet, and when
@@ -134,7 +134,7 @@ def disturb(
     """
     end, faults = time.monotonic() + seconds, Faults()
     weights = [2 if one.role in ("maintainer", "changer") else 1 for one in running]
-    next_fault, watched = time.monotonic(), Watched(scene)
+    next_fault, probe = time.monotonic(), Probe(scene)
     maintainers = [one for one in running if one.role == "maintainer"]
     while (now := time.monotonic()) < end:
         if now >= next_fault:
@@ -150,7 +150,7 @@ def disturb(
             if not one.process.is_alive():
                 one.process.join()
                 one.start()
-        if watched.is_now() and random.random() < 0.15:
+        if probe.is_now() and random.random() < 0.15:
             faults.pauses += random.choice(maintainers).pause(random.uniform(0.1, longest))
         time.sleep(0.003)
     for one in running:
