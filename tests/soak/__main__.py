@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from random import randrange
@@ -65,7 +65,10 @@ def report(verdict: Verdict, faults: Faults) -> Iterator[str]:
         counts = [results.get(name, 0) for name in _COLUMNS]
         yield f"{op:<16} {counts[0]:>12} {counts[1]:>8} {counts[2]:>7}  {refused}".rstrip()
     yield f"kills: {faults.kills}; pauses: {faults.pauses}"
-    yield f"versions: {_listed(verdict.versions)}"
+    versions = Counter[str]()
+    for table, commits in verdict.versions.items():
+        versions["other tables" if table.startswith("third") else table] += commits
+    yield f"versions: {_listed(versions)}"
     yield f"reads: {_listed(verdict.reads)}"
     yield f"versions expired: {verdict.expired}; bytes freed by vacuum: {verdict.freed:,}"
     if verdict.others:

@@ -39,6 +39,11 @@ class Archived:
         (copy / "log").mkdir(parents=True, exist_ok=True)
         (copy / "data").mkdir(exist_ok=True)
 
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the table was dropped, so that little is committed to it."""
+        return self._fold.last.dropped
+
     def catch_up(self) -> None:
         """Copy the entries that are new, and link the files that they add."""
         while not self._is_lost:
@@ -97,14 +102,16 @@ def archive(work: Path) -> None:
     while True:
         is_over = (work / "over-archiver").exists()
         now = time.monotonic()
-        if now >= next_tables or is_over:
+        is_slow_turn = now >= next_tables or is_over
+        if is_slow_turn:
             next_tables = now + LOOK_FOR_TABLES
             for log in warehouse.glob("soak/*/_versioned/log"):
                 folder = log.parents[1]
                 if folder.name not in tables:
                     tables[folder.name] = Archived(folder, work / "archive" / folder.name, journal)
         for table in tables.values():
-            table.catch_up()
+            if is_slow_turn or not table.is_dropped:
+                table.catch_up()
         if now >= next_files or is_over:
             next_files = now + LOOK_FOR_FILES
             for table in tables.values():
