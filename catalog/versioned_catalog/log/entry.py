@@ -200,19 +200,20 @@ def dump_json(value: Json) -> bytes:
         InvalidRequestError: nobody would read it, since it is too large or holds half a character.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if len(text) > ENTRY_BYTES or count_values(text) > JSON_VALUES:
-        raise InvalidRequestError(
-            f"what is to be committed takes {len(text)} characters of metadata, and one commit up to "
-            f"{ENTRY_BYTES}; write fewer segments at once (larger ones, fewer partitions), or shorter "
-            "properties and comments"
-        )
     try:
-        return text.encode()
+        data = text.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequestError(
             f"{text[error.start : error.end][:20]!r} in a name, comment or property is half a "
             "character (an unpaired surrogate); nothing was committed"
         ) from None
+    if len(data) > ENTRY_BYTES or count_values(text) > JSON_VALUES:
+        raise InvalidRequestError(
+            f"what is to be committed takes {len(data)} bytes of metadata, and one commit up to "
+            f"{ENTRY_BYTES}; write fewer segments at once (larger ones, fewer partitions), or shorter "
+            "properties and comments"
+        )
+    return data
 
 
 def features_to_json(features: Features) -> Json:

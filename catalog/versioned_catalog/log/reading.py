@@ -218,13 +218,21 @@ class LogReader(Generic[E, S]):
     def restore(self, version: int, path: str) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
         try:
-            data = self.store.read(path, CHECKPOINT_BYTES)
+            data = self.stored(path)
             if data is None:
                 return None
             state = self._codec.restore(data, f"{self.store.url}/{path}")
         except CorruptTableError:
             return None
         return Loaded(state, len(data)) if state.version == version else None
+
+    def stored(self, path: str) -> bytes | None:
+        """The content of a checkpoint or kept state, or None where there is no such file.
+
+        Raises:
+            CorruptTableError: it is larger than a checkpoint may be.
+        """
+        return self.store.read(path, CHECKPOINT_BYTES)
 
     def find_commit(self, commit_id: str, since: int, until: int) -> int | None:
         """The version of a commit after ``since`` and up to ``until``, or None."""

@@ -67,7 +67,7 @@ def keep_states(
         again: only those that somebody took away meanwhile.
     """
     for version in sorted({floor, *tagged_below(state, floor)}):
-        if not again or timeline.store.read(timeline.kept_path(version)) is None:
+        if not again or timeline.stored(timeline.kept_path(version)) is None:
             then = timeline.load(version).state
             assert then is not None
             timeline.write_kept(then)

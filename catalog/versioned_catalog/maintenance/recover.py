@@ -28,6 +28,7 @@ from versioned_catalog.maintenance.salvage import (
     Footer,
     Life,
     Told,
+    check_lost,
     life_of,
     read_log,
     read_segments,
@@ -155,6 +156,7 @@ class _Copier:
             task = task_of(footer.table_uuid, schema, bare)
             contents = contents_of(self.broken, task, schema)
         except VersionedError as error:
+            check_lost(error, self.broken)
             return f"is damaged: {error}"
         except Exception as error:  # whatever a damaged file makes a library do
             return f"is damaged: {type(error).__name__}: {error}"

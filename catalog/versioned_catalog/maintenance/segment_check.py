@@ -22,7 +22,7 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_set import statistics_of, tail_statistic
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintenance.complaints import Complain
+from versioned_catalog.maintenance.complaints import Complain, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.maintenance.progress import Progress
@@ -131,6 +131,7 @@ class SegmentCheck:
         try:
             columns |= self._columns(state, row, problems)
         except VersionedError as error:
+            check_own(error)
             problems.append(str(error))
         except Exception as error:  # whatever a damaged file makes a library do
             problems.append(f"can't be read: {type(error).__name__}: {error}")

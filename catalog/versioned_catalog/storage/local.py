@@ -12,6 +12,7 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.storage.failing import is_of_system, storage_error
 from versioned_catalog.storage.store import (
     Location,
     Put,
@@ -31,7 +32,7 @@ def _told(what: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"can't {what} {path}: {error.strerror or error}") from error
+        raise storage_error(what, path, error) from error
 
 
 class LocalStore(Store):
@@ -183,7 +184,7 @@ class LocalStore(Store):
 
     def open(self, path: str) -> str:
         real = self._inside(self._full(path))
-        if not os.path.isfile(real):
+        if not _is_file(real):
             raise CorruptTableError(f"{real} is missing")
         return real
 
@@ -191,6 +192,20 @@ class LocalStore(Store):
         full = self._full(path)
         self._inside(full)
         return LocalStore(full)
+
+
+def _is_file(path: str) -> bool:
+    """Whether a plain file is there.
+
+    Raises:
+        StorageError: the system does not say.
+    """
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError as error:
+        if is_of_system(error):
+            raise storage_error("read", path, error) from error
+        return False
 
 
 def _without_waiting(path: str, flags: int) -> int:
