@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from versioned_catalog.errors import CommitOutcomeUnknown, StorageError
+from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
 from versioned_catalog.log.checkpoint import hint_to_bytes
 from versioned_catalog.log.codec import E, Loaded, S
 from versioned_catalog.log.entry import Stub
@@ -36,6 +36,7 @@ class Timeline(LogReader[E, S]):
         Raises:
             CommitOutcomeUnknown: the store did not say, and could not be asked.
         """
+        before: E | None = None
         for losses in itertools.count(1):
             entry = propose(loaded.state)
             if entry is None:
@@ -44,9 +45,10 @@ class Timeline(LogReader[E, S]):
                     return newest
                 loaded = newest
                 continue
-            data = self._codec.encode(entry)
+            entry, data = self._encoded(entry, before)
+            before = entry
             # First: an entry that nobody could read would be the end of the table.
-            after = self._apply(loaded, entry, len(data))
+            after = self._apply(loaded, entry, len(data) + entry.bytes_beside)
             if self._put(loaded.version + 1, data, commit_id):
                 return self._after_commit(after)
             if self.store.is_remote:
@@ -55,6 +57,14 @@ class Timeline(LogReader[E, S]):
             if done:
                 return self._after_commit(loaded)
         raise AssertionError("there is no end to trying")
+
+    def _encoded(self, entry: E, before: E | None) -> tuple[E, bytes]:
+        """An entry with what is written beside it, and the content of its file."""
+        try:
+            placed = self._codec.placed(entry, before, self.store)
+            return placed, self._codec.encode(placed)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"{self.store.url}: {error}") from None
 
     def _put(self, version: int, data: bytes, commit_id: str) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""

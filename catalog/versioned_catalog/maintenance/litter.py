@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from versioned_catalog.errors import NotFoundError
-from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.entry import MANIFESTS, OWN_NAME, Commit
 from versioned_catalog.log.reading import FOLDER, KEPT, LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.timeline import KEPT_CHECKPOINTS
+from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"
-_SEGMENT = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\.parquet")
 _VERSION = re.compile(r"[0-9]{20}\.parquet")
 CHECKPOINTS = f"{FOLDER}/checkpoint"
-_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT)
+_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS)
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Litter:
     """Files that may go.
 
     Args:
-        segments: bytes by path.
+        segments: bytes by path, of manifests, too.
         others: bytes by path, of temporary files and checkpoints.
         foreign: files in ``data/`` whose names are not ours; they stay.
     """
@@ -61,10 +61,16 @@ class References:
     Args:
         segments: paths.
         versions: of the states in ``kept/``.
+        manifests: paths; None for all there are, since an expiry has not ended.
     """
 
     segments: frozenset[str]
     versions: frozenset[int]
+    manifests: frozenset[str] | None = frozenset()
+
+    def holds_manifest(self, path: str) -> bool:
+        """Whether a manifest must stay."""
+        return self.manifests is None or path in self.manifests
 
 
 def references(timeline: TableTimeline, state: TableState) -> References:
@@ -76,12 +82,14 @@ def references(timeline: TableTimeline, state: TableState) -> References:
     """
     first = timeline.first_kept(state.floor)
     paths, named = set(state.segments.paths), set(state.tags.values())
+    manifests = set[str]()
     if first:
         floor = _state_at(timeline, first)
         paths.update(floor.segments.paths)
         named.update(floor.tags.values())
     for commit in _commits(timeline, first, state.version):
         paths.update(record.path for record in commit.added)
+        manifests.update(_manifest_of(commit))
         named.update((commit.tags or {}).values())
     versions = {first}
     for version in sorted(version for version in named if version < first):
@@ -92,7 +100,15 @@ def references(timeline: TableTimeline, state: TableState) -> References:
                 raise
             continue  # the tag was dropped before its version was expired
         versions.add(version)
-    return References(frozenset(paths), frozenset(versions))
+    # Entries below the floor that are no stubs yet name others.
+    known = None if is_unfinished(timeline, state) else frozenset(manifests)
+    return References(frozenset(paths), frozenset(versions), known)
+
+
+def _manifest_of(commit: Commit) -> Iterator[str]:
+    """The path of a commit's manifest, if it has one."""
+    if commit.manifest is not None:
+        yield commit.manifest.path
 
 
 def _state_at(timeline: TableTimeline, version: int) -> TableState:
@@ -102,9 +118,12 @@ def _state_at(timeline: TableTimeline, version: int) -> TableState:
 
 
 def added_since(timeline: TableTimeline, version: int, newest: int) -> set[str]:
-    """The segments that commits after a version added."""
-    commits = _commits(timeline, version + 1, newest)
-    return {record.path for commit in commits for record in commit.added}
+    """The segments that commits after a version added, and the manifests that they named."""
+    found = set[str]()
+    for commit in _commits(timeline, version + 1, newest):
+        found.update(record.path for record in commit.added)
+        found.update(_manifest_of(commit))
+    return found
 
 
 def _commits(timeline: TableTimeline, start: int, end: int) -> Iterator[Commit]:
@@ -134,6 +153,8 @@ def find_litter(store: Store, needed: References, fence: int, cutoff: datetime) 
                     foreign.append(path)
                 case _Kind.SEGMENT if path not in needed.segments and _number(file) < fence:
                     segments[path] = file.bytes
+                case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
+                    segments[path] = file.bytes
                 case _Kind.CHECKPOINT if file.name not in newest:
                     others[path] = file.bytes
                 case _Kind.KEPT if _number(file) not in needed.versions:
@@ -152,6 +173,7 @@ class _Kind(enum.Enum):
     """What a file is, by its folder and name."""
 
     SEGMENT = enum.auto()
+    MANIFEST = enum.auto()
     CHECKPOINT = enum.auto()
     KEPT = enum.auto()
     TEMPORARY = enum.auto()
@@ -163,7 +185,9 @@ def _kind(folder: str, name: str) -> _Kind:
     if name.startswith("."):
         return _Kind.TEMPORARY
     if folder == DATA:
-        return _Kind.SEGMENT if _SEGMENT.fullmatch(name) else _Kind.FOREIGN
+        return _Kind.SEGMENT if OWN_NAME.fullmatch(name) else _Kind.FOREIGN
+    if folder == MANIFESTS and OWN_NAME.fullmatch(name):
+        return _Kind.MANIFEST
     if folder not in (CHECKPOINTS, KEPT) or not _VERSION.fullmatch(name):
         return _Kind.OTHER
     return _Kind.KEPT if folder == KEPT else _Kind.CHECKPOINT
