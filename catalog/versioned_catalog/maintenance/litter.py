@@ -43,6 +43,11 @@ class Litter:
         return [*self.others, *self.segments]
 
     @property
+    def unfenced(self) -> list[str]:
+        """Temporary files and checkpoints: no commit can need them, and no reader will."""
+        return [path for path in self.others if not path.startswith(f"{KEPT}/")]
+
+    @property
     def bytes(self) -> int:
         """The size of all that."""
         return sum(self.others.values()) + sum(self.segments.values())
