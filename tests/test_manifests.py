@@ -36,7 +36,8 @@ from versioned_catalog.log import entry as entries
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.manifest import fits_entry
 from versioned_catalog.log.operations import Append, Base, Compact, Overwrite, Rewrite
-from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.proposing import propose
+from versioned_catalog.log.record import SegmentRecord, record_to_json
 from versioned_catalog.placing import load_at
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.local import LocalStore
@@ -240,6 +241,23 @@ def test_a_rebase_uses_the_manifest_again(tmp_path: Path) -> None:
     assert shown(again(table)) == [1, 2, 3, 4, 5]
     assert len(stored(table) - before) == 2, "theirs and ours"
     assert stored(table) == set(named(again(table)))
+
+
+@pytest.mark.usefixtures("small")
+def test_another_plan_has_another_manifest(tmp_path: Path) -> None:
+    """An attempt that adds other segments than the one before."""
+    table = make(tmp_path)
+    first, second = (SegmentRecord(f"data/0-{number:032d}.parquet", 0, 1, 1) for number in range(2))
+    base = Base.of(table.state)
+    operations = iter([Append(base, (first,)), Append(base, (second,))])
+    again(table).append(rows(4))
+    table._loaded = table._timeline.commit(
+        table._loaded,
+        "me",
+        lambda state: propose(next(operations), state, "me", "t", table._timeline),
+    )
+    assert second.path in again(table).state.segments.paths
+    assert first.path not in again(table).state.segments.paths
 
 
 @pytest.mark.usefixtures("small")
@@ -573,16 +591,14 @@ def test_what_does_not_fit_is_refused_by_the_name_of_the_table(
 
 
 def wide(columns: int) -> tuple[str, dict[int, ColumnStats]]:
-    """A schema of text columns, and statistics that take as much as they may."""
+    """A schema of text columns, and statistics of a usual length."""
     schema = ", ".join(f"c{at} STRING" for at in range(columns))
-    return schema, {
-        at + 1: ColumnStats(0, None, f"{at:032d}" + "a" * 32, f"{at:032d}" + "z" * 32)
-        for at in range(columns)
-    }
+    found = {at + 1: ColumnStats(0, None, f"{at:016d}a", f"{at:016d}z") for at in range(columns)}
+    return schema, found
 
 
 @pytest.mark.nightly
-def test_two_thousand_segments_of_two_thousand_texts(tmp_path: Path) -> None:
+def test_many_segments_of_two_thousand_texts(tmp_path: Path) -> None:
     """Beyond what an entry holds: appended, overwritten, rolled back, compacted, deleted."""
     schema, stats = wide(2000)
     table = Catalog.create_path(tmp_path / "t", schema)
@@ -591,12 +607,13 @@ def test_two_thousand_segments_of_two_thousand_texts(tmp_path: Path) -> None:
     def records(commit: int) -> tuple[SegmentRecord, ...]:
         return tuple(
             replace(record, path=f"data/0-{commit:08x}{number:024x}.parquet")
-            for number in range(2000)
+            for number in range(1000)
         )
 
     def base() -> Base:
         return Base.of(table.state)
 
+    assert sum(len(json.dumps(record_to_json(one))) for one in records(1)) > bounds.ENTRY_BYTES
     table._commit(Append(base(), records(1)))
     table._commit(Overwrite(base(), ()))
     assert table.state.segments.count == 0

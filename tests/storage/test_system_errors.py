@@ -16,6 +16,7 @@ import pytest
 
 from versioned_catalog import Catalog, CorruptTableError, StorageError, Table
 from versioned_catalog.maintenance import salvage
+from versioned_catalog.maintenance.segment_check import checksum_of, opened
 from versioned_catalog.storage import local
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.parquet import open_parquet, told
@@ -71,6 +72,11 @@ from versioned_catalog import Catalog, StorageError
 
 place, act = sys.argv[1:]
 
+table = Catalog.load_path(place)
+
+def scan(free):
+    table.scan().to_arrow()
+
 def read(free):
     Catalog.load_path(place).scan().to_arrow()
 
@@ -83,7 +89,7 @@ def recover(free):
 act = globals()[act]
 act("warm")                                # imports what it needs while there are files left
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-for free in range(6):
+for free in range(4):
     used = max(map(int, os.listdir("/proc/self/fd"))) + 1
     for handle in range(used):             # no gap is left below the limit
         try:
@@ -102,7 +108,7 @@ for free in range(6):
 """
 
 
-@pytest.mark.parametrize("act", ["read", "verify", "recover"])
+@pytest.mark.parametrize("act", ["scan", "read", "verify", "recover"])
 def test_too_many_open_files(act: str, table: Table) -> None:
     """Whatever call it is that gets no file any more, the table is not called corrupt."""
     done = subprocess.run(
@@ -113,6 +119,19 @@ def test_too_many_open_files(act: str, table: Table) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] == "refused"
+
+
+def test_a_file_that_is_read_from_end_to_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = table.state.segments.paths[0]
+    with opened(table.store, path) as file:
+        assert file.read(4) == b"PAR1"
+
+    def fail(*_: Any) -> None:
+        raise OSError(errno.EMFILE, "no")
+
+    monkeypatch.setattr("builtins.open", fail)
+    with pytest.raises(StorageError, match="ulimit -n"):
+        checksum_of(table.store, path)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -34,6 +34,7 @@ from versioned_catalog.segments.file_schema import SCHEMA
 from versioned_catalog.segments.reader import SegmentTask, open_segment, read_segment
 from versioned_catalog.statistics.footers import footer_stats
 from versioned_catalog.statistics.stats import ColumnStats, StatsCollector
+from versioned_catalog.storage.parquet import told
 from versioned_catalog.storage.store import Store
 
 _SLICE = 256
@@ -215,10 +216,10 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iter
     """What else a footer says that the log does not."""
     stored = (file.metadata.metadata or {}).get(SCHEMA)
     try:
-        told = None if stored is None else json.loads(stored)
+        said = None if stored is None else json.loads(stored)
     except (ValueError, RecursionError):
-        told = None
-    if told != schema_to_json(schema):
+        said = None
+    if said != schema_to_json(schema):
         yield f"the schema in the footer is not schema version {schema.version} of the log"
     internal = (delta.sequences is not None) + bool(delta.ops)
     if len(file.schema_arrow.names) != len(schema.columns) + internal:
@@ -245,7 +246,13 @@ def checksum_of(store: Store, path: str) -> str:
     return f"crc32:{crc:08x}"
 
 
-def opened(store: Store, path: str) -> AbstractContextManager[Any]:
+@contextmanager
+def opened(store: Store, path: str) -> Iterator[Any]:
     """A file of a store, to be read from its beginning to its end."""
     source = store.open(path)
-    return open(source, "rb") if isinstance(source, str) else nullcontext(source)
+    with told(f"{store.url}/{path}"):
+        if not isinstance(source, str):
+            yield source
+            return
+        with open(source, "rb") as file:
+            yield file
