@@ -33,7 +33,7 @@ from versioned_catalog import (
 from versioned_catalog import limits as bounds
 from versioned_catalog.creation import creation
 from versioned_catalog.log import entry as entries
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Batch, Commit, Stub
 from versioned_catalog.log.manifest import fits_entry
 from versioned_catalog.log.operations import Append, Base, Compact, Overwrite, Rewrite
 from versioned_catalog.log.proposing import propose
@@ -414,12 +414,16 @@ def test_a_dropped_table_frees_its_manifests(tmp_path: Path) -> None:
 def test_recover(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.delete([("id", "=", 2)])
+    plan = table.plan_write(rows(4).schema)
+    table.commit_append(plan, [], batch=Batch("sink", 4))
     (tmp_path / "t/_versioned/log" / f"{1:020d}.json").write_bytes(b"lost")
     Catalog.recover(tmp_path / "t", tmp_path / "new")
     new = Catalog.load_path(tmp_path / "new")
     assert shown(new) == [1, 3]
     assert stored(new) == set(named(new)) != set()
     assert new.verify(deep=True).is_clean
+    batch = Log(tmp_path / "new").entries[-1]
+    assert ("added" in batch, batch["features"]["read"]) == (False, ["manifest"])
     new.append(rows(7))
     assert shown(Catalog.load_path(tmp_path / "new")) == [1, 3, 7]
 
