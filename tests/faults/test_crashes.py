@@ -207,6 +207,7 @@ EXPECTED: dict[str, set[str]] = {
     },
 }
 LISTED = ["data", "_versioned", "_versioned/log", "_versioned/checkpoint", "_versioned/kept"]
+LISTED.append("_versioned/manifest")
 EXPECTED["expire"] = {
     *LOAD,
     *OLD,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from versioned_catalog.errors import CommitOutcomeUnknown, StorageError
+from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
 from versioned_catalog.log.checkpoint import hint_to_bytes
 from versioned_catalog.log.codec import Codec, E, Loaded, S
 from versioned_catalog.log.entry import MICROSECOND, Stub, next_time
@@ -49,6 +49,7 @@ class Timeline(LogReader[E, S]):
             CommitOutcomeUnknown: the store did not say, and could not be asked.
             StorageError: this machine's clock is far ahead of the store's, and the only one to go by.
         """
+        before: E | None = None
         for losses in itertools.count(1):
             entry = propose(loaded.state)
             if entry is None:
@@ -57,10 +58,10 @@ class Timeline(LogReader[E, S]):
                     return newest
                 loaded = newest
                 continue
-            entry = self._dated(entry, loaded.state)
-            data, unsure = self._codec.encode(entry), self._unsure_time(entry, loaded.state)
+            entry, data = self._encoded(self._dated(entry, loaded.state), before)
+            before, unsure = entry, self._unsure_time(entry, loaded.state)
             # First: an entry that nobody could read would be the end of the table.
-            after = self._apply(loaded, entry, len(data))
+            after = self._apply(loaded, entry, len(data) + entry.bytes_beside)
             if self._put(loaded.version + 1, data, commit_id, unsure):
                 return self._after_commit(after)
             if self.store.is_remote:
@@ -106,6 +107,14 @@ class Timeline(LogReader[E, S]):
         time = entry.head.time
         follows = state is not None and time == state.time + MICROSECOND
         return time if self.store.clock.is_own and not follows else None
+
+    def _encoded(self, entry: E, before: E | None) -> tuple[E, bytes]:
+        """An entry with what is written beside it, and the content of its file."""
+        try:
+            placed = self._codec.placed(entry, before, self.store)
+            return placed, self._codec.encode(placed)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"{self.store.url}: {error}") from None
 
     def _put(self, version: int, data: bytes, commit_id: str, unsure: datetime | None) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""

@@ -95,6 +95,8 @@ class Store(abc.ABC):
     location: Location
     is_remote = False
     """Whether a request takes long, so that several at once pay."""
+    has_disk = False
+    """Whether the folder is on a disk, which may be full."""
 
     @property
     def url(self) -> str:
