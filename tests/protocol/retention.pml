@@ -31,6 +31,9 @@
 #ifndef TAGGERS
 #define TAGGERS 0
 #endif
+#ifndef TAGS_DROPPED
+#define TAGS_DROPPED 1 /* whether taggers drop tags, too */
+#endif
 #ifndef READERS
 #define READERS 0
 #endif
@@ -38,7 +41,9 @@
 #define TICKS 1
 #endif
 
-#define FIRST 3 /* versions that are there at the start */
+#ifndef FIRST
+#define FIRST 3 /* versions that are there at the start: 3 or 4 */
+#endif
 #define VERSIONS (FIRST + EXPIRES + VACUUMS + WRITERS + ROLLBACKS + 2 * TAGGERS)
 #define FILES (FIRST + WRITERS)
 #define NONE 31 /* no version */
@@ -269,7 +274,7 @@ proctype Tagger(byte id) {
   }
   if
   :: d_step {
-       tag_at[newest] != NONE ->
+       TAGS_DROPPED && tag_at[newest] != NONE ->
        append_entry();
        tag_at[newest] = NONE;
        printf("> tagger %d: put log/%d, drops the tag\n", id, newest);
@@ -306,6 +311,7 @@ proctype Expire(byte id) {
     :: else
     fi
   }
+#ifndef KEPT_AFTER_STUBS
   atomic {
     put_kept(target);
     if
@@ -321,6 +327,7 @@ proctype Expire(byte id) {
     :: else
     fi
   }
+#endif
 commit:
   atomic {
     known = newest;
@@ -340,26 +347,28 @@ commit:
     fi;
     goto second_half
   }
-second_half: /* works with the newest floor, whatever was planned */
+second_half: /* of whatever expire: until the entries below the newest floor are stubs */
   atomic {
+    known = newest;
     target = floor_at[known];
     tag = (tag_at[known] < target -> tag_at[known] : NONE);
     known = 0;
     v = most(stub[0], 1);
+    gone = false;
     if
     :: stub[0] >= target -> goto done
     :: else
     fi
   }
 #ifndef KEPT_AFTER_STUBS
-keep_again:
   atomic {
     if
     :: !is_kept(target) -> put_kept(target)
     :: else
     fi;
     if
-    :: gone -> goto done
+    :: gone && floor_at[newest] > target -> goto second_half
+    :: gone && floor_at[newest] <= target -> goto done
     :: !gone && tag == NONE -> goto stubs
     :: else
     fi
@@ -370,7 +379,8 @@ keep_again:
     :: else
     fi;
     if
-    :: gone -> goto done
+    :: gone && floor_at[newest] > target -> goto second_half
+    :: gone && floor_at[newest] <= target -> goto done
     :: else
     fi;
   }
@@ -401,22 +411,24 @@ stubs:
     check()
   }
 #ifdef KEPT_AFTER_STUBS
-  atomic { put_kept(target) }
+  atomic { put_kept(target); check() }
+#else
+  goto second_half;
 #endif
 done:
   atomic { known = 0; target = 0; tag = 0; v = 0; gone = false }
 }
 
 /* What vacuum may delete of kept/: below the floor, where the entry is a stub that says the next floor. */
-#ifdef NO_FLOOR_GUARD
-#define below_floor(version) ((version) != floor_at[s])
-#else
-#define below_floor(version) ((version) < floor_at[s])
-#endif
 #ifdef NO_STUB_GUARD
-#define may_go(version) below_floor(version)
+#define passed(version) true
 #else
-#define may_go(version) (below_floor(version) && stub[version] != 0)
+#define passed(version) (stub[version] != 0)
+#endif
+#ifdef NO_FLOOR_GUARD
+#define may_go(version) (version > floor_at[s] || (version < floor_at[s] && passed(version)))
+#else
+#define may_go(version) (version < floor_at[s] && passed(version))
 #endif
 #ifdef NO_RESTART
 #define start_over_if(condition) skip
@@ -473,6 +485,8 @@ references:
     :: else -> break
     od;
     start_over_if(r > s);
+#else
+    start_over_if(stub[r] != 0);
 #endif
     load(r);
     start_over_if(!ok);
@@ -573,8 +587,8 @@ delete:
   atomic { s = 0; n = 0; r = 0; first = 0; listed_kept = 0; named = 0 }
 }
 
-/* Read the newest version, or one that is kept (section 9), request by request. It may start at any
- * entry: as after a checkpoint, or after what the reader loaded long ago. */
+/* Read the newest version, or one that is kept (section 9), request by request. It starts at entry 0. One that
+ * starts at a checkpoint is where this one is when it has read the entries up to there, and then pauses. */
 proctype Reader(byte id) {
   byte at, version, floor;
   bool found;
@@ -588,39 +602,40 @@ proctype Reader(byte id) {
     :: keeps(newest, version)
     :: version = NONE
     fi;
-    at = 0;
-    do
-    :: at <= newest && at <= version -> at++
-    :: break
-    od;
-    printf("> reader %d: version %d (31: the newest), from entry %d\n", id, version, at)
+    printf("> reader %d: version %d (31: the newest)\n", id, version)
   }
+onward:
   do
-  :: at > newest || at > version -> break
-  :: else ->
-     d_step {
+  :: atomic { at > newest || at > version -> at--; floor = 0 } goto loaded
+  :: atomic {
+       at <= newest && at <= version ->
        floor = stub[at];
        printf("> reader %d: read log/%d\n", id, at);
-       at++
+       at++;
+       if
+       :: floor == 0
+       :: floor != 0 && version < floor -> goto tagged
+       :: else -> at = 0; goto at_floor
+       fi
      }
-     if
-     :: floor == 0
-     :: floor != 0 && version < floor -> goto tagged
-     :: else ->
-        do
-        :: atomic { is_kept(floor) -> printf("> reader %d: read kept/%d\n", id, floor) } break
-        :: !is_kept(floor) ->
-           /* every_kept_version_loads, request by request */
-           d_step { assert(stub[floor] > floor); floor = stub[floor] }
-        od;
-        if
-        :: version < floor -> goto tagged
-        :: else -> at = floor + 1
-        fi
-     fi
   od;
-  at--;
-  goto loaded;
+at_floor:
+  do
+  :: atomic {
+       is_kept(floor) ->
+       printf("> reader %d: read kept/%d\n", id, floor);
+       if
+       :: version < floor -> goto tagged
+       :: else -> at = floor + 1; goto onward
+       fi
+     }
+  :: atomic { !is_kept(floor) -> printf("> reader %d: kept/%d is absent\n", id, floor) }
+     atomic {
+       assert(stub[floor] > floor); /* every_kept_version_loads, request by request */
+       floor = stub[floor];
+       printf("> reader %d: its entry says floor %d\n", id, floor)
+     }
+  od;
 tagged:
   atomic {
     at = version;
@@ -642,7 +657,8 @@ loaded:
   }
 }
 
-/* Three versions, each of which replaced the data of the one before; expired up to none. */
+/* Three versions, each of which replaced the data of the one before; none is expired. Of four, version 1
+ * appends, and version 2 replaces the data of version 0: so version 2 needs what version 1 added. */
 init {
   atomic {
     newest = FIRST - 1;
@@ -658,8 +674,12 @@ init {
        i++
     :: i >= FIRST -> break
     od;
+#if FIRST == 4
+    live[1] = bit(0) | bit(1);
+    live[2] = bit(1) | bit(2);
+#endif
     i = 0;
-    aged = 1;
+    aged = FIRST - 2;
     run Clock();
     i = 0; do :: i < EXPIRES -> run Expire(i + 1); i++ :: i >= EXPIRES -> break od;
     i = 0; do :: i < VACUUMS -> run Vacuum(i + 1); i++ :: i >= VACUUMS -> break od;
