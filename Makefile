@@ -1,6 +1,6 @@
 RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
 
-.PHONY: demo cluster test lint mutants nightly soak bench jar wheel clean
+.PHONY: demo cluster test lint mutants model nightly soak bench jar wheel clean
 
 demo:
 	$(RUN) --extra demo python examples/flights.py
@@ -17,6 +17,10 @@ lint:
 
 mutants:
 	$(RUN) --extra test python tests/replay_mutants.py
+
+# The protocol as a model that Spin explores (Debian package spin); docs/guarantees.md.
+model:
+	python3 tests/protocol/check.py
 
 nightly:
 	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest -m "nightly or not nightly"

@@ -1,0 +1,20 @@
+"""The models of the protocol hold, and each safeguard in them is needed (see check.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol import check
+
+MISSING = check.missing_tool()
+
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+
+def test_the_small_searches() -> None:
+    assert check.main(["--quick"]) == 0
+
+
+@pytest.mark.nightly
+def test_all_searches() -> None:
+    assert check.main([]) == 0
