@@ -295,9 +295,9 @@ def may_alter(now: Model, changes: list[tuple[Any, ...]]) -> Verdict:
                 beside.add(new.key)
                 siblings[new.key] = beside
             inside[new.key] = {s.key for s in inner(new.type)}
-        elif key not in known:
-            told.must.append("6: a column is gone")
-        elif kind == "move" and rest[0] is not None and rest[0] not in siblings.get(key, ()):
+        elif key not in known or (
+            kind == "move" and rest[0] is not None and rest[0] not in siblings.get(key, ())
+        ):
             told.must.append("6: a column is gone")
     return told
 

@@ -32,7 +32,7 @@ from model.drive import (
     run_alter,
     to_tuples,
 )
-from model.flights import Flight, InFlight, randoms
+from model.flights import DRAWS, Flight, InFlight, randoms, salts
 from model.naive import Model, Refused
 from model.paused import Killed, Pause, over
 from model.rules import Log
@@ -52,6 +52,7 @@ STEPS, HISTORIES = {
     "ci": (30, 200),
     "nightly": (30, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
+
 
 def bag(rows: list[Any]) -> list[str]:
     """Rows as a multiset; NaN is itself, and -0.0 is not 0.0 when it is shown."""
@@ -104,9 +105,10 @@ class Histories(InFlight, RuleBasedStateMachine):
         assert self.table.verify(every_version=True).complaints == ()
         self.sampled(2)
 
-    @initialize(random=randoms)
-    def begin(self, random: Random) -> None:
-        self.spare = Random(random.getrandbits(32))
+    @initialize(salt=salts)
+    def begin(self, salt: str) -> None:
+        DRAWS.begin(salt)
+        random, self.spare = Random(salt), Random(f"{salt}/checks")
         self.model = Model(())
         self.model.fields = random_fields(random, self.model, random.randint(1, 4))
         place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"
@@ -257,6 +259,20 @@ class Histories(InFlight, RuleBasedStateMachine):
             return version, timedelta(0)
         after = self.log.entries[version + 1].time
         return version, clock - (after - timedelta(microseconds=1))
+
+    @rule(random=randoms)
+    def anything(self, random: Random) -> None:
+        """A step that may commit: Hypothesis picks all rules as often, and leaves out half of them."""
+        steps = [*self.between, *["flight"] * (len(self.between) // 2 + 1), "interrupted"]
+        name = random.choice([*steps, "interrupted"])
+        getattr(self, name)(random, **self.between.get(name, {}))
+
+    # So that it is done more often than others.
+    anything_2 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_3 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_4 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_5 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_6 = rule(random=randoms)(lambda self, random: self.anything(random))
 
     @rule(random=randoms)
     def interrupted(self, random: Random) -> None:
