@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.inspected import InspectedTable
 from versioned_catalog.log.operations import Base, Expire, Fence
+from versioned_catalog.log.state import TableState
 from versioned_catalog.maintenance import retention as retentions
 from versioned_catalog.maintenance.complaints import Verified
 from versioned_catalog.maintenance.expiry import (
@@ -64,7 +65,7 @@ class MaintainedTable(InspectedTable):
         if dry_run or not plan.litter.paths:
             return plan.told(dry_run=dry_run)
         if plan.needs_fence:
-            self._commit(Fence(Base.of(state), plan.fence), commit_id)
+            self._commit(Fence(Base.of(plan.state), plan.fence), commit_id)
         return clean(self._timeline, plan, self.refresh().state, progress)
 
     def verify(
@@ -126,11 +127,10 @@ class MaintainedTable(InspectedTable):
         floor = next_floor(timeline, state, cutoff, keep_last)
         spared = tagged_below(state, floor) - tagged_below(state, state.floor)
         if not dry_run and floor > state.floor:
-            keep_states(timeline, state, floor)
-            self._commit(Expire(Base.of(state), floor, tagged_below(state, floor)), commit_id)
-        if not dry_run and (floor > state.floor or is_unfinished(timeline, self.state)):
-            keep_states(timeline, self.state, floor, again=True)
-            write_stubs(timeline, floor, progress)
+            self._move_floor(state, floor, commit_id)
+        while not dry_run and is_unfinished(timeline, self.refresh().state):
+            # Another expire may have moved it further, and died: its stubs are written here.
+            self._write_stubs(self.state.floor, progress)
         tagged = tuple(sorted(tagged_below(self.state, floor)))
         return Expired(
             table=self.name,
@@ -140,3 +140,23 @@ class MaintainedTable(InspectedTable):
             tagged=tagged,
             version=self.version,
         )
+
+    def _move_floor(self, state: TableState, floor: int, commit_id: str | None) -> None:
+        """Give up the versions below a floor, if nobody else has given up more meanwhile."""
+        try:
+            keep_states(self._timeline, state, floor)
+        except (NotFoundError, CorruptTableError):
+            if self.refresh().state.floor <= floor:
+                raise
+            return
+        self._commit(Expire(Base.of(state), floor, tagged_below(state, floor)), commit_id)
+
+    def _write_stubs(self, floor: int, progress: Progress) -> None:
+        """Overwrite the entries below the floor, if nobody has given up more meanwhile."""
+        try:
+            keep_states(self._timeline, self.state, floor, again=True)
+        except (NotFoundError, CorruptTableError):
+            if self.refresh().state.floor <= floor:
+                raise
+            return
+        write_stubs(self._timeline, floor, progress)

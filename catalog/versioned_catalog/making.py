@@ -9,7 +9,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from versioned_catalog.creation import Columns, creation
-from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
+from versioned_catalog.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from versioned_catalog.log.operations import Create
 from versioned_catalog.log.warehouse import Name, TableName, WarehouseEntry, WarehouseState
 from versioned_catalog.naming import Names, check_free, head_of, safe_folder
@@ -143,7 +148,10 @@ class Making:
     def _free_folder(self, name: Name, table_uuid: str) -> str:
         """The folder of the name, or one beside it where a table lives that has another name now."""
         folder = safe_folder(name)
-        state = timeline_at(self._store.child(folder)).load().state
+        try:
+            state = timeline_at(self._store.child(folder)).load().state
+        except InvalidRequestError:
+            return f"{folder}-{table_uuid[:8]}"  # it is a warehouse of its own
         return folder if state is None or state.dropped else f"{folder}-{table_uuid[:8]}"
 
     def plan_rows(

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.store import Plan
-from versioned_catalog import AlreadyExistsError, Catalog, NotFoundError, VersionedError
+from versioned_catalog import (
+    AlreadyExistsError,
+    Catalog,
+    InvalidRequestError,
+    NotFoundError,
+    VersionedError,
+)
+from versioned_catalog.creation import creation
+from versioned_catalog.placing import begin_at
 from versioned_catalog.storage.local import LocalStore
 
 NAMES = "put _versioned/log/N.json"
@@ -140,3 +152,75 @@ def test_the_first_commits_of_a_warehouse(tmp_path: Path) -> None:
     """Two first writers agree on one warehouse."""
     racing(tmp_path, namespace("m")).create_namespace("n")
     assert Catalog(tmp_path).list_namespaces() == ["m", "n"]
+
+
+# A folder is a table's or a warehouse's
+
+
+def whole(folder: Path) -> list[Any]:
+    table = Catalog.load_path(folder)
+    table.append(pa.table({"a": pa.array([table.version], pa.int32())}))
+    return sorted(Catalog.load_path(folder).scan().to_arrow()["a"].to_pylist())
+
+
+@pytest.mark.parametrize("state", ["young", "checkpointed", "expired", "dropped"])
+@pytest.mark.parametrize(
+    "action", [namespace("n"), create("t"), lambda catalog: catalog.list_tables()]
+)
+def test_a_table_s_folder_is_no_warehouse(action: Action, state: str, tmp_path: Path) -> None:
+    """An entry of a warehouse in its log would be the end of the table."""
+    table = Catalog.create_path(tmp_path / "t", "a INT")
+    assert whole(tmp_path / "t") == [0]
+    match state:
+        case "checkpointed":
+            table._timeline.write_checkpoint(table.refresh().state)
+        case "expired":
+            time.sleep(0.02)
+            table.expire(timedelta(0), dry_run=False, force=True)
+            shutil.rmtree(tmp_path / "t/_versioned/checkpoint", ignore_errors=True)
+        case "dropped":
+            table.refresh().drop()
+    entries = len(list((tmp_path / "t/_versioned/log").iterdir()))
+    for catalog in (Catalog(tmp_path / "t"), Catalog(f"{tmp_path}/t/")):
+        with pytest.raises(InvalidRequestError, match=r"t.* (belongs to|is the folder of) a table"):
+            action(catalog)
+    assert len(list((tmp_path / "t/_versioned/log").iterdir())) == entries
+    if state != "dropped":
+        assert whole(tmp_path / "t")[0] == 0
+
+
+def test_a_table_that_comes_before_the_first_commit_of_a_warehouse(tmp_path: Path) -> None:
+    making = Interruption(NAMES, before=lambda: Catalog.create_path(tmp_path, "a INT"))
+    catalog = Catalog.over(InterruptedStore(LocalStore(str(tmp_path)), Plan(), making))
+    with pytest.raises(InvalidRequestError, match="belongs to a table"):
+        catalog.create_namespace("n")
+    assert whole(tmp_path) == [0]
+
+
+def test_a_warehouse_s_folder_is_no_table(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", "a INT")
+    for attempt in (
+        lambda: Catalog.create_path(tmp_path, "a INT"),
+        lambda: Catalog.load_path(tmp_path),
+        lambda: Catalog.vacuum_path(tmp_path),
+    ):
+        with pytest.raises(InvalidRequestError, match=f"{tmp_path}.* belongs to a warehouse"):
+            attempt()
+    assert Catalog(tmp_path).list_tables("n") == ["t"]
+
+
+def test_a_warehouse_that_comes_before_the_first_commit_of_a_table(tmp_path: Path) -> None:
+    making = Interruption(NAMES, before=lambda: Catalog(tmp_path).create_namespace("n"))
+    store = InterruptedStore(LocalStore(str(tmp_path)), Plan(), making)
+    with pytest.raises(InvalidRequestError, match="belongs to a warehouse"):
+        begin_at(store, creation("a INT"), "t", "me")
+    assert Catalog(tmp_path).list_namespaces() == ["n"]
+
+
+def test_a_table_named_like_the_folder_of_another_warehouse(tmp_path: Path) -> None:
+    Catalog(tmp_path / "t").create_namespace("n")
+    table = Catalog(tmp_path).create_table("t", "a INT")
+    assert Path(table.location).name.startswith("t-")
+    assert Catalog(tmp_path / "t").list_namespaces() == ["n"]

@@ -49,6 +49,18 @@ OPERATIONS = frozenset(
     }
 )
 
+WAREHOUSE_OPERATIONS = frozenset(
+    {
+        "create_namespace",
+        "alter_namespace",
+        "drop_namespace",
+        "create_table",
+        "rename_table",
+        "drop_table",
+    }
+)
+"""The operations of a warehouse's log (FORMAT.md, section 12)."""
+
 NEW_LIFE = frozenset({"create", "replace"})
 """Operations that begin a life of a table: a new UUID, and no segments."""
 
@@ -322,8 +334,14 @@ def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
         UnsupportedFeatureError: it needs what this library does not have.
+        InvalidRequestError: it is the first one of a warehouse.
     """
     value = load_json(data, what)
+    if value.get("operation") in WAREHOUSE_OPERATIONS and value.get("version") == 0:
+        raise InvalidRequestError(
+            f"{what} belongs to a warehouse: its folder can't be that of a table. Open it with Catalog, "
+            "or make the table in another folder"
+        )
     try:
         return stub_from_json(value) if value.get("stub") is True else _commit(value)
     except (CorruptTableError, UnsupportedFeatureError) as error:
@@ -349,6 +367,11 @@ def stub_from_json(value: Json) -> Stub:
 
 def _commit(value: Json) -> Commit:
     head = head_from_json(value)
+    if head.operation in WAREHOUSE_OPERATIONS:
+        raise CorruptTableError(
+            f"the operation {head.operation} is one of a warehouse: a Catalog was opened on the folder "
+            "of this table by a library that did not refuse it; save the table with Catalog.recover"
+        )
     if head.operation not in OPERATIONS:
         raise CorruptTableError(f"the operation {head.operation[:50]!r} is unknown")
     schema = optional(value, "schema", dict)

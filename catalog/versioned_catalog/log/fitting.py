@@ -29,7 +29,9 @@ def check_fits(base: Base, schema: Schema, records: tuple[SegmentRecord, ...], t
     _check_not_null(base, schema, records, table)
 
 
-def check_copies(base: Base, schema: Schema, records: tuple[SegmentRecord, ...], table: str) -> None:
+def check_copies(
+    base: Base, schema: Schema, records: tuple[SegmentRecord, ...], table: str
+) -> None:
     """Refuse copied rows that lack a column which a rollback brought back since they were read.
 
     Such a column is older than the base, and the base does not have it: rows that were read there were

@@ -44,7 +44,7 @@ from versioned_catalog.log.operations import (
     Rollback,
     Tag,
 )
-from versioned_catalog.log.recommitting import check_new
+from versioned_catalog.log.recommitting import check_new, oldest_base
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.restoring import propose_rollback
 from versioned_catalog.log.state import TableState
@@ -156,7 +156,7 @@ def _write(
     batch: Batch | None = None,
 ) -> Commit:
     if records:
-        check_fence(base.version, state, table)
+        check_fence(oldest_base(base, records), state, table)
     schema, next_id = _grown(base, changes, state, table)
     check_fits(base, schema or state.schema, records, table)
     head = head_after(state, commit_id, operation, base.version)

@@ -110,12 +110,22 @@ class LogReader(Generic[E, S]):
             # Where the floor has moved on since the stub was written, it says so itself.
             entry = self.read(floor)
             if entry is None or not isinstance(entry[0], Stub) or entry[0].floor <= floor:
-                raise CorruptTableError(
-                    f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
-                    "is missing or damaged"
-                )
+                return self._at_later_floor(floor)
             floor = entry[0].floor
         return found
+
+    def _at_later_floor(self, floor: int) -> Loaded[S]:
+        """The oldest state in ``kept/`` after one that is lost: of an expire that died half way."""
+        for version in self._versions_in(KEPT):
+            found = None
+            if version > floor:
+                found = self.restore(version, self.kept_path(version))
+            if found is not None:
+                return found
+        raise CorruptTableError(
+            f"{self.store.url}: the checkpoint {floor}, from which all versions are read, "
+            "is missing or damaged"
+        )
 
     def _apply(self, loaded: Loaded[S], entry: E, size: int) -> Loaded[S]:
         try:
@@ -163,13 +173,16 @@ class LogReader(Generic[E, S]):
         those that are expired are left out.
 
         Raises:
+            NotFoundError: versions were expired meanwhile.
             CorruptTableError: the log can't be read.
         """
         first = self.first_kept(floor)
         loaded = self._at_floor(first) if first else Loaded[S]()
         for entry in self.entries(first, until):
             if isinstance(entry, Stub):
-                raise CorruptTableError(f"{self.store.url}: version {entry.version} is expired")
+                raise NotFoundError(
+                    f"{self.store.url}: version {entry.version} was expired while it was read"
+                )
             if loaded.version < entry.head.version:
                 loaded = self._apply(loaded, entry, 0)
             if loaded.state is not None:
@@ -181,6 +194,11 @@ class LogReader(Generic[E, S]):
         while (found := self.read(version)) is not None and isinstance(found[0], Stub):
             version = max(found[0].floor, version + 1)
         return version
+
+    def is_stub(self, version: int) -> bool:
+        """Whether a version is expired, and its entry says so."""
+        found = self.read(version)
+        return found is not None and isinstance(found[0], Stub)
 
     def _start(self, version: int | None) -> Loaded[S]:
         """The nearest good checkpoint at or below a version, or nothing."""
@@ -210,7 +228,10 @@ class LogReader(Generic[E, S]):
 
     def checkpoints(self) -> list[int]:
         """The versions that have checkpoints, in order."""
-        names = self.store.list(f"{FOLDER}/checkpoint")
+        return self._versions_in(f"{FOLDER}/checkpoint")
+
+    def _versions_in(self, folder: str) -> list[int]:
+        names = self.store.list(folder)
         ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
         known = (int(name) for name in ours if len(name) == 20 and name.isdecimal())
         return sorted(version for version in known if version < VERSIONS)

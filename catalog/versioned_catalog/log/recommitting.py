@@ -36,7 +36,7 @@ def check_new(
         AlreadyExistsError: naming the commit that added them.
     """
     paths = {record.path for record in records}
-    oldest = min([base.version, *(_base_version(path, base.version) for path in paths)])
+    oldest = oldest_base(base, records)
     if len(paths) < len(records):
         raise AlreadyExistsError(f"{table}: a segment is to be committed twice in one commit")
     for entry in log.since(oldest, state.version) if paths else ():
@@ -46,6 +46,11 @@ def check_new(
                 f"{table}: these segments were committed already, by version {entry.head.version} "
                 f"(commit ID {entry.head.commit_id}); write the rows again if they are to be there twice"
             )
+
+
+def oldest_base(base: Base, records: Collection[SegmentRecord]) -> int:
+    """The oldest version that segments were planned on: the base, or one that a name says."""
+    return min([base.version, *(_base_version(record.path, base.version) for record in records)])
 
 
 def _base_version(path: str, base: int) -> int:

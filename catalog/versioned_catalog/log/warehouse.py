@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import check_version
 from versioned_catalog.log.entry import (
     FORMAT,
+    OPERATIONS,
     Features,
     Head,
     Stub,
@@ -100,8 +101,14 @@ class WarehouseCodec:
 
         Raises:
             CorruptTableError: it is none.
+            InvalidRequestError: it is one of a table.
         """
         value = load_json(data, what)
+        if value.get("operation") in OPERATIONS:
+            raise InvalidRequestError(
+                f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
+                "Catalog.load_path, or open the Catalog on another folder, such as the one above"
+            )
         try:
             return _entry(value)
         except CorruptTableError as error:

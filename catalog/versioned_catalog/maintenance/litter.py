@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from versioned_catalog.errors import NotFoundError
-from versioned_catalog.log.entry import Commit
+from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
+from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.reading import FOLDER, KEPT, LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
@@ -21,6 +21,8 @@ _SEGMENT = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12
 _VERSION = re.compile(r"[0-9]{20}\.parquet")
 CHECKPOINTS = f"{FOLDER}/checkpoint"
 _FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT)
+_TRIES = 16
+"""How often references are looked for while versions expire."""
 
 
 @dataclass(frozen=True)
@@ -47,34 +49,80 @@ class Litter:
         """The size of all that."""
         return sum(self.others.values()) + sum(self.segments.values())
 
-    def without(self, paths: Iterable[str]) -> Litter:
-        """The same without some segments."""
-        gone = set(paths)
-        left = {path: size for path, size in self.segments.items() if path not in gone}
-        return Litter(left, self.others, self.foreign)
-
 
 @dataclass(frozen=True)
 class References:
-    """What the kept versions of a table need.
+    """What the retained versions of a table need.
 
     Args:
         segments: paths.
-        versions: of the states in ``kept/``.
+        versions: of the states in ``kept/``, below the oldest retained version.
+        floor: the oldest retained version; an expire may be about to need any state from it on.
     """
 
     segments: frozenset[str]
     versions: frozenset[int]
+    floor: int
 
 
-def references(timeline: TableTimeline, state: TableState) -> References:
-    """What the versions need that a state keeps; of tags that were dropped, too, while the entries are
-    there that tell of them: somebody may be reading there.
+class _ExpiredMeanwhile(Exception):
+    """Entries that were needed became stubs while they were read."""
+
+
+def references(timeline: TableTimeline, state: TableState) -> tuple[TableState, References]:
+    """What the versions need that a state retains; of tags that were dropped, too, while the entries are
+    there that name them: somebody may be reading there.
+
+    An expire that runs meanwhile turns entries into stubs. What it retains is found by starting over
+    with the newest state, which is returned beside the references.
 
     Raises:
         VersionedError: a version can't be read, so that nobody knows what it needs.
     """
+    for _ in range(_TRIES):
+        try:
+            return state, _references(timeline, state)
+        except (_ExpiredMeanwhile, NotFoundError) as error:
+            newest = timeline.load().state
+            if newest is None or newest.version == state.version:
+                raise CorruptTableError(
+                    f"{timeline.store.url}: an entry from version {state.floor} on, the oldest that is "
+                    f"retained, was expired ({error}); nothing was deleted"
+                ) from error
+            state = newest
+    raise CommitConflictError(
+        f"{timeline.store.url}: versions were expired again and again while a vacuum looked for what "
+        "the others need; nothing was deleted, run it again"
+    )
+
+
+def references_since(
+    timeline: TableTimeline, state: TableState, needed: References, newest: TableState
+) -> tuple[TableState, References]:
+    """What the versions need that a newer state retains.
+
+    Args:
+        timeline: the table's log.
+        state: an older state.
+        needed: what the versions need that this one retains.
+        newest: the newer state.
+
+    Returns:
+        The newest state that was looked at, which may be newer still, and what its versions need.
+    """
+    if newest.floor == state.floor:
+        try:
+            added = _added(_commits(timeline, state.version + 1, newest.version))
+            return newest, replace(needed, segments=needed.segments | added)
+        except _ExpiredMeanwhile:
+            pass
+    return references(timeline, newest)
+
+
+def _references(timeline: TableTimeline, state: TableState) -> References:
     first = timeline.first_kept(state.floor)
+    if first > state.version:
+        raise _ExpiredMeanwhile(f"version {state.version} is a stub")
     paths, named = set(state.segments.paths), set(state.tags.values())
     if first:
         floor = _state_at(timeline, first)
@@ -92,7 +140,7 @@ def references(timeline: TableTimeline, state: TableState) -> References:
                 raise
             continue  # the tag was dropped before its version was expired
         versions.add(version)
-    return References(frozenset(paths), frozenset(versions))
+    return References(frozenset(paths), frozenset(versions), state.floor)
 
 
 def _state_at(timeline: TableTimeline, version: int) -> TableState:
@@ -101,51 +149,72 @@ def _state_at(timeline: TableTimeline, version: int) -> TableState:
     return found
 
 
-def added_since(timeline: TableTimeline, version: int, newest: int) -> set[str]:
-    """The segments that commits after a version added."""
-    commits = _commits(timeline, version + 1, newest)
-    return {record.path for commit in commits for record in commit.added}
+def _added(commits: Iterator[Commit]) -> frozenset[str]:
+    return frozenset(record.path for commit in commits for record in commit.added)
 
 
 def _commits(timeline: TableTimeline, start: int, end: int) -> Iterator[Commit]:
-    return (entry for entry in timeline.entries(start, end) if isinstance(entry, Commit))
+    for entry in timeline.entries(start, end):
+        if isinstance(entry, Stub):
+            raise _ExpiredMeanwhile(f"version {entry.version} is a stub")
+        yield entry
 
 
-def find_litter(store: Store, needed: References, fence: int, cutoff: datetime) -> Litter:
+Listing = Mapping[str, Sequence[StoredFile]]
+"""The files of each folder that a vacuum looks into."""
+
+
+def listing(store: Store) -> Listing:
+    """The files of a table's folder, of which some may go."""
+    return {folder: store.files(folder) for folder in _FOLDERS}
+
+
+def find_litter(
+    listed: Listing,
+    needed: References,
+    fence: int,
+    cutoff: datetime,
+    is_stub: Callable[[int], bool],
+) -> Litter:
     """What may go from a table's folder.
 
     Args:
-        store: the folder.
+        listed: its files; they were listed before ``needed`` was read.
         needed: what must stay.
         fence: segments planned on this version or later stay.
         cutoff: files written since then stay, by the store's clock.
+        is_stub: whether the entry of a version is a stub. While it is not, readers that come from an
+            older stub start at the state in ``kept/``.
     """
     segments: dict[str, int] = {}
     others: dict[str, int] = {}
     foreign: list[str] = []
-    for folder in _FOLDERS:
-        files = store.files(folder)
+    for folder, files in listed.items():
         newest = {file.name for file in files if _VERSION.fullmatch(file.name)}
         newest = set(sorted(newest)[-KEPT_CHECKPOINTS:])
         for file in files:
-            path = f"{folder}/{file.name}"
-            match _kind(folder, file.name):
-                case _Kind.FOREIGN:
-                    foreign.append(path)
+            path, kind = f"{folder}/{file.name}", _kind(folder, file.name)
+            if kind is _Kind.FOREIGN:
+                foreign.append(path)
+            if file.modified > cutoff:
+                continue
+            match kind:
                 case _Kind.SEGMENT if path not in needed.segments and _number(file) < fence:
                     segments[path] = file.bytes
                 case _Kind.CHECKPOINT if file.name not in newest:
                     others[path] = file.bytes
-                case _Kind.KEPT if _number(file) not in needed.versions:
+                case _Kind.KEPT if not _is_kept(_number(file), needed, is_stub):
                     others[path] = file.bytes
                 case _Kind.TEMPORARY:
                     others[path] = file.bytes
                 case _:
                     pass
-            if file.modified > cutoff:
-                segments.pop(path, None)
-                others.pop(path, None)
     return Litter(segments, others, tuple(foreign))
+
+
+def _is_kept(version: int, needed: References, is_stub: Callable[[int], bool]) -> bool:
+    """Whether a state in ``kept/`` is needed, or may be by an expire that is under way or died."""
+    return version >= needed.floor or version in needed.versions or not is_stub(version)
 
 
 class _Kind(enum.Enum):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.maintenance.expiry import write_stubs
 from versioned_catalog.maintenance.litter import (
+    Listing,
     Litter,
     References,
-    added_since,
     find_litter,
+    listing,
     references,
+    references_since,
 )
 from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.maintenance.retention import ago, newest_before
@@ -57,15 +59,21 @@ class Vacuum:
     Args:
         table: for people.
         retention: see ``Vacuumed``.
+        cutoff: files written since then stay.
         state: the state.
         fence: what must be the fence before anything is deleted.
-        litter: what may go, as far as that state tells.
+        listed: the files that were there before ``needed`` was read.
+        needed: what the versions need that the state retains.
+        litter: what may go, as far as all that tells.
     """
 
     table: str
     retention: timedelta
+    cutoff: datetime
     state: TableState
     fence: int
+    listed: Listing
+    needed: References
     litter: Litter
 
     @property
@@ -101,8 +109,10 @@ def plan_vacuum(
     """
     cutoff = ago(timeline.store.now(), retention)
     fence = max(state.fence, newest_before(timeline, state, cutoff), 0)
-    litter = find_litter(timeline.store, references(timeline, state), fence, cutoff)
-    return Vacuum(table, retention, state, fence, litter)
+    listed = listing(timeline.store)
+    state, needed = references(timeline, state)
+    litter = find_litter(listed, needed, fence, cutoff, timeline.is_stub)
+    return Vacuum(table, retention, cutoff, state, fence, listed, needed, litter)
 
 
 def clean(
@@ -110,16 +120,19 @@ def clean(
 ) -> Vacuumed:
     """Delete what a vacuum found, once the fence stands.
 
+    What the retained versions need is looked up again in the state with the fence: a commit may have
+    added segments since, and an expire may have moved the oldest retained version.
+
     Args:
         timeline: the table's log.
         plan: what was found.
-        newest: the state with the fence; what was committed up to it is looked at again.
+        newest: the state with the fence, or a newer one.
         progress: is told of every thousand files.
     """
-    since = added_since(timeline, plan.state.version, newest.version)
-    left = Vacuum(plan.table, plan.retention, plan.state, plan.fence, plan.litter.without(since))
-    delete(timeline.store, left.litter.paths, progress)
-    return left.told(dry_run=False, version=newest.version)
+    _, needed = references_since(timeline, plan.state, plan.needed, newest)
+    litter = find_litter(plan.listed, needed, plan.fence, plan.cutoff, timeline.is_stub)
+    delete(timeline.store, litter.paths, progress)
+    return replace(plan, litter=litter).told(dry_run=False, version=newest.version)
 
 
 def vacuum_dropped(
@@ -135,13 +148,14 @@ def vacuum_dropped(
 
     Arguments are those of ``plan_vacuum``; nothing goes while the drop is younger than the retention.
     """
-    cutoff = ago(timeline.store.now(), retention)
+    cutoff, listed = ago(timeline.store.now(), retention), listing(timeline.store)
+    needed = References(frozenset(), frozenset(), state.version)
     if newest_before(timeline, state, cutoff) < state.version:
         litter = Litter({}, {}, ())
     else:
-        needed = References(frozenset(), frozenset({state.version}))
-        litter = find_litter(timeline.store, needed, state.version, cutoff)
-    plan = Vacuum(table, retention, state, state.fence, litter)
+        # Entries below are stubs before anything is deleted.
+        litter = find_litter(listed, needed, state.version, cutoff, lambda version: True)
+    plan = Vacuum(table, retention, cutoff, state, state.fence, listed, needed, litter)
     if not dry_run and litter.segments:
         timeline.write_kept(state)
         write_stubs(timeline, state.version, progress)

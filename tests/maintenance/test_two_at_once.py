@@ -1,0 +1,219 @@
+"""Two maintenance jobs at once, and ones that die, at every storage call: nothing retained is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from maintenance.steps import Died, calls_of, check_whole, die, stepped
+from maintenance.tables import NOW, ids, later, load, make
+from versioned_catalog import CommitConflictError, Table
+
+HOUR = timedelta(hours=1)
+
+EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
+"""How many storage calls lie between two that are interrupted."""
+
+
+def expire(table: Table, keep_last: int = 2) -> object:
+    return table.expire(NOW, keep_last, dry_run=False, force=True)
+
+
+def vacuum(table: Table) -> object:
+    return table.vacuum(NOW, dry_run=False, force=True)
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
+    """A table that was expired before, without a checkpoint, with a tag above and one below its floor.
+
+    Returns:
+        The rows of its versions, and of those that the jobs below add.
+    """
+    table = make(tmp_path, 4)  # version n shows n alone
+    table.set_tag("two", 2)  # 5
+    table.set_tag("gone", 3)  # 6
+    later(monkeypatch, HOUR)
+    expire(table, 3)  # 7, floor 4
+    table.drop_tag("gone")  # 8
+    for number in range(9, 13):
+        table.overwrite(ids(number))
+    table.set_tag("nine", 9)  # 13
+    before = {version: [min(version, 4)] for version in range(2, 9)}
+    return before | {version: [min(version, 12)] for version in range(9, 14)}
+
+
+def rivals(root: Path) -> dict[str, Callable[[], object]]:
+    """What others do meanwhile."""
+
+    def fresh(job: Callable[[Table], object]) -> None:
+        job(load(root))
+
+    def expire_and_vacuum() -> None:
+        fresh(expire)
+        fresh(vacuum)
+
+    def dropped_tag_too() -> None:
+        fresh(lambda table: table.drop_tag("nine"))
+        expire_and_vacuum()
+
+    def died(at: int) -> None:
+        with pytest.raises(Died):
+            expire(stepped(root, at, die))
+        fresh(vacuum)
+
+    return {
+        "expire": lambda: fresh(expire),
+        "vacuum": lambda: fresh(vacuum),
+        "expire and vacuum": expire_and_vacuum,
+        "drop a tag, expire and vacuum": dropped_tag_too,
+        "expire, written on and vacuum": lambda: (
+            fresh(expire),
+            fresh(lambda table: table.append(ids(99))),
+            fresh(lambda table: expire(table, 1)),
+            fresh(vacuum),
+        ),
+        "an expire that died, and vacuum": lambda: died(18),
+        "rollback": lambda: fresh(lambda table: table.rollback(9)),
+    }
+
+
+JOBS = {"expire": expire, "vacuum": vacuum}
+NAMES = [
+    "expire",
+    "vacuum",
+    "expire and vacuum",
+    "drop a tag, expire and vacuum",
+    "expire, written on and vacuum",
+    "an expire that died, and vacuum",
+    "rollback",
+]
+
+
+@pytest.mark.parametrize("rival", NAMES)
+@pytest.mark.parametrize("job", JOBS)
+def test_jobs_that_interleave(
+    job: str, rival: str, tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    for at in range(NAMES.index(rival) % EVERY, len(calls_of(tmp_path, JOBS[job])), EVERY):
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "t", root / "t")
+        table = stepped(root, at, rivals(root)[rival])
+        with suppress(CommitConflictError):  # it says so, and is run again
+            JOBS[job](table)
+        check_whole(root, rows.get)
+        for again in (expire, vacuum):
+            again(load(root))
+        check_whole(root, rows.get)
+        assert load(root).verify(every_version=True).complaints == ()
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_jobs_that_die(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> None:
+    """What was half done is neither half seen nor in the way of the next."""
+    for at in range(0, len(calls_of(tmp_path, JOBS[job])), EVERY):
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "t", root / "t")
+        with pytest.raises(Died):
+            JOBS[job](stepped(root, at, die))
+        check_whole(root, rows.get)
+        vacuum(load(root))
+        check_whole(root, rows.get)
+        expire(load(root), 1)
+        vacuum(load(root))
+        check_whole(root, rows.get)
+        shutil.rmtree(root)
+
+
+# The holes that there were, each where it was found
+
+
+def test_entries_that_expire_while_vacuum_reads_them(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """What only their records name is needed still, by the oldest retained version."""
+    table = load(tmp_path)
+    table.append(ids(14))  # shown by versions 14 and 15 alone
+    table.append(ids(15))
+    table.overwrite(ids(16))
+    shows = rows | {14: [12, 14], 15: [12, 14, 15], 16: [16]}
+    calls = calls_of(tmp_path, vacuum)
+    reads = [at for at, call in enumerate(calls) if call == "read _versioned/log/N.json"]
+    for at in reads[::2]:
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "t", root / "t")
+        vacuum(stepped(root, at, lambda root=root: expire(load(root))))  # type: ignore[misc]
+        assert load(root).state.floor >= 15
+        check_whole(root, shows.get)
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("again", [expire, lambda table: expire(table, 1)])
+def test_an_expire_that_died_before_its_first_stub(
+    again: Callable[[Table], object], tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """Readers still come from the stub of version 0 to the state that the expire before it kept. It is
+    the same where the outcome of its commit was unknown."""
+    at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, at, die))
+    vacuum(load(tmp_path))
+    check_whole(tmp_path, rows.get)
+    again(load(tmp_path))
+    vacuum(load(tmp_path))
+    check_whole(tmp_path, rows.get)
+    kept = sorted(path.name for path in (tmp_path / "t/_versioned/kept").iterdir())
+    state = load(tmp_path).state
+    assert kept == [f"{v:020d}.parquet" for v in sorted({2, 9, state.floor})], "and no more"
+
+
+def test_a_state_that_was_written_by_an_expire_that_died(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """To a vacuum nobody needs it, until another expire commits the same oldest retained version."""
+    at = calls_of(tmp_path, expire).index("put _versioned/log/N.json")
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, at, die))
+    calls = calls_of(tmp_path, vacuum)
+    for at in range(calls.index("files _versioned/kept") + 1, len(calls)):
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "t", root / "t")
+        vacuum(stepped(root, at, lambda root=root: expire(load(root))))  # type: ignore[misc]
+        check_whole(root, rows.get)
+        shutil.rmtree(root)
+
+
+def test_a_table_whose_kept_state_was_lost_is_mended(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """An earlier vacuum deleted a state that was needed; the next expire had written a later one."""
+    at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, at, die))
+    (tmp_path / f"t/_versioned/kept/{4:020d}.parquet").unlink()
+    check_whole(tmp_path, rows.get)
+    expire(load(tmp_path))
+    assert load(tmp_path).verify(every_version=True).complaints == ()
+
+
+def test_a_state_that_is_gone_is_written_before_the_stubs(
+    tmp_path: Path, rows: dict[int, list[int]]
+) -> None:
+    """An expire that is finished by another needs the states that the first one kept."""
+    calls = calls_of(tmp_path, expire)
+    with pytest.raises(Died):
+        expire(stepped(tmp_path, calls.index("overwrite _versioned/log/N.json"), die))
+    kept = tmp_path / "t/_versioned/kept"
+    floor = load(tmp_path).state.floor
+    for version in (9, floor):
+        (kept / f"{version:020d}.parquet").unlink()
+    expire(load(tmp_path), 20)  # which gives up no more
+    check_whole(tmp_path, rows.get)
+    assert {f"{v:020d}.parquet" for v in (9, floor)} <= {path.name for path in kept.iterdir()}
