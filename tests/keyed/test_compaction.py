@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyed.tables import make, rows, shown
+from maintenance.tables import NOW, tick
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 
@@ -95,6 +96,59 @@ def test_a_rollback_meanwhile_ends_it(tmp_path: Path) -> None:
     table.refresh().rollback(2)
     assert late.commit_compaction(pieces, done).removed == 0
     assert shown(late.refresh()) == []
+
+
+def test_a_tombstone_stays_while_a_mixed_segment_holds_an_older_row(tmp_path: Path) -> None:
+    """What counts is the oldest row of a segment that stays, not its newest."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
+    table.delete([("host", "=", "a")])
+    table.append(rows(("a", 2, 3.0), ("c", 1, 3.0)))
+    first, tombstone, third = paths(table)
+    table.compact(paths=[first, third])
+    assert table.state.segments.core["extra"].to_pylist()[-1].count('"sequences":[1,3]') == 1
+    table.compact(paths=[tombstone])
+    assert shown(table) == [("a", 2, 3.0, 7), ("c", 1, 3.0, 7)]
+    table.compact(strategy="full")
+    assert shown(table) == [("a", 2, 3.0, 7), ("c", 1, 3.0, 7)]
+    assert table.state.segments.rows == 2
+
+
+def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
+    """A compacted segment, and one that came back, say themselves how old their rows are."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0)))
+    table.append(rows(("a", 1, 2.0)))
+    table.compact(paths=paths(table)[:1])
+    table.truncate()
+    assert table.rollback(3) == 5
+    assert shown(table) == [("a", 1, 2.0, 7)]
+    table.append(rows(("a", 1, 6.0)))
+    table.compact(paths=paths(table)[:2])
+    assert shown(table) == [("a", 1, 6.0, 7)]
+    for again, value in ((7, 6.0), (5, 2.0), (6, 6.0), (3, 2.0)):
+        table.truncate()
+        table.rollback(again)
+        assert shown(table) == [("a", 1, value, 7)]
+
+
+def test_a_rollback_that_is_expired_ends_it_too(tmp_path: Path) -> None:
+    """Its entry is a stub by then, so that nobody knows what it brought back."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0)))
+    slow = Catalog.load_path(tmp_path / "t")
+    table.delete([("host", "=", "a")])
+    slow.truncate()
+    late = Catalog.load_path(tmp_path / "t")
+    pieces = late.plan_compaction(paths=paths(late))
+    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    assert [made for _, made in done] == [()]
+    table.refresh().rollback(2)
+    table.append(rows(("b", 1, 1.0)))
+    tick()
+    assert table.expire(NOW, 1, dry_run=False, force=True).floor == 5
+    assert late.commit_compaction(pieces, done).removed == 0
+    assert shown(Catalog.load_path(tmp_path / "t")) == [("b", 1, 1.0, 7)]
 
 
 def test_small_segments_of_a_bag_become_one(tmp_path: Path) -> None:

@@ -169,6 +169,29 @@ def test_a_tag_while_it_expires(tmp_path: Path) -> None:
     assert shown(load(tmp_path), "three") == [3]
 
 
+def test_a_kept_state_that_is_lost_before_the_floor_moves(tmp_path: Path) -> None:
+    """An older vacuum deleted such states; entries become stubs only where the states are there."""
+    make(tmp_path).set_tag("two", 2)
+    known = load(tmp_path)
+    kept = tmp_path / FOLDER / "kept"
+    lost: list[str] = []
+
+    def lose() -> None:
+        for path in kept.iterdir():
+            lost.append(path.name)
+            path.unlink()
+
+    losing = Interruption("put _versioned/log/N.json", after=lose)
+    store = InterruptedStore(LocalStore(str(tmp_path / "t")), Plan(), losing)
+    table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    assert expire(table, 2) == 6
+    assert sorted(lost) == [f"{2:020d}.parquet", f"{6:020d}.parquet"]
+    forget(tmp_path)
+    reader = load(tmp_path)
+    assert shown(reader) == shown(reader, 6) == [6]
+    assert shown(reader, "two") == [2]
+
+
 def test_no_tag_for_what_is_expired(tmp_path: Path) -> None:
     table = make(tmp_path)
     stale = load(tmp_path)

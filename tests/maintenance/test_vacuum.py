@@ -104,6 +104,17 @@ def test_what_dead_writers_left(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [1, 2]
 
 
+def test_a_tag_that_only_a_later_entry_names(tmp_path: Path) -> None:
+    """A version is read by a tag that was dropped, as of a version that is retained."""
+    table = make(tmp_path)
+    table.set_tag("two", 2)
+    assert expire(table, 2) == 6
+    table.drop_tag("two")
+    assert len(vacuum(table).segments) == 4
+    assert shown(load(tmp_path).as_of(7), "two") == [2]
+    assert shown(load(tmp_path).as_of(6)) == [6]
+
+
 def test_names_that_are_not_ours_stay_and_are_told(tmp_path: Path) -> None:
     table = make(tmp_path)
     names = [

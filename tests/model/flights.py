@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -101,6 +101,7 @@ class Flight:
         refusals: the errors that refuse it.
         adds: whether it adds segments.
         landed: whether it was committed already.
+        removes_base: the version whose segments it removes, whatever they hold.
     """
 
     what: str
@@ -110,7 +111,8 @@ class Flight:
     effect: Callable[[], None]
     refusals: tuple[type[Exception], ...] = (CommitConflictError,)
     adds: bool = False
-    landed: bool = field(default=False)
+    landed: bool = False
+    removes_base: int | None = None
 
 
 class InFlight:
@@ -224,6 +226,8 @@ class InFlight:
             return
         flight = self.flights.pop(random.randrange(len(self.flights)))
         self.absorb()
+        if flight.removes_base is not None and self._came_back(flight.removes_base):
+            return  # the model does not know in which segments rows are that others hide
         told = flight.judge()
         if flight.landed:
             told.must.append("it was committed already")
@@ -249,6 +253,10 @@ class InFlight:
         if flight.adds and random.random() < 0.2:
             flight.landed = True
             self.flights.append(flight)
+
+    def _came_back(self, base: int) -> bool:
+        back = (one.operation == "rollback" and one.added for one in self.log.since(base))
+        return self.has_keys() and any(back)
 
     def landed_without_commit(self, flight: Flight, told: Verdict) -> None:
         """It changed nothing, so that nothing could stand in its way, or all of it was left out."""
@@ -276,16 +284,17 @@ class InFlight:
             operation = captured(late, lambda t: t.truncate())
             stored: list[Row] = []
         else:
-            found = self._written(random, then, late, lambda t, data: t.overwrite(data))
-            if found is None:
+            written = self._written(random, then, late, lambda t, data: t.overwrite(data))
+            if written is None:
                 return None
-            operation, stored = found
+            operation, stored = written
 
         def effect() -> None:
             self.minus_base(then, base)
             self.plus(stored)
 
-        return self._flight("overwrite", operation, late, base, then, stored, effect)
+        found = self._flight("overwrite", operation, late, base, then, stored, effect)
+        return replace(found, removes_base=base)
 
     def late_partitions(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
         if self.has_keys():
@@ -332,7 +341,8 @@ class InFlight:
                 self.minus(gone)
 
         keys = gone if self.has_keys() and not whole else None
-        return self._flight("delete", operation, late, base, then, [], effect, by_key, keys)
+        found = self._flight("delete", operation, late, base, then, [], effect, by_key, keys)
+        return replace(found, removes_base=base) if whole else found
 
     def late_update(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
         filters, by_key = self.condition(random, then)
