@@ -10,15 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from versioned_catalog.errors import (
-    AlreadyExistsError,
-    CorruptTableError,
-    InvalidRequestError,
-    NotFoundError,
-    VersionedError,
-)
+from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.beginning import WRITER
-from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.entry import UNIX_EPOCH, Head, check_writable, next_time
 from versioned_catalog.log.timeline import Timeline
@@ -65,23 +58,8 @@ class Names:
     def state(self) -> WarehouseState:
         """The warehouse as it is now."""
         known = self._loaded
-        try:
-            self._loaded = self.timeline.load() if known is None else self.timeline.advance(known)
-        except CorruptTableError:
-            self._check_no_table()
-            raise
+        self._loaded = self.timeline.load() if known is None else self.timeline.advance(known)
         return self._loaded.state or _nothing()
-
-    def _check_no_table(self) -> None:
-        """Refuse the folder of a table: the first entries of its log may be stubs, which say nothing."""
-        try:
-            Timeline(self.timeline.store, TableCodec()).load()
-        except VersionedError:
-            return
-        raise InvalidRequestError(
-            f"{self._url} is the folder of a table and can't be a warehouse. Load the table with "
-            "Catalog.load_path, or open the Catalog on another folder, such as the one above"
-        )
 
     def commit(self, change: Callable[[WarehouseState], WarehouseEntry | None]) -> None:
         """Commit what ``change`` makes of the warehouse as it is then.

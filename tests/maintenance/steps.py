@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from faults.store import Fault, FaultyStore, Plan
@@ -13,50 +13,67 @@ from versioned_catalog.placing import load_at
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Store
 
+Steps = Mapping[int, Callable[[], object]]
+
 
 class Died(BaseException):
     """The process ended at a storage call."""
 
 
 class SteppedStore(FaultyStore):
-    """A store that calls back before one of the calls to it.
+    """A store that calls back before some of the calls to it.
 
     Args:
         inner: the real one.
-        at: the number of that call, from 0.
-        then: what happens there; an exception that it raises ends the job.
     """
 
-    def __init__(self, inner: Store, at: int, then: Callable[[], object]) -> None:
+    def __init__(self, inner: Store) -> None:
         super().__init__(inner, Plan())
-        self._at, self._then = at, then
+        self._steps: dict[int, Callable[[], object]] = {}
+
+    @property
+    def calls(self) -> list[str]:
+        """The calls since the steps were set."""
+        return self._plan.calls
+
+    def begin(self, steps: Steps) -> None:
+        """Count calls from here on.
+
+        Args:
+            steps: what happens before which call, from 0; an exception ends the job.
+        """
+        self._plan.calls.clear()
+        self._steps = dict(steps)
 
     def _fault(self, method: str, path: str) -> Fault | None:
-        if len(self._plan.calls) == self._at:
-            self._at = -1
-            self._then()
+        if then := self._steps.pop(len(self._plan.calls), None):
+            then()
         return super()._fault(method, path)
 
 
-def stepped(root: Path, at: int, then: Callable[[], object]) -> Table:
+def stepped(root: Path, at: int, then: Callable[[], object], more: Steps | None = None) -> Table:
     """The table, calling back before a storage call; counted from the first call after loading."""
-    store = SteppedStore(LocalStore(str(root / "t")), -1, then)
+    store = SteppedStore(LocalStore(str(root / "t")))
     table = load_at(store, "t")
-    store._plan.calls.clear()
-    store._at = at
+    store.begin({at: then} | (more or {}))
     return table
 
 
-def calls_of(root: Path, job: Callable[[Table], object]) -> list[str]:
-    """The storage calls that a job makes, tried on a copy of the table."""
+def calls_of(
+    root: Path,
+    job: Callable[[Table], object],
+    at: int = -1,
+    then: Callable[[Path], object] = lambda root: None,
+) -> list[str]:
+    """The storage calls that a job makes, tried on a copy of the table; with something in between."""
     copy = root / "counted"
     shutil.copytree(root / "t", copy / "t")
-    table = stepped(copy, -1, lambda: None)
+    table = stepped(copy, at, lambda: then(copy))
     job(table)
     shutil.rmtree(copy)
     found = table.store
     assert isinstance(found, SteppedStore)
-    return found._plan.calls
+    return found.calls
 
 
 def die() -> None:

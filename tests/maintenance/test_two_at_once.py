@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from faults.store import Fault, FaultyStore, Plan
 from maintenance.steps import Died, calls_of, check_whole, die, stepped
 from maintenance.tables import NOW, ids, later, load, make
-from versioned_catalog import CommitConflictError, Table
+from versioned_catalog import CommitConflictError, CommitOutcomeUnknown, Table
+from versioned_catalog.placing import load_at
+from versioned_catalog.storage.local import LocalStore
 
 HOUR = timedelta(hours=1)
 
@@ -138,40 +141,73 @@ def test_jobs_that_die(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> 
 def test_entries_that_expire_while_vacuum_reads_them(
     tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
-    """What only their records name is needed still, by the oldest retained version."""
+    """What only their records name is needed still, by the oldest retained version and by tags."""
     table = load(tmp_path)
-    table.append(ids(14))  # shown by versions 14 and 15 alone
+    table.append(ids(14))  # shown by versions 14 to 17
     table.append(ids(15))
-    table.overwrite(ids(16))
-    shows = rows | {14: [12, 14], 15: [12, 14, 15], 16: [16]}
-    calls = calls_of(tmp_path, vacuum)
-    reads = [at for at, call in enumerate(calls) if call == "read _versioned/log/N.json"]
-    for at in reads[::2]:
-        root = tmp_path / str(at)
+    table.append(ids(16))
+    table.append(ids(17))
+    table.overwrite(ids(18))
+    shows = rows | {14: [12, 14], 15: [12, 14, 15], 16: [12, 14, 15, 16]}
+    shows |= {17: [12, 14, 15, 16, 17], 18: [18]}
+
+    def first(root: Path) -> None:
+        """Move the oldest retained version, so that the vacuum looks at references again."""
+        expire(load(root), 4)
+
+    def second(root: Path) -> None:
+        other = load(root)
+        other.set_tag("late", other.state.floor)
+        expire(other, other.version - 16)  # versions from 17 on are retained
+
+    at = calls_of(tmp_path, vacuum).index("put _versioned/log/N.json")
+    calls = calls_of(tmp_path, vacuum, at, first)
+    reads = [n for n, call in enumerate(calls) if n > at and call == "read _versioned/log/N.json"]
+    for again in reads if EVERY == 1 else reads[::3]:
+        root = tmp_path / str(again)
         shutil.copytree(tmp_path / "t", root / "t")
-        vacuum(stepped(root, at, lambda root=root: expire(load(root))))  # type: ignore[misc]
-        assert load(root).state.floor >= 15
+        late = {again: lambda root=root: second(root)}
+        vacuum(stepped(root, at, lambda root=root: first(root), late))  # type: ignore[misc]
         check_whole(root, shows.get)
         shutil.rmtree(root)
 
 
+class UnheardStore(FaultyStore):
+    """A store that commits the next entry, and answers neither that nor what is asked after it."""
+
+    def _fault(self, method: str, path: str) -> Fault | None:
+        name = f"{method} {path}"
+        if method != "put" and not self._plan.calls:
+            return None
+        self._plan.calls.append(name)
+        return Fault.LOST_REPLY if len(self._plan.calls) == 1 else Fault.FAIL_BEFORE
+
+
+@pytest.mark.parametrize("how", ["died", "unknown"])
 @pytest.mark.parametrize("again", [expire, lambda table: expire(table, 1)])
-def test_an_expire_that_died_before_its_first_stub(
-    again: Callable[[Table], object], tmp_path: Path, rows: dict[int, list[int]]
+def test_an_expire_that_ended_before_its_first_stub(
+    again: Callable[[Table], object], how: str, tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
-    """Readers still come from the stub of version 0 to the state that the expire before it kept. It is
-    the same where the outcome of its commit was unknown."""
-    at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
-    with pytest.raises(Died):
-        expire(stepped(tmp_path, at, die))
+    """Readers still come from the stub of version 0 to the state that the expire before it kept."""
+    if how == "died":
+        at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
+        with pytest.raises(Died):
+            expire(stepped(tmp_path, at, die))
+    else:
+        store = UnheardStore(LocalStore(str(tmp_path / "t")), Plan())
+        with pytest.raises(CommitOutcomeUnknown):
+            expire(load_at(store, "t"))
+    assert load(tmp_path).state.floor == 12
     vacuum(load(tmp_path))
+    kept = {path.name for path in (tmp_path / "t/_versioned/kept").iterdir()}
+    assert f"{4:020d}.parquet" in kept
     check_whole(tmp_path, rows.get)
     again(load(tmp_path))
     vacuum(load(tmp_path))
     check_whole(tmp_path, rows.get)
-    kept = sorted(path.name for path in (tmp_path / "t/_versioned/kept").iterdir())
-    state = load(tmp_path).state
-    assert kept == [f"{v:020d}.parquet" for v in sorted({2, 9, state.floor})], "and no more"
+    kept = {path.name for path in (tmp_path / "t/_versioned/kept").iterdir()}
+    floor = load(tmp_path).state.floor
+    assert kept == {f"{v:020d}.parquet" for v in (2, 9, floor)}, "and no more"
 
 
 def test_a_state_that_was_written_by_an_expire_that_died(

@@ -199,6 +199,18 @@ def test_a_writer_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [1, 2, 7]
 
 
+def test_old_segments_are_not_committed_by_a_newer_plan(tmp_path: Path) -> None:
+    """The name of a segment says what it was planned on, and a vacuum goes by that."""
+    table = make(tmp_path, 1)
+    _, records = write(load(tmp_path), 7)
+    table.append(ids(2))
+    vacuum(table)
+    newer, _ = write(load(tmp_path), 8)
+    with pytest.raises(CommitConflictError, match="planned on version 1 and outlived"):
+        load(tmp_path).commit_append(newer, records)
+    assert shown(load(tmp_path)) == [1, 2]
+
+
 def test_a_younger_writer_never_aborts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its snapshot was the newest less than the retention ago, however old that is."""
     table = make(tmp_path, 3)

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Collection
 
 from versioned_catalog.errors import AlreadyExistsError
-from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.entry import Stub
 from versioned_catalog.log.operations import Base
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -40,8 +40,9 @@ def check_new(
     if len(paths) < len(records):
         raise AlreadyExistsError(f"{table}: a segment is to be committed twice in one commit")
     for entry in log.since(oldest, state.version) if paths else ():
-        twice = isinstance(entry, Commit) and not paths.isdisjoint(r.path for r in entry.added)
-        if twice and entry.head.operation != "rollback":
+        if isinstance(entry, Stub) or entry.head.operation == "rollback":
+            continue
+        if not paths.isdisjoint(record.path for record in entry.added):
             raise AlreadyExistsError(
                 f"{table}: these segments were committed already, by version {entry.head.version} "
                 f"(commit ID {entry.head.commit_id}); write the rows again if they are to be there twice"

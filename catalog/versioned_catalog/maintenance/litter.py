@@ -140,6 +140,9 @@ def _references(timeline: TableTimeline, state: TableState) -> References:
                 raise
             continue  # the tag was dropped before its version was expired
         versions.add(version)
+    if first > state.floor and timeline.load().version > state.version:
+        # A later expire is under way, and tags may have been set before it that this state lacks.
+        raise _ExpiredMeanwhile(f"version {state.floor} is a stub")
     return References(frozenset(paths), frozenset(versions), state.floor)
 
 

@@ -1,0 +1,111 @@
+"""Jobs of processes of their own, which begin at the same moment; nothing in them waits for another."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+
+from versioned_catalog import Catalog, VersionedError
+
+NOW = timedelta(0)
+Job = tuple[str, float]
+"""The name of a job, and how many seconds after the others it begins."""
+
+
+def expire(folder: str, keep_last: int = 2) -> object:
+    return Catalog.load_path(folder).expire(NOW, keep_last, dry_run=False, force=True)
+
+
+def vacuum(folder: str) -> object:
+    return Catalog.load_path(folder).vacuum(NOW, dry_run=False, force=True)
+
+
+def untag(folder: str) -> object:
+    return Catalog.load_path(folder).drop_tag("nine")
+
+
+def roll_back(folder: str) -> object:
+    return Catalog.load_path(folder).rollback(1)
+
+
+def delete(folder: str) -> object:
+    return Catalog.load_path(folder).delete([("k", "=", 1)])
+
+
+def update(folder: str) -> object:
+    return Catalog.load_path(folder).update({"v": 9}, [("k", "=", 1)])
+
+
+def namespace(folder: str) -> object:
+    return Catalog(folder).create_namespace("n")
+
+
+def table(folder: str) -> object:
+    return Catalog.create_path(folder, "a INT")
+
+
+def commit_written(folder: str) -> object:
+    plan, records = pickle.loads(Path(folder, "written").read_bytes())
+    return Catalog.load_path(folder).commit_append(plan, records)
+
+
+JOBS: dict[str, Callable[[str], object]] = {
+    "expire": expire,
+    "expire all but one": lambda folder: expire(folder, 1),
+    "vacuum": vacuum,
+    "untag": untag,
+    "roll back": roll_back,
+    "delete": delete,
+    "update": update,
+    "namespace": namespace,
+    "table": table,
+    "commit written": commit_written,
+}
+
+
+def carry_out(job: str, folder: str, at: float) -> str:
+    """Do a job at a moment; what came of it: ``done``, or the name of the error."""
+    while (left := at - time.time()) > 0:
+        time.sleep(left)
+    try:
+        JOBS[job](folder)
+    except VersionedError as error:
+        return type(error).__name__
+    return "done"
+
+
+def warm() -> None:
+    """Import what jobs import, before the first of them."""
+    import pyarrow.parquet  # noqa: F401
+
+
+@contextmanager
+def processes(count: int) -> Iterator[Callable[[str, list[Job]], list[str]]]:
+    """So many processes; what is given does jobs on a folder at once, and says what came of each."""
+    with ProcessPoolExecutor(count, get_context("spawn"), initializer=warm) as pool:
+
+        def race(folder: str, jobs: list[Job]) -> list[str]:
+            at = time.time() + 0.01
+            waiting = [pool.submit(carry_out, job, folder, at + late) for job, late in jobs]
+            return [one.result() for one in waiting]
+
+        yield race
+
+
+def trials(template: Path, jobs: list[str], count: int) -> Iterator[tuple[Path, list[Job]]]:
+    """Copies of a folder, and jobs in it that begin at about the same moment."""
+    random = Random(os.environ.get("PYTEST_XDIST_WORKER", "") + template.name)
+    for number in range(count):
+        root = template.parent / f"{template.name}-{number}"
+        shutil.copytree(template, root)
+        yield root, [(job, random.uniform(0, 0.03)) for job in jobs]
+        shutil.rmtree(root)
