@@ -197,6 +197,19 @@ def test_what_others_took_is_left(tmp_path: Path) -> None:
     assert (told.removed, told.skipped, shown(table)) == (2, 2, [(2,), (2,)])
 
 
+def test_a_piece_that_lost_one_segment_does_not_stop_the_others(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "a INT, b INT", partitioned_by=["a"])
+    for a, b in ((1, 1), (1, 2), (2, 1), (2, 2)):
+        table.append(pa.table({"a": pa.array([a], pa.int32()), "b": pa.array([b], pa.int32())}))
+    other = Catalog.load_path(tmp_path / "t")
+    pieces = table.plan_compaction()
+    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    other.delete([("a", "=", 1), ("b", "=", 1)])
+    told = table.commit_compaction(pieces, done)
+    assert (told.removed, told.added, told.skipped) == (2, 1, 2)
+    assert shown(table) == [(1, 2), (2, 1), (2, 2)]
+
+
 def test_disjoint_neighbours_become_one(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     for day in range(5):

@@ -293,6 +293,33 @@ def test_a_rollback_that_a_fence_overtook(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [3]
 
 
+def test_a_rollback_to_a_retained_version_that_a_fence_overtook(tmp_path: Path) -> None:
+    """The fence came since it was planned: FORMAT.md, section 11, has it abort, whatever it goes back to."""
+    table = make(tmp_path, 3)
+    stale = load(tmp_path)
+    write(table, 0)
+    table.set_tag("x", 0)
+    assert vacuum(table).fence == 4
+    assert load(tmp_path).history()["operation"].to_pylist()[-1] == "fence"
+    with pytest.raises(CommitConflictError, match="since this rollback was planned"):
+        stale.rollback(2)
+    assert shown(load(tmp_path)) == [3]
+    assert load(tmp_path).rollback(2) == 6
+
+
+def test_a_rewrite_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
+    """The segments that it removes are live still, and those that it adds are gone."""
+    table = make(tmp_path, 0)
+    table.append(ids(1, 2))
+    slow = load(tmp_path)
+    plan, records = write(slow, 1)
+    table.append(ids(3))
+    assert vacuum(table).segments == (records[0].path,)
+    with pytest.raises(CommitConflictError, match="outlived the retention of a vacuum"):
+        slow.commit_rewrite(plan, records, slow.state.segments.paths, kind="delete")
+    assert shown(load(tmp_path)) == [1, 2, 3]
+
+
 def test_two_at_once(tmp_path: Path) -> None:
     table = make(tmp_path)
     expire(table, 1)

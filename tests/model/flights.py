@@ -22,6 +22,7 @@ from versioned_catalog import VersionedError as AnyError
 
 MOST_IN_FLIGHT = 4
 
+
 class _Drawn(Random):
     """Random numbers, by their seed."""
 
