@@ -223,10 +223,8 @@ def test_two_that_expire_the_same(tmp_path: Path) -> None:
 def test_an_expiry_that_dies_at_any_stub_is_finished(stubs: int, tmp_path: Path) -> None:
     """It dies with so many entries overwritten; the next one goes on where it was."""
     make(tmp_path)
-    known, plan = (
-        load(tmp_path),
-        Plan(fault=Fault.FAIL_BEFORE, only="overwrite _versioned/log", at=stubs),
-    )
+    known = load(tmp_path)
+    plan = Plan(at=stubs, fault=Fault.FAIL_BEFORE, only="overwrite _versioned/log")
     store = FaultyStore(LocalStore(str(tmp_path / "t")), plan)
     table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
     with pytest.raises(StorageError, match="planted"):

@@ -294,7 +294,7 @@ def test_a_rollback_that_a_fence_overtook(tmp_path: Path) -> None:
 
 
 def test_a_rollback_to_a_retained_version_that_a_fence_overtook(tmp_path: Path) -> None:
-    """The fence came since it was planned: FORMAT.md, section 11, has it abort, whatever it goes back to."""
+    """A fence since its base aborts it, whatever it goes back to (FORMAT.md, section 11)."""
     table = make(tmp_path, 3)
     stale = load(tmp_path)
     write(table, 0)

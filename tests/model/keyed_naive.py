@@ -18,7 +18,7 @@ Row = dict[int, Any]
 SEQUENCE = -1
 """The field that every row has once it is committed: the version that wrote it last."""
 LAYERS = -2
-"""The field of a row that partial upserts made: what wrote it, as (version, fields or None for all, row)."""
+"""The field of a row that partial upserts made: (version, fields or None for all, row) of each write."""
 
 
 @dataclass
