@@ -114,6 +114,21 @@ def test_a_tombstone_stays_while_a_mixed_segment_holds_an_older_row(tmp_path: Pa
     assert table.state.segments.rows == 2
 
 
+def test_a_compacted_tombstone_is_as_new_as_it_was(tmp_path: Path) -> None:
+    """Beside older rows it still hides a row that is older than it, and newer than they are."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 0, 1.0), ("c", 5, 1.0)))
+    table.append(rows(("a", 1, 2.0)))
+    table.delete([("v", "=", 2.0)])
+    first, hidden, tombstone = paths(table)
+    table.compact(paths=[first, tombstone])
+    (compacted,) = set(paths(table)) - {hidden}
+    assert shown(table) == [("a", 0, 1.0, 7), ("c", 5, 1.0, 7)]
+    table.compact(paths=[compacted])
+    assert shown(table) == [("a", 0, 1.0, 7), ("c", 5, 1.0, 7)]
+    assert table.state.segments.rows == 4, "with the row that is hidden, and the tombstone"
+
+
 def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
     """A compacted segment, and one that came back, say themselves how old their rows are."""
     table = make(tmp_path / "t")

@@ -115,6 +115,18 @@ def test_a_tag_that_only_a_later_entry_names(tmp_path: Path) -> None:
     assert shown(load(tmp_path).as_of(6)) == [6]
 
 
+def test_what_only_the_oldest_retained_version_shows(tmp_path: Path) -> None:
+    """Its entry added nothing, and that of the version before it, which did, is a stub."""
+    table = make(tmp_path, 3)
+    table.set_tag("x", 0)
+    table.overwrite(ids(5))
+    table.drop_tag("x")
+    assert expire(table, 3) == 4
+    assert len(vacuum(table).segments) == 2
+    assert shown(load(tmp_path), 4) == [3]
+    assert shown(load(tmp_path)) == [5]
+
+
 def test_names_that_are_not_ours_stay_and_are_told(tmp_path: Path) -> None:
     table = make(tmp_path)
     names = [

@@ -33,6 +33,7 @@ from model.keyed_naive import Keyed
 from model.late import Late
 from model.naive import Refused
 from model.rules import Verdict
+from model.seeded import AT_ONCE, first_seed, run
 from model.test_model import Histories, bag, map_rows
 from versioned_catalog import (
     Catalog,
@@ -48,10 +49,11 @@ from versioned_catalog.scanning.aggregates import count_rows, count_values, extr
 from versioned_catalog.schema.literals import decode
 from versioned_catalog.segments import open_segment
 
-STEPS, HISTORIES = {
-    "dev": (15, 60),
-    "ci": (30, 150),
-    "nightly": (40, 2000),
+# Steps of a history, histories that Hypothesis draws, and histories by seeds.
+STEPS, HISTORIES, SEEDS = {
+    "dev": (15, 40, 10),
+    "ci": (30, 80, 40),
+    "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 
 
@@ -93,9 +95,9 @@ class KeyedHistories(Histories):
         super().__init__()
         self.limits = pytest.MonkeyPatch()
 
-    def teardown(self) -> None:
+    def forget(self) -> None:
         self.limits.undo()
-        super().teardown()
+        super().forget()
 
     @initialize(salt=salts)
     def begin(self, salt: str) -> None:
@@ -486,3 +488,9 @@ TestKeyedHistories.settings = settings(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
+
+
+@pytest.mark.parametrize("chunk", range(SEEDS // AT_ONCE))
+def test_histories_by_seeds(chunk: int) -> None:
+    start = first_seed() + chunk * AT_ONCE
+    run(KeyedHistories, range(start, start + AT_ONCE), STEPS)

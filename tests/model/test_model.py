@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -36,6 +37,7 @@ from model.flights import DRAWS, Flight, InFlight, randoms, salts
 from model.naive import Model, Refused
 from model.paused import Killed, Pause, over
 from model.rules import Log
+from model.seeded import AT_ONCE, first_seed, run
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -47,10 +49,11 @@ from versioned_catalog import (
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.schema.literals import decode
 
-STEPS, HISTORIES = {
-    "dev": (10, 100),
-    "ci": (30, 200),
-    "nightly": (30, 2000),
+# Steps of a history, histories that Hypothesis draws, and histories by seeds.
+STEPS, HISTORIES, SEEDS = {
+    "dev": (10, 60, 20),
+    "ci": (30, 120, 60),
+    "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 
 
@@ -99,7 +102,14 @@ class Histories(InFlight, RuleBasedStateMachine):
             if hasattr(self, "table") and sys.exc_info()[0] is None:
                 self.ended()
         finally:
-            shutil.rmtree(self.folder)
+            self.forget()
+
+    def forget(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self.folder)
+        memory = MemoryFileSystem()
+        if memory.exists(self.folder):
+            memory.rm(self.folder, recursive=True)
 
     def ended(self) -> None:
         """At the end nothing is damaged, and what is kept is what it was."""
@@ -491,6 +501,9 @@ class Histories(InFlight, RuleBasedStateMachine):
         if self.spare.random() < 0.1:
             self.sampled(1)
 
+    def each_key_once(self) -> None:
+        """There is nothing to check where rows have no keys."""
+
     def shown(self, table: Table) -> None:
         """The table is what the model says."""
         assert set(table.state.segments.paths) == self.log.live[-1]
@@ -536,3 +549,9 @@ TestHistories.settings = settings(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
+
+
+@pytest.mark.parametrize("chunk", range(SEEDS // AT_ONCE))
+def test_histories_by_seeds(chunk: int) -> None:
+    start = first_seed() + chunk * AT_ONCE
+    run(Histories, range(start, start + AT_ONCE), STEPS)
