@@ -424,6 +424,40 @@ def test_asked_again_after_it_was_replaced(place: Path) -> None:
     assert Catalog(place).load_table("n.t").schema.names == ["z"]
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_asked_again_after_it_was_dropped(half: bool, place: Path) -> None:
+    """A dropped name does not come back, and lead to a table that is no more."""
+    sent, made = planned(place, "create", "n.v")
+    commit(place, sent, made, "me", "n.v")
+    dropping = Catalog(place)
+
+    def ask_again() -> None:
+        commit(place, sent, made, "me", "n.v")
+
+    if half:
+        last = Interruption("put n/v/_versioned/log/N.json", before=ask_again)
+        dropping = Catalog.over(InterruptedStore(LocalStore(str(place)), Plan(), last))
+    dropping.drop_table("n.v")
+    ask_again()
+    assert Catalog(place).list_tables("n") == ["t"]
+    Catalog(place).create_table("n.v", "a INT")
+    ask_again()
+    assert Catalog(place).load_table("n.v").schema.names == ["a"]
+
+
+def test_asked_again_after_its_name_was_taken(place: Path) -> None:
+    """Who finds the name taken ends the table; asked again, it gets no name, even if that is free."""
+    sent, made = planned(place, "create", "n.v")
+    rival = Interruption(NAMES, before=lambda: Catalog(place).create_table("n.v", "a INT"))
+    catalog = Catalog.over(InterruptedStore(LocalStore(str(place)), Plan(), rival))
+    with pytest.raises(AlreadyExistsError):
+        commit(catalog, sent, made, "me", "n.v")
+    Catalog(place).rename_table("n.v", "n.w")
+    with pytest.raises(NotFoundError):
+        commit(place, sent, made, "me", "n.v")
+    assert Catalog(place).list_tables("n") == ["t", "w"]
+
+
 def test_one_commit_id_for_two_makers_at_once(place: Path) -> None:
     """The first is slow, not dead."""
     sent, made = planned(place, "create", "n.v")

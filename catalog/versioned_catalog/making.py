@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ from versioned_catalog.placing import (
     Placement,
     begin_at,
     end_at,
+    load_at,
     place_at,
     plan_at,
     timeline_at,
@@ -213,8 +215,11 @@ class Making:
         store, operation = self._store.child(placement.folder), placement.operation(creation)
         since, shown = placement.base_version, render_path(name)
         if isinstance(operation, Create):
-            table = begin_at(store, operation, shown, commit_id, since=since)
-            self._give_name(name, placement.folder, table, operation.table_uuid)
+            attempts: list[None] = []
+            count = partial(attempts.append, None)
+            table = begin_at(store, operation, shown, commit_id, since=since, check=count)
+            named = TableName(name, placement.folder, operation.table_uuid)
+            self._give_name(named, table, commit_id, again=not attempts)
             return table
 
         def check() -> None:
@@ -232,20 +237,34 @@ class Making:
                 f"version {placement.base_version}); run it again"
             )
 
-    def _give_name(self, name: Name, folder: str, table: Table, table_uuid: str) -> None:
-        """The second half of CREATE: without it, the table is whole and has no name."""
-        named = TableName(name, folder, table_uuid)
+    def _give_name(
+        self, named: TableName, table: Table, commit_id: str, *, again: bool = False
+    ) -> None:
+        """The second half of CREATE: without it, the table is whole and has no name.
+
+        Args:
+            named: the name.
+            table: the table.
+            commit_id: of the first half; that of the second one follows from it.
+            again: whether an earlier attempt carried out the first half. It may have given the name
+                too, which may have been dropped since and must not come back.
+        """
+        own_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"the name of {commit_id}"))
+        if again and self._names.has_landed(own_id):
+            return
 
         def change(state: WarehouseState) -> WarehouseEntry | None:
-            if any(one.table_uuid == table_uuid for one in state.tables.values()):
+            if any(one.table_uuid == named.table_uuid for one in state.tables.values()):
                 return None  # an earlier attempt did it
-            check_free(state, name)
+            check_free(state, named.name)
+            if again:
+                load_at(table.store, table.name, named.table_uuid)
             return WarehouseEntry(head_of("create_table"), set_tables=(named,))
 
         try:
-            self._names.commit(change)
+            self._names.commit(change, own_id)
         except (AlreadyExistsError, NotFoundError):
-            end_at(table.store, table_uuid)
+            end_at(table.store, named.table_uuid)
             raise
 
     def plan_table(
@@ -295,5 +314,5 @@ class Making:
         """
         parts, folder = parse_path(name), location.url.removeprefix(self._store.url).strip("/")
         table = begin_at(self._store.child(folder), operation, render_path(parts), commit_id)
-        self._give_name(parts, folder, table, operation.table_uuid)
+        self._give_name(TableName(parts, folder, operation.table_uuid), table, commit_id)
         return table

@@ -61,14 +61,24 @@ class Names:
         self._loaded = self.timeline.load() if known is None else self.timeline.advance(known)
         return self._loaded.state or _nothing()
 
-    def commit(self, change: Callable[[WarehouseState], WarehouseEntry | None]) -> None:
+    def has_landed(self, commit_id: str) -> bool:
+        """Whether a commit is in the warehouse's log."""
+        newest = self.state().version
+        return self.timeline.find_commit(commit_id, -1, newest) is not None
+
+    def commit(
+        self,
+        change: Callable[[WarehouseState], WarehouseEntry | None],
+        commit_id: str | None = None,
+    ) -> None:
         """Commit what ``change`` makes of the warehouse as it is then.
 
         Args:
             change: gives the entry, of whose head only the operation counts (``head_of``), or None
                 where there is nothing to do; what it raises ends the commit.
+            commit_id: idempotency key of the commit; generated if omitted.
         """
-        commit_id = str(uuid.uuid4())
+        commit_id = commit_id or str(uuid.uuid4())
 
         def propose(state: WarehouseState | None) -> WarehouseEntry:
             known = state or _nothing()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -12,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from faults.store import Fault, FaultyStore, Plan
-from maintenance.steps import Died, calls_of, check_whole, die, stepped
-from maintenance.tables import NOW, ids, later, load, make
-from versioned_catalog import CommitConflictError, CommitOutcomeUnknown, Table
-from versioned_catalog.placing import load_at
+from maintenance.steps import Died, SteppedStore, calls_of, check_whole, die, stepped
+from maintenance.tables import NOW, ids, later, load, make, shown
+from versioned_catalog import Catalog, CommitConflictError, CommitOutcomeUnknown, Table
+from versioned_catalog.maintenance.expiry import write_stubs
+from versioned_catalog.maintenance.progress import silent
+from versioned_catalog.placing import load_at, timeline_at
 from versioned_catalog.storage.local import LocalStore
 
 HOUR = timedelta(hours=1)
@@ -253,3 +256,25 @@ def test_a_state_that_is_gone_is_written_before_the_stubs(
     expire(load(tmp_path), 20)  # which gives up no more
     check_whole(tmp_path, rows.get)
     assert {f"{v:020d}.parquet" for v in (9, floor)} <= {path.name for path in kept.iterdir()}
+
+
+def test_a_vacuum_of_a_dropped_table_that_died_before_a_create(tmp_path: Path) -> None:
+    """The stubs that it wrote name a version that no state of the new table has as its oldest."""
+    make(tmp_path, 4).drop()  # 5
+    time.sleep(0.02)
+    store = SteppedStore(LocalStore(str(tmp_path / "t")))
+    timeline = timeline_at(store)
+    state = timeline.load().state
+    assert state is not None
+    timeline.write_kept(state)
+    store.begin({5: die})  # each stub takes two calls; that of version 0 comes last
+    with pytest.raises(Died):
+        write_stubs(timeline, 5, silent)
+    assert [timeline.is_stub(version) for version in range(5)] == [False, True, True, False, False]
+    made = Catalog.create_path(tmp_path / "t", "id LONG")
+    made.append(ids(7))
+    made.overwrite(ids(8))
+    time.sleep(0.02)
+    vacuum(load(tmp_path))
+    assert shown(load(tmp_path)) == [8]
+    assert shown(load(tmp_path), made.version - 1) == [7]

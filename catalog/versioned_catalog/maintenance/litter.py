@@ -66,7 +66,11 @@ class References:
 
 
 class _ExpiredMeanwhile(Exception):
-    """Entries that were needed became stubs while they were read."""
+    """An entry that was needed is a stub; ``floor`` is the version from which entries are there."""
+
+    def __init__(self, version: int, floor: int) -> None:
+        super().__init__(f"version {version} is a stub")
+        self.floor = floor
 
 
 def references(timeline: TableTimeline, state: TableState) -> tuple[TableState, References]:
@@ -79,17 +83,21 @@ def references(timeline: TableTimeline, state: TableState) -> tuple[TableState, 
     Raises:
         VersionedError: a version can't be read, so that nobody knows what it needs.
     """
+    begin = state.floor
     for _ in range(_TRIES):
         try:
-            return state, _references(timeline, state)
+            return state, _references(timeline, state, begin)
         except (_ExpiredMeanwhile, NotFoundError) as error:
             newest = timeline.load().state
-            if newest is None or newest.version == state.version:
+            if newest is not None and newest.version > state.version:
+                state, begin = newest, newest.floor
+            elif isinstance(error, _ExpiredMeanwhile) and begin < error.floor <= state.version:
+                begin = error.floor  # of an earlier table here, whose vacuum died
+            else:
                 raise CorruptTableError(
-                    f"{timeline.store.url}: an entry from version {state.floor} on, the oldest that is "
+                    f"{timeline.store.url}: an entry from version {begin} on, the oldest that is "
                     f"retained, was expired ({error}); nothing was deleted"
                 ) from error
-            state = newest
     raise CommitConflictError(
         f"{timeline.store.url}: versions were expired again and again while a vacuum looked for what "
         "the others need; nothing was deleted, run it again"
@@ -119,10 +127,10 @@ def references_since(
     return references(timeline, newest)
 
 
-def _references(timeline: TableTimeline, state: TableState) -> References:
-    first = timeline.first_kept(state.floor)
+def _references(timeline: TableTimeline, state: TableState, begin: int) -> References:
+    first = timeline.first_kept(begin)
     if first > state.version:
-        raise _ExpiredMeanwhile(f"version {state.version} is a stub")
+        raise _ExpiredMeanwhile(begin, first)
     paths, named = set(state.segments.paths), set(state.tags.values())
     if first:
         floor = _state_at(timeline, first)
@@ -142,7 +150,7 @@ def _references(timeline: TableTimeline, state: TableState) -> References:
         versions.add(version)
     if first > state.floor and timeline.load().version > state.version:
         # A later expire is under way, and tags may have been set before it that this state lacks.
-        raise _ExpiredMeanwhile(f"version {state.floor} is a stub")
+        raise _ExpiredMeanwhile(begin, first)
     return References(frozenset(paths), frozenset(versions), state.floor)
 
 
@@ -159,7 +167,7 @@ def _added(commits: Iterator[Commit]) -> frozenset[str]:
 def _commits(timeline: TableTimeline, start: int, end: int) -> Iterator[Commit]:
     for entry in timeline.entries(start, end):
         if isinstance(entry, Stub):
-            raise _ExpiredMeanwhile(f"version {entry.version} is a stub")
+            raise _ExpiredMeanwhile(entry.version, entry.floor)
         yield entry
 
 
