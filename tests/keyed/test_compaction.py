@@ -114,19 +114,17 @@ def test_a_tombstone_stays_while_a_mixed_segment_holds_an_older_row(tmp_path: Pa
     assert table.state.segments.rows == 2
 
 
-def test_a_compacted_tombstone_is_as_new_as_it_was(tmp_path: Path) -> None:
-    """Beside older rows it still hides a row that is older than it, and newer than they are."""
+def test_compacted_rows_do_not_overtake_what_came_between(tmp_path: Path) -> None:
+    """Each row keeps its own sequence in a segment of several commits."""
     table = make(tmp_path / "t")
-    table.append(rows(("a", 0, 1.0), ("c", 5, 1.0)))
+    table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
-    table.delete([("v", "=", 2.0)])
-    first, hidden, tombstone = paths(table)
-    table.compact(paths=[first, tombstone])
-    (compacted,) = set(paths(table)) - {hidden}
-    assert shown(table) == [("a", 0, 1.0, 7), ("c", 5, 1.0, 7)]
-    table.compact(paths=[compacted])
-    assert shown(table) == [("a", 0, 1.0, 7), ("c", 5, 1.0, 7)]
-    assert table.state.segments.rows == 4, "with the row that is hidden, and the tombstone"
+    table.append(rows(("b", 1, 3.0), ("c", 1, 3.0)))
+    first, _, third = paths(table)
+    assert table.compact(paths=[first, third]).added == 1
+    assert shown(table) == [("a", 1, 2.0, 7), ("b", 1, 3.0, 7), ("c", 1, 3.0, 7)]
+    sequences = table.scan(["__sequence", "host"]).to_arrow().to_pylist()
+    assert {row["host"]: row["__sequence"] for row in sequences} == {"a": 2, "b": 3, "c": 3}
 
 
 def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
