@@ -52,7 +52,7 @@ from versioned_catalog.segments import open_segment
 # Steps of a history, histories that Hypothesis draws, and histories by seeds.
 STEPS, HISTORIES, SEEDS = {
     "dev": (15, 40, 10),
-    "ci": (30, 80, 40),
+    "ci": (30, 70, 60),
     "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 

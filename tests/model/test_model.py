@@ -52,7 +52,7 @@ from versioned_catalog.schema.literals import decode
 # Steps of a history, histories that Hypothesis draws, and histories by seeds.
 STEPS, HISTORIES, SEEDS = {
     "dev": (10, 60, 20),
-    "ci": (30, 120, 60),
+    "ci": (30, 90, 50),
     "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 
