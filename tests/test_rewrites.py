@@ -556,6 +556,21 @@ def test_rows_that_went_and_were_looked_at() -> None:
                     old.commit_rewrite(plan, records, [], kind="merge", reads=reads)
 
 
+def test_rows_that_went_in_a_rewrite() -> None:
+    """The DELETE copies the rest of the segment, and the copy holds no row that was looked for."""
+    for level, lands in (("snapshot", True), ("serializable", False)):
+        old, new = pair(level)
+        plan = old.plan_write(data().schema)
+        records = plan.write(data().schema, iter(data((8, 8)).to_batches()), old.store)
+        new.delete([("k", "=", 5)])
+        assert shown(new) == [(1, 0), (2, 0), (6, 0)]
+        if lands:
+            old.commit_rewrite(plan, records, [], kind="merge", reads=[("k", "=", 5)])
+        else:
+            with pytest.raises(CommitConflictError, match=r"version 3 \(delete\)"):
+                old.commit_rewrite(plan, records, [], kind="merge", reads=[("k", "=", 5)])
+
+
 def test_without_a_condition_every_row_was_looked_at() -> None:
     for level, lands in (("snapshot", True), ("serializable", False)):
         old, new = pair(level)

@@ -382,6 +382,19 @@ def test_rows_that_are_gone_are_not_written_again(
     check(table, wanted)
 
 
+def test_nulls_of_a_partial_upsert_against_set_not_null() -> None:
+    """Where no row is under it, the partial upsert shows what it leaves out: null."""
+    table = made()
+    late = again(table)
+    plan = late.plan_write(rows((5, 50), names="kn").schema, partial=True)
+    data = rows((5, 50), names="kn")
+    records = plan.write(data.schema, iter(data.to_batches()), late.store)
+    table.alter().set_not_null("m").commit()
+    with pytest.raises(CommitConflictError, match="NOT NULL"):
+        late.commit_append(plan, records)
+    check(table, BEFORE)
+
+
 def test_an_alter_between_read_and_commit() -> None:
     """By ID: the column of that name is another one."""
     table = wide()

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keyed.tables import make, rows, shown
+from maintenance.tables import NOW, tick
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 
@@ -97,6 +98,72 @@ def test_a_rollback_meanwhile_ends_it(tmp_path: Path) -> None:
     assert shown(late.refresh()) == []
 
 
+def test_a_tombstone_stays_while_a_mixed_segment_holds_an_older_row(tmp_path: Path) -> None:
+    """What counts is the oldest row of a segment that stays, not its newest."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
+    table.delete([("host", "=", "a")])
+    table.append(rows(("a", 2, 3.0), ("c", 1, 3.0)))
+    first, tombstone, third = paths(table)
+    table.compact(paths=[first, third])
+    assert table.state.segments.core["extra"].to_pylist()[-1].count('"sequences":[1,3]') == 1
+    table.compact(paths=[tombstone])
+    assert shown(table) == [("a", 2, 3.0, 7), ("c", 1, 3.0, 7)]
+    table.compact(strategy="full")
+    assert shown(table) == [("a", 2, 3.0, 7), ("c", 1, 3.0, 7)]
+    assert table.state.segments.rows == 2
+
+
+def test_compacted_rows_do_not_overtake_what_came_between(tmp_path: Path) -> None:
+    """Each row keeps its own sequence in a segment of several commits."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
+    table.append(rows(("a", 1, 2.0)))
+    table.append(rows(("b", 1, 3.0), ("c", 1, 3.0)))
+    first, _, third = paths(table)
+    assert table.compact(paths=[first, third]).added == 1
+    assert shown(table) == [("a", 1, 2.0, 7), ("b", 1, 3.0, 7), ("c", 1, 3.0, 7)]
+    sequences = table.scan(["__sequence", "host"]).to_arrow().to_pylist()
+    assert {row["host"]: row["__sequence"] for row in sequences} == {"a": 2, "b": 3, "c": 3}
+
+
+def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
+    """A compacted segment, and one that came back, say themselves how old their rows are."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0)))
+    table.append(rows(("a", 1, 2.0)))
+    table.compact(paths=paths(table)[:1])
+    table.truncate()
+    assert table.rollback(3) == 5
+    assert shown(table) == [("a", 1, 2.0, 7)]
+    table.append(rows(("a", 1, 6.0)))
+    table.compact(paths=paths(table)[:2])
+    assert shown(table) == [("a", 1, 6.0, 7)]
+    for again, value in ((7, 6.0), (5, 2.0), (6, 6.0), (3, 2.0)):
+        table.truncate()
+        table.rollback(again)
+        assert shown(table) == [("a", 1, value, 7)]
+
+
+def test_a_rollback_that_is_expired_ends_it_too(tmp_path: Path) -> None:
+    """Its entry is a stub by then, so that nobody knows what it brought back."""
+    table = make(tmp_path / "t")
+    table.append(rows(("a", 1, 1.0)))
+    slow = Catalog.load_path(tmp_path / "t")
+    table.delete([("host", "=", "a")])
+    slow.truncate()
+    late = Catalog.load_path(tmp_path / "t")
+    pieces = late.plan_compaction(paths=paths(late))
+    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    assert [made for _, made in done] == [()]
+    table.refresh().rollback(2)
+    table.append(rows(("b", 1, 1.0)))
+    tick()
+    assert table.expire(NOW, 1, dry_run=False, force=True).floor == 5
+    assert late.commit_compaction(pieces, done).removed == 0
+    assert shown(Catalog.load_path(tmp_path / "t")) == [("b", 1, 1.0, 7)]
+
+
 def test_small_segments_of_a_bag_become_one(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT, b STRING", partitioned_by=["a"])
     for n in range(6):
@@ -141,6 +208,19 @@ def test_what_others_took_is_left(tmp_path: Path) -> None:
     other.delete([("a", "=", 1)])
     told = table.commit_compaction(pieces, done)
     assert (told.removed, told.skipped, shown(table)) == (2, 2, [(2,), (2,)])
+
+
+def test_a_piece_that_lost_one_segment_does_not_stop_the_others(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "a INT, b INT", partitioned_by=["a"])
+    for a, b in ((1, 1), (1, 2), (2, 1), (2, 2)):
+        table.append(pa.table({"a": pa.array([a], pa.int32()), "b": pa.array([b], pa.int32())}))
+    other = Catalog.load_path(tmp_path / "t")
+    pieces = table.plan_compaction()
+    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    other.delete([("a", "=", 1), ("b", "=", 1)])
+    told = table.commit_compaction(pieces, done)
+    assert (told.removed, told.added, told.skipped) == (2, 1, 2)
+    assert shown(table) == [(1, 2), (2, 1), (2, 2)]
 
 
 def test_disjoint_neighbours_become_one(tmp_path: Path) -> None:

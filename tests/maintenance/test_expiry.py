@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
-from faults.store import Plan
+from faults.store import Fault, FaultyStore, Plan
 from maintenance.tables import DAY, NOW, everything, expire, ids, later, load, make, shown, tick
 from versioned_catalog import (
     Catalog,
@@ -18,6 +18,7 @@ from versioned_catalog import (
     CorruptTableError,
     InvalidRequestError,
     NotFoundError,
+    StorageError,
     Table,
 )
 from versioned_catalog.log.codec import Loaded
@@ -167,6 +168,72 @@ def test_a_tag_while_it_expires(tmp_path: Path) -> None:
     assert shown(load(tmp_path), "three") == [3]
     assert expire(load(tmp_path), 1) == 7
     assert shown(load(tmp_path), "three") == [3]
+
+
+def test_a_kept_state_that_is_lost_before_the_floor_moves(tmp_path: Path) -> None:
+    """An older vacuum deleted such states; entries become stubs only where the states are there."""
+    make(tmp_path).set_tag("two", 2)
+    known = load(tmp_path)
+    kept = tmp_path / FOLDER / "kept"
+    lost: list[str] = []
+
+    def lose() -> None:
+        for path in kept.iterdir():
+            lost.append(path.name)
+            path.unlink()
+
+    losing = Interruption("put _versioned/log/N.json", after=lose)
+    store = InterruptedStore(LocalStore(str(tmp_path / "t")), Plan(), losing)
+    table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    assert expire(table, 2) == 6
+    assert sorted(lost) == [f"{2:020d}.parquet", f"{6:020d}.parquet"]
+    forget(tmp_path)
+    reader = load(tmp_path)
+    assert shown(reader) == shown(reader, 6) == [6]
+    assert shown(reader, "two") == [2]
+
+
+def test_tags_at_and_below_the_oldest_retained_version(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    for name, version in (("three", 3), ("four", 4), ("five", 5)):
+        table.set_tag(name, version)
+    tick()
+    told = table.expire(NOW, 6, dry_run=False, force=True)
+    assert (told.floor, told.versions, told.tagged) == (4, 3, (3,))
+    forget(tmp_path)
+    reader = load(tmp_path)
+    assert [shown(reader, name) for name in ("three", "four", "five")] == [[3], [4], [5]]
+    with pytest.raises(NotFoundError, match="expired"):
+        reader.scan(version=2)
+
+
+def test_two_that_expire_the_same(tmp_path: Path) -> None:
+    """The second one finds the floor where it wants it, and commits nothing."""
+    make(tmp_path)
+    known = load(tmp_path)
+    rival = Interruption("put _versioned/log/N.json", before=lambda: expire(load(tmp_path), 2))
+    store = InterruptedStore(LocalStore(str(tmp_path / "t")), Plan(), rival)
+    table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    assert expire(table, 2) == 5
+    assert load(tmp_path).history()["operation"].to_pylist().count("expire") == 1
+    assert shown(load(tmp_path), 5) == [5]
+
+
+@pytest.mark.parametrize("stubs", range(6))
+def test_an_expiry_that_dies_at_any_stub_is_finished(stubs: int, tmp_path: Path) -> None:
+    """It dies with so many entries overwritten; the next one goes on where it was."""
+    make(tmp_path)
+    known = load(tmp_path)
+    plan = Plan(at=stubs, fault=Fault.FAIL_BEFORE, only="overwrite _versioned/log")
+    store = FaultyStore(LocalStore(str(tmp_path / "t")), plan)
+    table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    with pytest.raises(StorageError, match="planted"):
+        expire(table, 1)
+    assert shown(load(tmp_path)) == [6]
+    assert load(tmp_path).expire(dry_run=False).floor == 6
+    log = sorted((tmp_path / FOLDER / "log").iterdir())
+    assert [b'"stub":true' in path.read_bytes() for path in log] == [True] * 6 + [False] * 2
+    assert shown(load(tmp_path)) == [6]
 
 
 def test_no_tag_for_what_is_expired(tmp_path: Path) -> None:

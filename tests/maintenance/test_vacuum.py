@@ -104,6 +104,29 @@ def test_what_dead_writers_left(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [1, 2]
 
 
+def test_a_tag_that_only_a_later_entry_names(tmp_path: Path) -> None:
+    """A version is read by a tag that was dropped, as of a version that is retained."""
+    table = make(tmp_path)
+    table.set_tag("two", 2)
+    assert expire(table, 2) == 6
+    table.drop_tag("two")
+    assert len(vacuum(table).segments) == 4
+    assert shown(load(tmp_path).as_of(7), "two") == [2]
+    assert shown(load(tmp_path).as_of(6)) == [6]
+
+
+def test_what_only_the_oldest_retained_version_shows(tmp_path: Path) -> None:
+    """Its entry added nothing, and that of the version before it, which did, is a stub."""
+    table = make(tmp_path, 3)
+    table.set_tag("x", 0)
+    table.overwrite(ids(5))
+    table.drop_tag("x")
+    assert expire(table, 3) == 4
+    assert len(vacuum(table).segments) == 2
+    assert shown(load(tmp_path), 4) == [3]
+    assert shown(load(tmp_path)) == [5]
+
+
 def test_names_that_are_not_ours_stay_and_are_told(tmp_path: Path) -> None:
     table = make(tmp_path)
     names = [
@@ -280,6 +303,33 @@ def test_a_rollback_that_a_fence_overtook(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="version 1 is expired"):
         load(tmp_path).rollback(1)
     assert shown(load(tmp_path)) == [3]
+
+
+def test_a_rollback_to_a_retained_version_that_a_fence_overtook(tmp_path: Path) -> None:
+    """A fence since its base aborts it, whatever it goes back to (FORMAT.md, section 11)."""
+    table = make(tmp_path, 3)
+    stale = load(tmp_path)
+    write(table, 0)
+    table.set_tag("x", 0)
+    assert vacuum(table).fence == 4
+    assert load(tmp_path).history()["operation"].to_pylist()[-1] == "fence"
+    with pytest.raises(CommitConflictError, match="since this rollback was planned"):
+        stale.rollback(2)
+    assert shown(load(tmp_path)) == [3]
+    assert load(tmp_path).rollback(2) == 6
+
+
+def test_a_rewrite_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
+    """The segments that it removes are live still, and those that it adds are gone."""
+    table = make(tmp_path, 0)
+    table.append(ids(1, 2))
+    slow = load(tmp_path)
+    plan, records = write(slow, 1)
+    table.append(ids(3))
+    assert vacuum(table).segments == (records[0].path,)
+    with pytest.raises(CommitConflictError, match="outlived the retention of a vacuum"):
+        slow.commit_rewrite(plan, records, slow.state.segments.paths, kind="delete")
+    assert shown(load(tmp_path)) == [1, 2, 3]
 
 
 def test_two_at_once(tmp_path: Path) -> None:

@@ -207,6 +207,8 @@ def declare(random: Random, model: Model) -> tuple[str, list[str], dict[str, str
         model.fixed |= {one.key}
     if random.random() < 0.2:
         properties["target_segment_bytes"] = "1"
+    if random.random() < 0.15:
+        properties["isolation"] = "serializable"
     return columns, partitions, properties
 
 

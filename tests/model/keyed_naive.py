@@ -8,7 +8,7 @@ what a row key forbids.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from model import naive
@@ -17,6 +17,8 @@ from model.naive import Field, Model, Refused, Version, check_names, find, show,
 Row = dict[int, Any]
 SEQUENCE = -1
 """The field that every row has once it is committed: the version that wrote it last."""
+LAYERS = -2
+"""The field of a row that partial upserts made: (version, fields or None for all, row) of each write."""
 
 
 @dataclass
@@ -25,6 +27,7 @@ class KeyedVersion(Version):
 
     ttl: dt.timedelta | None = None
     cut: dt.datetime | None = None
+    written: list[Row] = field(default_factory=list)
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Keyed(Model):
         ttl: how old rows get.
         cut: rows before this are gone; it never goes back, but by a rollback.
         now: when everything happens.
+        blind: keys that the next commit deletes, whether they are there or not.
     """
 
     primary_key: tuple[int, ...] = ()
@@ -43,6 +47,7 @@ class Keyed(Model):
     ttl: dt.timedelta | None = None
     cut: dt.datetime | None = None
     now: dt.datetime = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+    blind: list[Row] = field(default_factory=list)
 
     @property
     def row_key(self) -> tuple[int, ...]:
@@ -56,17 +61,33 @@ class Keyed(Model):
 
     def commit(self) -> None:
         """Remember the table as it is, without the rows that are too old by now."""
+        written = self._written()
         if self.ttl is not None:
             self.cut = max(self.now - self.ttl, self.cut or self.now - self.ttl)
         if self.cut is not None:
             self.rows = [row for row in self.rows if _time(self, row) >= self.cut]
-        self.rows = [
-            row if SEQUENCE in row else row | {SEQUENCE: len(self.past)} for row in self.rows
-        ]
+        self.rows = [row if SEQUENCE in row else self._numbered(row) for row in self.rows]
         version = KeyedVersion(
-            self.fields, list(self.rows), self.fixed, self.life, self.ttl, self.cut
+            self.fields, list(self.rows), self.fixed, self.life, self.ttl, self.cut, written
         )
         self.past.append(version)
+
+    def _written(self) -> list[Row]:
+        """Rows with the keys that this commit wrote or deleted."""
+        written, self.blind = self.blind, []
+        if self.primary_key and self.past and self.past[-1].life == self.life:
+            before = self.past[-1].rows
+            old, new = {id(row) for row in before}, {id(row) for row in self.rows}
+            written += [row for row in before if id(row) not in new]
+            written += [row for row in self.rows if id(row) not in old]
+        return written
+
+    def _numbered(self, row: Row) -> Row:
+        version, new = len(self.past), row | {SEQUENCE: len(self.past)}
+        if LAYERS in row:
+            made = ((version if by is None else by, keys, one) for by, keys, one in row[LAYERS])
+            new[LAYERS] = tuple(made)
+        return new
 
 
 def _time(model: Keyed, row: Row) -> dt.datetime:
@@ -130,8 +151,32 @@ def lay(model: Keyed, keys: set[int], stored: list[Row]) -> list[Row]:
     found = {key_of(model, row): row for row in model.rows}
     for row in stored:
         key = key_of(model, row)
-        found[key] = _anew(found[key]) | {k: row[k] for k in keys} if key in found else row
+        layer = (None, frozenset(keys), row)
+        if key not in found:
+            found[key] = row | {LAYERS: (layer,)}
+            continue
+        old = found[key]
+        below = old.get(LAYERS, ((old.get(SEQUENCE), None, _anew(old)),))
+        found[key] = _anew(old) | {k: row[k] for k in keys} | {LAYERS: (*below, layer)}
     return list(found.values())
+
+
+def without_base(model: Keyed, base: int) -> list[Row]:
+    """The rows that are left where all that was written up to a version is taken away."""
+    found = []
+    for row in model.rows:
+        if LAYERS not in row:
+            found += [row] if row[SEQUENCE] > base else []
+            continue
+        layers = [layer for layer in row[LAYERS] if layer[0] > base]
+        if len(layers) == len(row[LAYERS]):
+            found.append(row)
+        elif layers:
+            new = dict(layers[0][2])
+            for _, keys, one in layers[1:]:
+                new |= one if keys is None else {key: one[key] for key in keys}
+            found.append(new | {LAYERS: tuple(layers), SEQUENCE: row[SEQUENCE]})
+    return found
 
 
 def update(model: Keyed, assignments: list[tuple[Any, Any]], filters: Any) -> list[Row]:
@@ -148,7 +193,7 @@ def update(model: Keyed, assignments: list[tuple[Any, Any]], filters: Any) -> li
 
 def _anew(row: Row) -> Row:
     """A row that is written again, whatever becomes of it."""
-    return {key: value for key, value in row.items() if key != SEQUENCE}
+    return {key: value for key, value in row.items() if key not in (SEQUENCE, LAYERS)}
 
 
 # Changes of the table

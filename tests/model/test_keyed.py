@@ -20,6 +20,7 @@ from hypothesis.stateful import initialize, invariant, rule
 
 from model import keyed_naive, naive
 from model.drive import arrow_rows, to_tuples
+from model.flights import DRAWS, Flight, captured, randoms, salts
 from model.keyed_drive import (
     TTLS,
     declare,
@@ -31,7 +32,9 @@ from model.keyed_drive import (
 from model.keyed_naive import Keyed
 from model.late import Late
 from model.naive import Refused
-from model.test_model import Histories, bag, map_rows, randoms
+from model.rules import Verdict
+from model.seeded import AT_ONCE, first_seed, run
+from model.test_model import Histories, bag, map_rows
 from versioned_catalog import (
     Catalog,
     InvalidRequestError,
@@ -46,10 +49,11 @@ from versioned_catalog.scanning.aggregates import count_rows, count_values, extr
 from versioned_catalog.schema.literals import decode
 from versioned_catalog.segments import open_segment
 
-STEPS, HISTORIES = {
-    "dev": (15, 60),
-    "ci": (30, 150),
-    "nightly": (40, 2000),
+# Steps of a history, histories that Hypothesis draws, and histories by seeds.
+STEPS, HISTORIES, SEEDS = {
+    "dev": (15, 40, 10),
+    "ci": (30, 70, 60),
+    "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 
 
@@ -64,6 +68,14 @@ BETWEEN: dict[str, dict[str, bool]] = {
     "alter": {},
     "live": {},
     "rollback": {},
+    "tag": {},
+}
+STEPS_BETWEEN: dict[str, dict[str, bool]] = {
+    **BETWEEN,
+    "clean": {},
+    "land": {},
+    "raced": {},
+    "truncate": {"really": True},
 }
 
 SEQUENCES = "__sequence"
@@ -77,17 +89,20 @@ class KeyedHistories(Histories):
     table: Table
     model: Keyed
     laws = keyed_naive
+    between = STEPS_BETWEEN
 
     def __init__(self) -> None:
         super().__init__()
         self.limits = pytest.MonkeyPatch()
 
-    def teardown(self) -> None:
+    def forget(self) -> None:
         self.limits.undo()
-        super().teardown()
+        super().forget()
 
-    @initialize(random=randoms)
-    def begin(self, random: Random) -> None:
+    @initialize(salt=salts)
+    def begin(self, salt: str) -> None:
+        DRAWS.begin(salt)
+        random, self.spare = Random(salt), Random(f"{salt}/checks")
         if random.random() < 0.5:  # merges of a few rows are read in parts, as large ones are
             self.limits.setattr(open_segment, "KEYED_ROW_GROUP_ROWS", random.randint(1, 3))
             self.limits.setattr(splitting, "PART_ROWS", random.randint(1, 4))
@@ -114,6 +129,106 @@ class KeyedHistories(Histories):
 
     def assignments(self, random: Random) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
         return random_update(random, self.model)
+
+    # Writers in flight
+
+    def kinds(self) -> list[Callable[..., Flight | None]]:
+        if not self.has_keys():
+            return super().kinds()
+        return [*super().kinds(), self.late_patch, self.late_patch, self.late_keys, self.late_ttl]
+
+    def rows_for(self, random: Random, model: Any) -> tuple[list[str], list[dict[str, Any]]]:
+        return random_rows(random, model)
+
+    def stored(self, model: Any, names: list[str], rows: list[dict[str, Any]]) -> list[Any]:
+        return keyed_naive.whole_rows(model, names, rows)
+
+    def condition(self, random: Random, model: Any) -> tuple[Any, Any]:
+        return (None, None) if random.random() < 0.1 else random_filters(random, model)
+
+    def assignment(self, random: Random, model: Any) -> tuple[dict[Any, Any], Any]:
+        return random_update(random, model)
+
+    def has_keys(self) -> bool:
+        return bool(self.model.primary_key)
+
+    def key(self, model: Any, row: Any) -> Any:
+        return keyed_naive.key_of(model, row) if model.primary_key else id(row)
+
+    def plus(self, stored: list[Any]) -> None:
+        self.model.rows = keyed_naive.upsert(self.model, stored)
+
+    def minus_base(self, then: Any, base: int) -> None:
+        if self.model.primary_key:
+            self.model.rows = keyed_naive.without_base(self.model, base)
+        else:
+            super().minus_base(then, base)
+
+    def version_model(self, version: int) -> Any:
+        then = self.model.past[version]
+        return replace(super().version_model(version), ttl=then.ttl, cut=then.cut, blind=[])
+
+    def late_patch(self, random: Random, base: int, then: Any, late: Table) -> Flight | None:
+        names, rows = random_rows(random, then, partial=True)
+        try:
+            stored = keyed_naive.whole_rows(then, names, rows)
+            keys = keyed_naive.assigned(then, names)
+        except Refused:
+            return None
+        data = arrow_rows(then, names, rows)
+        operation = captured(late, lambda t: t.upsert(data, partial=True))
+
+        def effect() -> None:
+            self.model.rows = keyed_naive.lay(self.model, keys, stored)
+
+        return self._flight("patch", operation, late, base, then, stored, effect)
+
+    def late_keys(self, random: Random, base: int, then: Any, late: Table) -> Flight | None:
+        """Keys are deleted, whether there are rows of them or not."""
+        names, rows = random_rows(random, then)
+        keys = {naive.find(then.fields, key).name for key in then.row_key}
+        if not rows or not keys <= set(names):
+            return None
+        given = [{name: row[name] for name in keys} for row in rows]
+        if any(value is None for row in given for value in row.values()):
+            return None
+        fields = [naive.find(then.fields, key) for key in then.row_key]
+        stored = [naive.store_row(tuple(fields), row) for row in given]
+        data = arrow_rows(then, list(keys), given)
+        operation = captured(late, lambda t: t.delete_keys(data))
+
+        def effect() -> None:
+            self.minus(stored)
+            self.model.blind = stored
+
+        return self._flight("keys", operation, late, base, then, [], effect)
+
+    def late_ttl(self, random: Random, base: int, then: Any, late: Table) -> Flight | None:
+        text = random.choice([None, *TTLS])
+        if (text is None and then.ttl is None) or then.time_index is None:
+            return None
+
+        def alter(table: Table) -> None:
+            changes = table.alter()
+            done = (
+                changes.unset_property("ttl") if text is None else changes.set_property("ttl", text)
+            )
+            done.commit()
+
+        operation = captured(late, alter)
+
+        def verdict() -> Verdict:
+            told = Verdict()
+            if self.model.life != then.life:
+                told.must.append("the table was replaced")
+            elif text is None and self.model.ttl is None:
+                told.must.append("6: the property is gone")
+            return told
+
+        def effect() -> None:
+            keyed_naive.set_ttl(self.model, None if text is None else TTLS[text])
+
+        return Flight("ttl", late, lambda table: table._commit(operation), verdict, effect)
 
     # Writes
 
@@ -193,8 +308,8 @@ class KeyedHistories(Histories):
             self.model.commit()
         self.unseen()
 
-    @rule(really=seldom)
-    def truncate(self, really: bool) -> None:
+    @rule(random=randoms, really=seldom)
+    def truncate(self, random: Random, really: bool) -> None:
         if really:
             self.table.truncate()
             self.model.rows = []
@@ -344,7 +459,7 @@ class KeyedHistories(Histories):
     @invariant()
     def each_key_once(self) -> None:
         """There is one row a key, and it knows who wrote it last, whatever moved it since."""
-        if hasattr(self, "table") and self.model.primary_key:
+        if hasattr(self, "table") and self.model.primary_key and self.spare.random() < 0.4:
             self.sequenced(lambda sequence: True, None)
 
     @rule(random=randoms)
@@ -373,3 +488,9 @@ TestKeyedHistories.settings = settings(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
+
+
+@pytest.mark.parametrize("chunk", range(SEEDS // AT_ONCE))
+def test_histories_by_seeds(chunk: int) -> None:
+    start = first_seed() + chunk * AT_ONCE
+    run(KeyedHistories, range(start, start + AT_ONCE), STEPS)

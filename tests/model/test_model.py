@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
-import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -32,9 +33,14 @@ from model.drive import (
     run_alter,
     to_tuples,
 )
+from model.flights import DRAWS, Flight, InFlight, randoms, salts
 from model.naive import Model, Refused
+from model.paused import Killed, Pause, over
+from model.rules import Log
+from model.seeded import AT_ONCE, first_seed, run
 from versioned_catalog import (
     Catalog,
+    CommitConflictError,
     InvalidRequestError,
     NotFoundError,
     Table,
@@ -43,13 +49,12 @@ from versioned_catalog import (
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
 from versioned_catalog.schema.literals import decode
 
-STEPS, HISTORIES = {
-    "dev": (10, 100),
-    "ci": (30, 200),
-    "nightly": (30, 2000),
+# Steps of a history, histories that Hypothesis draws, and histories by seeds.
+STEPS, HISTORIES, SEEDS = {
+    "dev": (10, 60, 20),
+    "ci": (30, 90, 50),
+    "nightly": (30, 500, 2000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
-
-randoms = st.randoms(use_true_random=False)
 
 
 def bag(rows: list[Any]) -> list[str]:
@@ -57,22 +62,64 @@ def bag(rows: list[Any]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-class Histories(RuleBasedStateMachine):
+# What happens while somebody else is in the middle of something, as rules.
+BETWEEN: dict[str, dict[str, Any]] = {
+    "write": {"overwrite": False},
+    "delete": {},
+    "update": {},
+    "overwrite_where": {},
+    "alter": {},
+    "clean": {},
+    "compact": {},
+    "rollback": {},
+    "tag": {},
+    "land": {},
+}
+# Storage calls at which maintenance is interrupted or killed; the empty one is any call.
+CALLS = ["", "", "now", "files", "list", "read", "put", "overwrite", "delete", "create"]
+
+
+class Histories(InFlight, RuleBasedStateMachine):
     """One table and its model."""
 
     table: Table
     model: Model
     laws: Any = naive
+    between = BETWEEN
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp()
+        self.log = Log()
+        self.flights: list[Flight] = []
+        self.busy = False
+        self.spare = Random(0)
+        self.outer: tuple[str, ...] = ()
+        self.checked = 0
 
     def teardown(self) -> None:
-        shutil.rmtree(self.folder)
+        try:
+            if hasattr(self, "table") and sys.exc_info()[0] is None:
+                self.ended()
+        finally:
+            self.forget()
 
-    @initialize(random=randoms)
-    def begin(self, random: Random) -> None:
+    def forget(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self.folder)
+        memory = MemoryFileSystem()
+        if memory.exists(self.folder):
+            memory.rm(self.folder, recursive=True)
+
+    def ended(self) -> None:
+        """At the end nothing is damaged, and what is kept is what it was."""
+        assert self.table.verify(every_version=True).complaints == ()
+        self.sampled(2)
+
+    @initialize(salt=salts)
+    def begin(self, salt: str) -> None:
+        DRAWS.begin(salt)
+        random, self.spare = Random(salt), Random(f"{salt}/checks")
         self.model = Model(())
         self.model.fields = random_fields(random, self.model, random.randint(1, 4))
         place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"
@@ -179,41 +226,146 @@ class Histories(RuleBasedStateMachine):
     @rule(random=randoms)
     def clean(self, random: Random) -> None:
         """Give up versions, and delete what nobody needs."""
-        time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
-        if random.random() < 0.3:
-            last = random.randint(1, len(self.model.past))
-            floor = max(self.model.floor, len(self.model.past) - last)
-            told = self.table.expire(timedelta(0), last, dry_run=False, force=True)
-            assert told.floor == floor
-            if floor > self.model.floor:
-                self.model.floor = floor
-                self.model.commit()
+        if random.random() < 0.4:
+            self.expire(random, self.table)
+            self.absorb("expire")
         if random.random() < 0.3:
             self.table.plan_write(self.table.scan().schema).write(  # of somebody who died
                 self.table.scan().schema, iter(self.table.scan().to_batches()), self.table.store
             )
-        before = self.table.version
-        if self.table.vacuum(timedelta(0), dry_run=False, force=True).version > before:
+        if random.random() < 0.8:
+            self.vacuum(random, self.table)
+            self.absorb("fence")
+            self.sampled(1)
+        if random.random() < 0.2:
+            assert self.table.verify(every_version=True).complaints == ()
+
+    def expire(self, random: Random, table: Table, pause: Pause | None = None) -> None:
+        """Give up the versions below a random one."""
+        clock, newest = datetime.now(UTC) + timedelta(hours=1), table.refresh().version
+        last, span, cut = random.randint(1, newest + 1), timedelta(0), newest
+        if random.random() < 0.4:
+            cut, span = self.cutoff(random, clock)
+            last = random.randint(1, 2)
+        told = over(table, clock, pause).expire(span, last, dry_run=False, force=True)
+        if pause is None:
+            assert told.floor == max(self.model.floor, min(cut, newest + 1 - last))
+
+    def vacuum(self, random: Random, table: Table, pause: Pause | None = None) -> None:
+        """Delete what nobody needs; keep out writers that planned on versions before a random one."""
+        clock, newest = datetime.now(UTC) + timedelta(hours=1), table.refresh().version
+        span, cut = timedelta(0), newest
+        if random.random() < 0.3:
+            cut, span = self.cutoff(random, clock)
+        fence = self.log.fence
+        told = over(table, clock, pause).vacuum(span, dry_run=False, force=True)
+        if pause is None:
+            assert told.fence == max(fence, cut)
+
+    def cutoff(self, random: Random, clock: datetime) -> tuple[int, timedelta]:
+        """A version, and a retention by which it was the newest that long ago."""
+        newest = len(self.log.entries) - 1
+        version = random.randint(max(self.model.floor, newest - 6), newest)
+        if version == newest:
+            return version, timedelta(0)
+        after = self.log.entries[version + 1].time
+        return version, clock - (after - timedelta(microseconds=1))
+
+    @rule(random=randoms)
+    def anything(self, random: Random) -> None:
+        """A step that may commit: Hypothesis picks all rules as often, and leaves out half of them."""
+        steps = [*self.between, *["flight"] * (len(self.between) // 2 + 1), "interrupted"]
+        name = random.choice([*steps, "interrupted"])
+        getattr(self, name)(random, **self.between.get(name, {}))
+
+    # So that it is done more often than others.
+    anything_2 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_3 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_4 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_5 = rule(random=randoms)(lambda self, random: self.anything(random))
+    anything_6 = rule(random=randoms)(lambda self, random: self.anything(random))
+
+    @rule(random=randoms)
+    def interrupted(self, random: Random) -> None:
+        """Maintenance that others interrupt at a storage call, or that is killed there."""
+        pause = Pause(random.choice(CALLS), random.choice([0, 0, 1, 2, 3, 5, 8, 13, 21]))
+        killed = random.random() < 0.4
+        if not killed:
+            pause.then = lambda: self.something_else(random)
+        what = random.choice(["expire", "expire", "vacuum", "vacuum", "compact"])
+        floor, tags, life = self.model.floor, dict(self.model.tags), self.model.life
+        self.outer = {"expire": ("expire",), "vacuum": ("fence",), "compact": ("compact",)}[what]
+        table = Catalog.load_path(self.table.location)
+        try:
+            if what == "compact":
+                self.choose_compaction(random, over(table, datetime.now(UTC), pause))
+            else:
+                getattr(self, what)(random, table, pause)
+        except Killed:
+            assert killed
+        except (CommitConflictError, NotFoundError) as error:
+            # Somebody tagged what was to be expired, or expired or replaced what was to be read.
+            moved = (floor, tags, life) != (self.model.floor, self.model.tags, self.model.life)
+            assert pause.reached, error
+            assert moved, error
+        self.table.refresh()
+        self.absorb(*self.outer)
+        self.outer = ()
+        if random.random() < 0.3:
+            self.forget_checkpoints()
+        self.sampled(1)
+
+    def something_else(self, random: Random) -> None:
+        """Let others do something in the middle of what somebody does."""
+        self.busy = True
+        self.table.refresh()
+        self.absorb(*self.outer)
+        for _ in range(random.choice([1, 1, 2])):
+            name = random.choice(list(self.between))
+            getattr(self, name)(random, **self.between[name])
+            self.settle()
+        self.absorb()
+        self.busy = False
+
+    def settle(self) -> None:
+        """Take over what a writer commits besides its write."""
+
+    def absorb(self, *operations: str) -> None:
+        self.table.refresh()
+        self.log.read(self.table.store.read)
+        for entry in self.log.entries[len(self.model.past) :]:
+            assert entry.operation in operations, entry
+            self.model.floor = max(self.model.floor, entry.floor or 0)
             self.model.commit()
-        assert self.table.verify(every_version=True).complaints == ()
+
+    def forget_checkpoints(self) -> None:
+        """Leave readers nothing to start from but the log and what expiry keeps."""
+        store = self.table.store
+        store.delete("_versioned/last_checkpoint.json")
+        for name in store.list("_versioned/checkpoint"):
+            store.delete(f"_versioned/checkpoint/{name}")
 
     @rule(random=randoms)
     def compact(self, random: Random) -> None:
         """Put segments together; no answer changes."""
-        version, schema = self.table.version, self.table.schema
-        paths = self.table.segments()["path"].to_pylist()
-        if random.random() < 0.5:
-            strategy = random.choice(["auto", "full", "small"])
-            self.table.compact(self.some_filters(random)[0], strategy)
-        elif random.random() < 0.5 and not (schema.sort_by or schema.row_key):
-            leaves = [quoted(f) for f in self.model.fields if isinstance(f.type, str)]
-            names = random.sample(leaves, min(len(leaves), random.randint(1, 3)))
-            self.table.compact(self.some_filters(random)[0], zorder=names)
-        else:
-            self.table.compact(paths=random.sample(paths, random.randint(0, len(paths))))
+        version = self.table.version
+        self.choose_compaction(random, self.table)
         assert self.table.version - version in (0, 1)
         if self.table.version > version:
             self.model.commit()
+
+    def choose_compaction(self, random: Random, table: Table) -> None:
+        """Compact by a strategy, along a curve, or a subset of the segments."""
+        schema, paths = table.schema, table.state.segments.paths
+        if random.random() < 0.4:
+            strategy = random.choice(["auto", "full", "small"])
+            table.compact(self.some_filters(random)[0], strategy)
+        elif random.random() < 0.4 and not (schema.sort_by or schema.row_key):
+            leaves = [quoted(f) for f in self.model.fields if isinstance(f.type, str)]
+            names = random.sample(leaves, min(len(leaves), random.randint(1, 3)))
+            table.compact(self.some_filters(random)[0], zorder=names)
+        else:
+            table.compact(paths=random.sample(paths, random.randint(0, len(paths))))
 
     @rule(random=randoms)
     def rollback(self, random: Random) -> None:
@@ -259,11 +411,26 @@ class Histories(RuleBasedStateMachine):
         """A filter by names, and the same by keys."""
         return random_filters(random, self.model)
 
+    def rows_for(self, random: Random, model: Model) -> tuple[list[str], list[dict[str, Any]]]:
+        return random_rows(random, model)
+
+    def stored(self, model: Model, names: list[str], rows: list[dict[str, Any]]) -> list[Any]:
+        naive.check_names(model.fields, names)
+        return [naive.store_row(model.fields, row) for row in rows]
+
+    def condition(self, random: Random, model: Model) -> tuple[Any, Any]:
+        return (None, None) if random.random() < 0.1 else random_filters(random, model)
+
+    def assignment(self, random: Random, model: Model) -> tuple[dict[Any, Any], Any]:
+        return random_update(random, model)
+
     @rule(random=randoms)
     def reopen(self, random: Random) -> None:
         """See the table afresh, from its log, or from a checkpoint."""
-        if random.random() < 0.5:
+        if random.random() < 0.4:
             self.table._timeline.write_checkpoint(self.table.state)
+        elif random.random() < 0.4:
+            self.forget_checkpoints()
         self.table = Catalog.load_path(self.table.location)
 
     @rule(random=randoms)
@@ -326,13 +493,44 @@ class Histories(RuleBasedStateMachine):
     def whole(self) -> None:
         if not hasattr(self, "table"):
             return
-        assert self.table.version == len(self.model.past) - 1
-        assert self.table.count() == len(self.model.rows)
-        assert self.table.tags == self.model.tags
-        self.agrees(naive.Version(self.model.fields, self.model.rows), None)
+        self.absorb()
+        if self.checked != len(self.model.past) or self.spare.random() < 0.2:
+            fresh = self.spare.random() < 0.3
+            self.shown(Catalog.load_path(self.table.location) if fresh else self.table)
+        self.checked = len(self.model.past)
+        if self.spare.random() < 0.1:
+            self.sampled(1)
 
-    def agrees(self, then: naive.Version, version: int | str | None) -> None:
-        scan = self.table.scan(version=version)
+    def each_key_once(self) -> None:
+        """There is nothing to check where rows have no keys."""
+
+    def shown(self, table: Table) -> None:
+        """The table is what the model says."""
+        assert set(table.state.segments.paths) == self.log.live[-1]
+        assert table.version == len(self.model.past) - 1
+        if not table.schema.row_key or self.spare.random() < 0.3:
+            assert table.count() == len(self.model.rows)
+        assert table.tags == self.model.tags
+        assert table.state.floor == self.model.floor
+        self.agrees(naive.Version(self.model.fields, self.model.rows), None, table)
+
+    def sampled(self, count: int) -> None:
+        """Some retained versions and a tag, in a freshly loaded table; others are refused."""
+        fresh = Catalog.load_path(self.table.location)
+        for _ in range(count):
+            version = self.spare.randrange(len(self.model.past))
+            if self.model.keeps(version):
+                self.agrees(self.model.past[version], version, fresh)
+            else:
+                with pytest.raises(NotFoundError, match="expired"):
+                    fresh.scan(version=version)
+        for name in self.spare.sample(sorted(self.model.tags), min(1, len(self.model.tags))):
+            self.agrees(self.model.past[self.model.tags[name]], name, fresh)
+
+    def agrees(
+        self, then: naive.Version, version: int | str | None, table: Table | None = None
+    ) -> None:
+        scan = (table or self.table).scan(version=version, prune=self.spare.random() < 0.7)
         found = scan.to_arrow()
         assert described(scan.schema) == described(then.fields)
         expected = [to_tuples({f.name: naive.show(f, r) for f in then.fields}) for r in then.rows]
@@ -351,3 +549,9 @@ TestHistories.settings = settings(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
+
+
+@pytest.mark.parametrize("chunk", range(SEEDS // AT_ONCE))
+def test_histories_by_seeds(chunk: int) -> None:
+    start = first_seed() + chunk * AT_ONCE
+    run(Histories, range(start, start + AT_ONCE), STEPS)
