@@ -166,13 +166,15 @@ class SegmentSet:
 
     def table(self, schemas: Schemas) -> pa.Table:
         """One row a live segment in the layout of a checkpoint."""
-        table = self.core
+        core = self.core
+        arrays, fields = core.columns, list(core.schema)
         for column_id in sorted(schemas[max(schemas)].ids) if schemas else ():
             column = schemas[max(schemas)].column(column_id)
             for name in statistics_of(column.type):
-                values = self.statistic(name, column, schemas)
-                table = table.append_column(f"{column_id}.{name}", values)
-        return table
+                arrays.append(self.statistic(name, column, schemas))
+                fields.append(pa.field(f"{column_id}.{name}", arrays[-1].type))
+        # At once: a table that grows by a column is copied, and there may be thousands.
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields, core.schema.metadata))
 
 
 def statistics_of(type_: DataType) -> tuple[str, ...]:
