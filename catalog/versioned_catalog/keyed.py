@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.filtering.filters import Bound
 from versioned_catalog.log.key_conflicts import KeyConflictError
 from versioned_catalog.log.operations import Append, Rewrite
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
 from versioned_catalog.restored import RestoredTable
 from versioned_catalog.scanning.columns import bind_filters
 from versioned_catalog.writing.deltas import delete_rows, update_rows, write_tombstones
@@ -22,6 +24,21 @@ MOST_ATTEMPTS = 32
 
 class KeyedTable(RestoredTable):
     """The part of ``Table`` that writes by row key."""
+
+    def _planned_on(self, plan: WritePlan) -> TableState:
+        """The snapshot that a write was planned on.
+
+        Raises:
+            CommitConflictError: it is expired.
+        """
+        assert plan.base is not None
+        try:
+            return self.at(plan.base.version)
+        except NotFoundError as error:
+            raise CommitConflictError(
+                f"{self.name}: version {plan.base.version}, on which this write was planned, was "
+                "expired meanwhile; refresh() the table and run it again, or expire with a longer time"
+            ) from error
 
     def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows of some row keys, where there are any. Like an upsert, it reads nothing and
@@ -69,7 +86,7 @@ class KeyedTable(RestoredTable):
                 that were looked at came or went, where the table's ``isolation`` is ``serializable``.
         """
         assert plan.base is not None
-        state = self.at(plan.base.version)
+        state = self._planned_on(plan)
         return self._commit_delta(plan, records, kind, bind_filters(reads, state.schema), commit_id)
 
     def _commit_delta(
@@ -81,7 +98,7 @@ class KeyedTable(RestoredTable):
         commit_id: str | None,
     ) -> int:
         assert plan.base is not None
-        state = self.at(plan.base.version)
+        state = self._planned_on(plan)
         written = tuple(sorted(records, key=lambda record: not record.delta.deletes_only))
         check = key_check(self.store, state, plan.spec.schema, written)
         operation = Rewrite(plan.base, kind, written, (), bound, plan.changes, check)

@@ -106,7 +106,7 @@ class RewrittenTable(KeyedTable):
             raise InvalidRequestError(
                 f"{self.name}: {kind!r} is no kind of rewrite; there are {', '.join(REWRITES)}"
             )
-        state = self.at(plan.base.version)
+        state = self._planned_on(plan)
         if removed:
             self._check_removable()
         strange = sorted(set(removed) - set(state.segments.paths))
@@ -141,7 +141,7 @@ class RewrittenTable(KeyedTable):
             The version of the commit; the newest one if nothing is removed or added.
         """
         assert plan.base is not None
-        state = self.at(plan.base.version)
+        state = self._planned_on(plan)
         bound = bind_filters(filters, state.schema)
         if state.schema.is_keyed:
             return self._upsert_where(plan, records, filters, commit_id)

@@ -218,7 +218,7 @@ class Table(CompactedTable):
         Of an unpartitioned table all rows are in one. See ``overwrite_partitions``.
         """
         assert plan.base is not None
-        state, keys = self.at(plan.base.version), {record.partition for record in records}
+        state, keys = self._planned_on(plan), {record.partition for record in records}
         removed = segments_of_partitions(state, plan.spec.schema, keys, self.name)
         operation = Overwrite(plan.base, tuple(records), plan.changes, removed)
         return self._commit(operation, commit_id)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -253,6 +254,37 @@ def test_written_segments_are_committed_once(meanwhile: str, pair: tuple[Table, 
     with pytest.raises(AlreadyExistsError, match="twice in one commit"):
         again.commit_append(later, later.write(ROW.schema, ROW.to_batches(), old.store) * 2)
     assert fresh(old) == before
+
+
+def test_written_segments_that_an_expired_version_added(pair: tuple[Table, Table]) -> None:
+    old, new = pair
+    plan = old.plan_write(ROW.schema)
+    records = plan.write(ROW.schema, iter(ROW.to_batches()), old.store)
+    Catalog.load_path(old.location).commit_append(plan, records)
+    new.refresh().append(ROW)
+    new.expire(timedelta(0), 1, dry_run=False, force=True)
+    with pytest.raises(AlreadyExistsError, match="by a version that is expired"):
+        Catalog.load_path(old.location).commit_append(plan, records)
+    assert len(fresh(old)) == 2
+
+
+def test_a_rewrite_whose_base_is_expired() -> None:
+    """What it looked at can't be looked up any more; that is a conflict, which is run again."""
+    place, kinds = f"memory://{uuid4()}", pa.schema({"a": pa.int32()})
+    new = Catalog.create_path(place, "a INT", properties={"isolation": "serializable"})
+    new.append(pa.table({"a": [1, 2]}, kinds))
+    new.append(pa.table({"a": [7, 8]}, kinds))
+    late = Catalog.load_path(place)
+    plan = late.plan_write(kinds)
+    (path, _) = late.segments()["path"].to_pylist()
+    new.delete([("a", "=", 7)])
+    new.expire(timedelta(0), 1, dry_run=False, force=True)
+    with pytest.raises(CommitConflictError, match="whose base is expired"):
+        late.delete([("a", "=", 1)])
+    with pytest.raises(CommitConflictError, match="was expired meanwhile"):
+        late.refresh().commit_rewrite(plan, (), [path], kind="delete")
+    with pytest.raises(CommitConflictError, match="was expired meanwhile"):
+        late.commit_overwrite_where(plan, (), [("a", "=", 1)])
 
 
 def test_threads_that_read_the_same_files_of_memory() -> None:

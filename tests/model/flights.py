@@ -232,7 +232,7 @@ class InFlight:
         if flight.removes_base is not None and self._came_back(flight.removes_base):
             return  # the model does not know in which segments rows are that others hide
         if flight.landed and flight.base + 1 < self.model.floor:
-            # TEMPORARY GUARD: what a stub added is added again (drawn-findings.md, 1).
+            # A stub does not name what its commit added, so only what is live still is refused.
             return
         told = flight.judge()
         if flight.landed:

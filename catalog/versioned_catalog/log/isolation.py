@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.filters import about
 from versioned_catalog.filtering.partitions import partition_may_match
@@ -73,7 +73,12 @@ def check_reads(operation: Rewrite, state: TableState, log: TableTimeline, table
         if entry.head.operation == "compact":
             continue  # it holds the rows that were there
         if entry.removed and looked_at is None:
-            looked_at = _looked_at(operation, log)
+            try:
+                looked_at = _looked_at(operation, log)
+            except NotFoundError:
+                raise _conflict(
+                    operation, entry.head.version, "whose base is expired", table
+                ) from None
         gone = looked_at is not None and not looked_at.isdisjoint(entry.removed)
         if gone or _may_match(operation, entry, state):
             raise _conflict(operation, entry.head.version, entry.head.operation, table)

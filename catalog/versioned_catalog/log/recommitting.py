@@ -5,6 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import AlreadyExistsError
 from versioned_catalog.log.entry import Stub
 from versioned_catalog.log.operations import Base
@@ -40,13 +44,26 @@ def check_new(
     if len(paths) < len(records):
         raise AlreadyExistsError(f"{table}: a segment is to be committed twice in one commit")
     for entry in log.since(oldest, state.version) if paths else ():
-        if isinstance(entry, Stub) or entry.head.operation == "rollback":
+        if isinstance(entry, Stub):
+            _check_not_live(paths, state, table)
+            continue
+        if entry.head.operation == "rollback":
             continue
         if not paths.isdisjoint(record.path for record in entry.added):
             raise AlreadyExistsError(
                 f"{table}: these segments were committed already, by version {entry.head.version} "
                 f"(commit ID {entry.head.commit_id}); write the rows again if they are to be there twice"
             )
+
+
+def _check_not_live(paths: Collection[str], state: TableState, table: str) -> None:
+    """Refuse segments that are live: which entry added them is expired."""
+    live = pc.is_in(state.segments.core["path"], array_of(list(paths), pa.string()))
+    if pc.any(live).as_py():
+        raise AlreadyExistsError(
+            f"{table}: these segments were committed already, by a version that is expired; write the "
+            "rows again if they are to be there twice"
+        )
 
 
 def oldest_base(base: Base, records: Collection[SegmentRecord]) -> int:
