@@ -1,6 +1,6 @@
 RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
 
-.PHONY: demo cluster test lint mutants nightly bench jar wheel clean
+.PHONY: demo cluster test lint mutants nightly soak bench jar wheel clean
 
 demo:
 	$(RUN) --extra demo python examples/flights.py
@@ -20,6 +20,10 @@ mutants:
 
 nightly:
 	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest -m "nightly or not nightly"
+
+# Half an hour of everything at once, in processes that are killed: docs/guarantees.md. Not part of nightly.
+soak:
+	PYTHONPATH=tests; export PYTHONPATH; $(RUN) --extra test python -m soak --minutes 30
 
 bench:
 	$(RUN) --extra bench python -m benchmarks

@@ -10,10 +10,10 @@ PYTHON = re.compile(r"\b(datetime\.now|datetime\.utcnow|date\.today|time\.time|u
 JAVA = re.compile(r"currentTimeMillis|nanoTime|\b(Instant|Local\w+|Zoned\w+)\.now|new Date\(|Clock")
 
 PLANNED_OR_COMMITTED = {
-    "catalog/versioned_catalog/log/beginning.py",
-    "catalog/versioned_catalog/naming.py",
     "catalog/versioned_catalog/schema/binding.py",
     "catalog/versioned_catalog/writing/plan.py",
+    # What a store's clock is compared with.
+    "catalog/versioned_catalog/storage/clock.py",
     # A store of one process.
     "catalog/versioned_catalog/storage/memory.py",
     # Where it is given none: a task is given the plan's.

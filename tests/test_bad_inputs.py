@@ -645,7 +645,7 @@ def test_unknown_feature_of_readers(bench: Bench, version: int) -> None:
     refused(lambda: reload(bench), UnsupportedFeatureError, str(bench.path(version)))
 
 
-@pytest.mark.parametrize("reserved", ["manifest", "id-map", "external-roots"])
+@pytest.mark.parametrize("reserved", ["id-map", "external-roots"])
 def test_reserved_features(bench: Bench, reserved: str) -> None:
     write_features(bench, 1, [reserved], [reserved])
     refused(lambda: reload(bench), UnsupportedFeatureError, reserved)
@@ -686,8 +686,9 @@ def test_format_to_come(bench: Bench) -> None:
 
 def test_members_that_need_a_feature(bench: Bench) -> None:
     whole = bench.path(1).read_text()
-    edit(bench.path(1), "manifest", "_versioned/manifest/x.parquet")
-    refused(lambda: reload(bench), UnsupportedFeatureError, "manifest")
+    path = f"_versioned/manifest/0-{'0' * 32}.parquet"
+    edit(bench.path(1), "manifest", {"path": path, "bytes": 1, "checksum": "crc32:00000000"})
+    refused(lambda: reload(bench), CorruptTableError, "the feature manifest is not")
     bench.path(1).write_text(whole)
     assert reload(bench)
 

@@ -48,8 +48,19 @@ class Log:
             self.schema = self.schemas[entry["schema"]["schema_version"]] = entry["schema"]
         for path in entry.get("removed", []):
             del self.live[path]
-        for record in entry.get("added", []):
+        for record in entry.get("added", []) + self._manifest(entry):
             self.live[record["path"]] = record
+
+    def _manifest(self, entry: Json) -> list[Json]:
+        if "manifest" not in entry:
+            return []
+        assert all("manifest" in names for names in entry["features"].values())
+        path = self.folder / entry["manifest"]["path"]
+        data = path.read_bytes()
+        assert entry["manifest"]["bytes"] == len(data)
+        assert entry["manifest"]["checksum"] == f"crc32:{zlib.crc32(data):08x}"
+        assert re.fullmatch(r"\d+-[0-9a-f]{32}\.parquet", path.name)
+        return [json.loads(text) for text in pq.read_table(path)["record"].to_pylist()]
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the newest version, columns matched by ID."""

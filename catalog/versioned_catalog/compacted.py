@@ -22,6 +22,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.maintenance.progress import Progress, silent
 from versioned_catalog.rewritten import RewrittenTable
 from versioned_catalog.scanning.columns import bind_filters
+from versioned_catalog.scanning.expired import age_time
 from versioned_catalog.writing.plan import plan_now
 
 COMMIT_BYTES = 2 * 1024**3
@@ -129,7 +130,8 @@ class CompactedTable(RewrittenTable):
             )
         try:
             lines = bind_zorder(state.schema, zorder) if zorder else ()
-            return plan_pieces(state, spec, bound, paths, strategy, lines)
+            time = age_time(self.store, state)
+            return plan_pieces(state, spec, bound, paths, strategy, lines, time)
         except (InvalidRequestError, NotFoundError) as error:
             raise type(error)(f"{self.name}: {error}") from None
 

@@ -19,6 +19,9 @@ ENTRY_BYTES = 128 * MIB
 CHECKPOINT_BYTES = 1024 * MIB
 """The longest checkpoint of a table or warehouse: some millions of segments."""
 
+MANIFEST_FROM = 16 * MIB
+"""The records of a commit that are longer stand in a manifest instead of its entry."""
+
 JSON_VALUES = 16_000_000
 """How many values one piece of JSON may hold; each takes up to 64 bytes, where it has 2 in the file."""
 

@@ -21,6 +21,7 @@ from versioned_catalog.maintenance.expiry import (
 from versioned_catalog.maintenance.progress import Progress, silent
 from versioned_catalog.maintenance.vacuum import Vacuumed, clean, plan_vacuum
 from versioned_catalog.maintenance.verify import verify
+from versioned_catalog.storage.reserve import make_reserve, with_room
 
 SHORT_EXPIRY = (
     "who reads a version while it is expired and vacuumed fails, and so does who writes on it"
@@ -65,8 +66,11 @@ class MaintainedTable(InspectedTable):
         if dry_run or not plan.litter.paths:
             return plan.told(dry_run=dry_run)
         if plan.needs_fence:
-            self._commit(Fence(Base.of(plan.state), plan.fence), commit_id)
-        return clean(self._timeline, plan, self.refresh().state, progress)
+            fence = Fence(Base.of(plan.state), plan.fence)
+            with_room(self.store, lambda: self._commit(fence, commit_id), plan.litter.unfenced)
+        done = clean(self._timeline, plan, self.refresh().state, progress)
+        make_reserve(self.store)
+        return done
 
     def verify(
         self, *, deep: bool = False, every_version: bool = False, progress: Progress = silent

@@ -8,12 +8,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.beginning import WRITER
 from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import UNIX_EPOCH, Head, check_writable, next_time
+from versioned_catalog.log.entry import UNIX_EPOCH, Head, check_writable
 from versioned_catalog.log.timeline import Timeline
 from versioned_catalog.log.warehouse import (
     Name,
@@ -91,7 +90,7 @@ class Names:
                 version=known.version + 1,
                 commit_id=commit_id,
                 base_version=known.version,
-                time=next_time(None if state is None else known.time, datetime.now(UTC)),
+                time=UNIX_EPOCH,
                 operation=entry.head.operation,
                 writer=WRITER,
                 features=known.features,
@@ -124,7 +123,7 @@ class Names:
 
 
 def head_of(operation: str) -> Head:
-    """A head that ``Names.commit`` completes."""
+    """A head that ``Names.commit`` completes, and the timeline dates."""
     return Head("", 0, "", -1, UNIX_EPOCH, operation)
 
 

@@ -8,6 +8,7 @@ from typing import Self
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.dating import is_ahead, latest_times
 from versioned_catalog.log.expiring import check_kept
 from versioned_catalog.log.operations import Operation
 from versioned_catalog.log.proposing import propose
@@ -155,8 +156,11 @@ class PinnedTable:
         return type(self)(self._timeline, Loaded(self.at(version)), self.name)
 
     def _version_at(self, time: datetime) -> int:
-        """The last version not later than a time."""
-        found = self._timeline.version_at(time, self.version)
+        """The last version not later than a time; those of a clock that was ahead by their files."""
+        newest = self.state
+        ahead = is_ahead(self.store, newest.version, newest.time)
+        latest = latest_times(self.store, newest.version) if ahead else None
+        found = self._timeline.version_at(time, newest.version, latest)
         if found < 0:
             raise NotFoundError(f"{self.name} did not exist yet at {time.isoformat()}")
         return found

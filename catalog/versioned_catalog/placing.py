@@ -18,6 +18,7 @@ from versioned_catalog.log.proposing import propose
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.storage.reserve import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
 from versioned_catalog.writing.plan import WritePlan, plan_create
@@ -120,6 +121,7 @@ def begin_at(
     loaded = timeline.load()
     if since is None or timeline.find_commit(commit_id, since, loaded.version) is None:
         loaded = timeline.commit(loaded, commit_id, attempt)
+    make_reserve(store)
     return Table(timeline, loaded, name)
 
 

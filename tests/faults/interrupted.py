@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from faults.store import FaultyStore, Plan, shape
 from versioned_catalog.storage.store import Put, Store
@@ -32,13 +33,13 @@ class InterruptedStore(FaultyStore):
         prefix = f"{self._prefix}{path}/"
         return InterruptedStore(self._inner.child(path), self._plan, self._interruption, prefix)
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         what = self._interruption
         struck = not what.happened and shape("put", self._prefix + path) == what.at
         what.happened |= struck
         if struck and what.before:
             what.before()
-        outcome = super().put_if_absent(path, data)
+        outcome = super().put_if_absent(path, data, dated)
         if struck and what.after:
             what.after()
         return outcome

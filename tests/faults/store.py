@@ -88,12 +88,12 @@ class FaultyStore(Store):
         with self._around("read", path):
             return self._inner.read(path, limit)
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         fault = self._fault("put", path)
         _strike(fault, Fault.FAIL_BEFORE, Fault.KILL_BEFORE)
         if fault is Fault.LOST_REQUEST:
             return Put.UNKNOWN
-        outcome = self._inner.put_if_absent(path, data)
+        outcome = self._inner.put_if_absent(path, data, dated)
         _strike(fault, Fault.FAIL_AFTER, Fault.KILL_AFTER)
         if fault is Fault.LOST_REPLY:
             return Put.UNKNOWN

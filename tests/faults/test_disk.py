@@ -48,6 +48,7 @@ def checkpoint(place: Path) -> None:
     table._timeline.write_checkpoint(table.state)
 
 
+CLOCK = ["make t/_versioned/.clock.ID.tmp", "unlink t/_versioned/.clock.ID.tmp"]
 ENTRY = [
     "make t/_versioned/log/.N.json.ID.tmp",
     "sync t/_versioned/log/.N.json.ID.tmp",
@@ -60,9 +61,11 @@ SEGMENT = ["make t/data/N-ID.parquet", "sync t/data/N-ID.parquet", "sync t/data"
 # Segments and their folder are synced before the entry, the entry before its folder; folders that are
 # new, from the top down.
 EXPECTED: dict[Operation, list[str]] = {
-    append: [*SEGMENT, *ENTRY],
-    alter: ENTRY,
+    append: [*SEGMENT, *CLOCK, *ENTRY],
+    alter: [*CLOCK, *ENTRY],
     create: [
+        "make .clock.ID.tmp",
+        "unlink .clock.ID.tmp",
         "make new/_versioned/log/.N.json.ID.tmp",
         "mkdir new",
         "sync .",
@@ -71,11 +74,15 @@ EXPECTED: dict[Operation, list[str]] = {
         "mkdir new/_versioned/log",
         "sync new/_versioned",
         *(call.replace(" t/", " new/") for call in ENTRY),
+        "make new/_versioned/.reserve.ID.tmp",
+        "sync new/_versioned/.reserve.ID.tmp",
+        "replace new/_versioned/reserve",
+        "sync new/_versioned",
     ],
     first_append: [
         "mkdir empty/data",
         "sync empty",
-        *(call.replace(" t/", " empty/") for call in (*SEGMENT, *ENTRY)),
+        *(call.replace(" t/", " empty/") for call in (*SEGMENT, *CLOCK, *ENTRY)),
     ],
     checkpoint: [
         "make t/_versioned/checkpoint/.N.parquet.ID.tmp",
@@ -250,9 +257,10 @@ def test_a_refusal_leaves_no_temporary_files(
         if not call.startswith(("link", "replace")) and not re.match(r"sync .*tmp$", call):
             continue
         work = shutil.copytree(prepared, tmp_path / str(at))
-        assert not run(work, operation, Disk(work, at, Strike.FAIL_BEFORE, errno.ENOSPC))
+        done = run(work, operation, Disk(work, at, Strike.FAIL_BEFORE, errno.ENOSPC))
+        assert done == ("reserve" in call), "without a reserve, all else goes on"
         assert not list(work.rglob(".*.tmp"))
-        assert seen(work) == seen(prepared)
+        assert done or seen(work) == seen(prepared)
 
 
 def test_a_full_disk_is_told_in_our_words(prepared: Path, tmp_path: Path) -> None:
@@ -272,4 +280,32 @@ def test_a_full_disk_is_told_in_our_words(prepared: Path, tmp_path: Path) -> Non
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert seen(work) == seen(prepared)
+    assert os.listdir(work / "t/data") == os.listdir(prepared / "t/data"), "nothing half written"
     next_commit_works(work, append)
+
+
+@pytest.mark.parametrize("call", ["sync t/data/N-ID.parquet", "sync t/data"])
+def test_a_segment_that_was_not_finished_is_taken_away(
+    call: str, prepared: Path, tmp_path: Path
+) -> None:
+    work = shutil.copytree(prepared, tmp_path / "work")
+    disk = Disk(work, EXPECTED[append].index(call), Strike.FAIL_BEFORE, errno.ENOSPC)
+    assert not run(work, append, disk)
+    assert disk.calls[-1] == "unlink t/data/N-ID.parquet"
+    assert sorted(os.listdir(work / "t/data")) == sorted(os.listdir(prepared / "t/data"))
+
+
+def test_a_process_that_was_forked_takes_nothing_away(tmp_path: Path) -> None:
+    """It holds the file that its parent goes on writing, and lets go of it."""
+    context = local.LocalStore(str(tmp_path)).create("data/x")
+    sink = context.__enter__()
+    child = os.fork()
+    if child == 0:
+        try:
+            context.__exit__(RuntimeError, RuntimeError("in the child"), None)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    sink.write(b"whole")
+    context.__exit__(None, None, None)
+    assert (tmp_path / "data/x").read_bytes() == b"whole"

@@ -81,7 +81,7 @@ OPERATIONS: list[Operation] = [
 ]
 COMMIT = {"put n/t/_versioned/log/N.json"}
 WRITE = {"create n/t/data/N-ID.parquet", *COMMIT}
-READ = {*LOAD, *LOAD_TABLE, "read n/t/_versioned/checkpoint/N.parquet"}
+READ = {*LOAD, *LOAD_TABLE, "now n/t/", "read n/t/_versioned/checkpoint/N.parquet"}
 COPY = {"open n/t/data/N-ID.parquet", *WRITE}
 READS = ("read", "list", "open")
 EXPECTED: dict[str, set[str]] = {

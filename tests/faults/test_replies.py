@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +103,12 @@ def test_a_store_that_falls_silent_for_good(landed: bool, place: Path) -> None:
                 raise StorageError("no route to host")
             return super().read(path, limit)
 
-        def put_if_absent(self, path: str, data: bytes) -> Put:
+        def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
             if self.gone:
                 raise StorageError("no route to host")
             self.gone = True
             if landed:
-                self._inner.put_if_absent(path, data)
+                self._inner.put_if_absent(path, data, dated)
             return Put.UNKNOWN
 
     table = Catalog.over(Gone(LocalStore(str(place)), Plan())).load_table("n.t")
@@ -134,9 +135,9 @@ def test_a_reply_and_then_the_store_is_lost(place: Path) -> None:
                 raise StorageError("no route to host")
             return super().read(path, limit)
 
-        def put_if_absent(self, path: str, data: bytes) -> Put:
+        def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
             self.blind = True
-            return super().put_if_absent(path, data)
+            return super().put_if_absent(path, data, dated)
 
     store = Blind(LocalStore(str(place)), Plan(0, Fault.REPLY_TAKEN, only=LOG))
     table = Catalog.over(store).load_table("n.t")
@@ -153,7 +154,7 @@ def test_a_request_that_arrives_late(place: Path) -> None:
         def child(self, path: str) -> Store:
             return Late(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
 
-        def put_if_absent(self, path: str, data: bytes) -> Put:
+        def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
             late.append((path, data))
             return Put.UNKNOWN
 
@@ -180,7 +181,7 @@ def test_a_name_that_is_taken_by_nothing(place: Path) -> None:
         def child(self, path: str) -> Store:
             return Liar(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
 
-        def put_if_absent(self, path: str, data: bytes) -> Put:
+        def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
             puts.append(path)
             assert len(puts) < 100
             return Put.TAKEN

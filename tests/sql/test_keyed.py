@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from pyspark.sql import functions as f
 
 from pyspark_versioned import read_table
 from versioned_catalog import Catalog, Table
+from wrong_clocks import put_ahead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -548,6 +550,33 @@ def test_rows_that_are_too_old(
     assert rows(sql_spark, f"SELECT a, v FROM {t}") == [(0, 1)]
     sql_spark.sql(f"DELETE FROM {t} WHERE v % 2 = 1")
     assert rows(sql_spark, f"SELECT a FROM {t}") == []
+
+
+@pytest.mark.parametrize("key", [", PRIMARY KEY (ts, a)", ""])
+def test_a_commit_from_the_future_hides_no_row(
+    sql_spark: SparkSession, t: str, ns: str, warehouse: Path, key: str
+) -> None:
+    """A clock that was ahead has dated it: no path of reading believes it."""
+    sql_spark.sql(
+        f"CREATE TABLE {t} (ts TIMESTAMP, a INT, v INT{key}) "
+        "TBLPROPERTIES ('time_index' = 'ts', 'ttl' = '1 day')"
+    )
+    table = Catalog(warehouse).load_table(f"{ns}.t")
+    times = [dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime.now(dt.UTC)]
+    index = pa.array(times, pa.timestamp("us", "UTC"))
+    table.append(integers(a=[0, 1], v=[0, 0]).add_column(0, "ts", index))
+    put_ahead(Path(table.location), [table.version])
+    sql_spark.sql(f"INSERT INTO {t} VALUES (current_timestamp(), 2, 0)")
+    assert rows(sql_spark, f"SELECT a FROM {t}") == [(1,), (2,)]
+    assert rows(sql_spark, f"SELECT count(*), max(a), count(v) FROM {t}") == [(2, 2, 2)]
+    assert read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse)).count() == 2
+    now = f"{t} TIMESTAMP AS OF current_timestamp()"
+    assert rows(sql_spark, f"SELECT a FROM {now}") == [(1,), (2,)]
+    sql_spark.sql(f"UPDATE {t} SET v = v + 1 WHERE a = 2")
+    sql_spark.sql(f"CALL versioned.system.compact(table => '{ns}.t', strategy => 'full')")
+    assert rows(sql_spark, f"SELECT a, v FROM {t}") == [(1, 0), (2, 1)]
+    sql_spark.sql(f"ALTER TABLE {t} UNSET TBLPROPERTIES ('ttl')")
+    assert rows(sql_spark, f"SELECT a FROM {t}") == [(1,), (2,)]
 
 
 def test_rows_in_ranges_need_no_merge(sql_spark: SparkSession, make: Any, t: str) -> None:

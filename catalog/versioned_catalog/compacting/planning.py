@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
 
@@ -43,6 +44,7 @@ def plan_pieces(
     paths: Collection[str] | None,
     strategy: Strategy,
     zorder: tuple[Line, ...] = (),
+    time: datetime | None = None,
 ) -> list[Piece]:
     """What is to be done.
 
@@ -53,16 +55,19 @@ def plan_pieces(
         paths: the segments that are put together, with those that they can't be without; None to choose.
         strategy: see ``Table.compact``.
         zorder: the columns that rows are clustered by, of a table that has no order of its own.
+        time: from ``age_time``; None where no row is too old.
     """
+    young = with_ttl(state, None, time)
     if state.schema.is_keyed:
-        return _Keyed(state, spec).pieces(where, paths, strategy)
+        return _Keyed(state, spec, young).pieces(where, paths, strategy)
     every = strategy == "full" or paths is not None or bool(zorder)
-    return _of_bag(state, spec, where, paths, zorder, every=every)
+    return _of_bag(state, spec, young, where, paths, zorder, every=every)
 
 
 def _of_bag(
     state: TableState,
     spec: WriteSpec,
+    young: Bound | None,
     where: Bound | None,
     paths: Collection[str] | None,
     zorder: tuple[Line, ...],
@@ -74,7 +79,6 @@ def _of_bag(
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
     if zorder:
         _check_parted(state, rows)
-    young = with_ttl(state, None)
     plans, sampling = Plans(state, state.schema.columns), Plans(state, tops(zorder))
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
     found: list[Piece] = []
@@ -117,8 +121,9 @@ def _piece(rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None =
 class _Keyed:
     """The compaction of a table with a primary key."""
 
-    def __init__(self, state: TableState, spec: WriteSpec) -> None:
+    def __init__(self, state: TableState, spec: WriteSpec, young: Bound | None) -> None:
         self._state = state
+        self._young = young
         self._spec = replace(spec, ops=True)
         self._rows = task_rows(state.segments.core)
         self._deltas = [delta_from_text(text) for text in state.segments.core["extra"].to_pylist()]
@@ -179,10 +184,10 @@ class _Keyed:
 
     @property
     def _torn(self) -> set[int]:
-        young = with_ttl(self._state, None)
-        if young is None:
+        if self._young is None:
             return set()
-        return set(pc.indices_nonzero(pc.invert(every_match(self._state, young))).to_pylist())
+        whole = every_match(self._state, self._young)
+        return set(pc.indices_nonzero(pc.invert(whole)).to_pylist())
 
     def _piece(self, group: Sequence[int]) -> Piece:
         state, chosen = self._state, set(group)
@@ -190,7 +195,7 @@ class _Keyed:
         planner = MergePlanner(
             state,
             wanted,
-            with_ttl(state, None),
+            self._young,
             len(wanted),
             tombstones=self._levels.needs_tombstones(chosen),
         )

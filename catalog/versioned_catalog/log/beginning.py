@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
 from versioned_catalog.log.entry import (
     KEYED,
     PATCH,
+    UNIX_EPOCH,
     Commit,
     Features,
     Head,
     check_writable,
-    next_time,
 )
 from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.record import SegmentRecord
@@ -136,14 +135,13 @@ def check_fence(base_version: int, state: TableState, table: str) -> None:
 
 
 def head_after(state: TableState | None, commit_id: str, operation: str, base_version: int) -> Head:
-    """The head of the entry that follows a state, made anew at each attempt."""
-    now = datetime.now(UTC)
+    """The head of the entry that follows a state; ``Timeline.commit`` dates it."""
     return Head(
         table_uuid="" if state is None else state.table_uuid,
         version=0 if state is None else state.version + 1,
         commit_id=commit_id,
         base_version=base_version,
-        time=next_time(None if state is None else state.time, now),
+        time=UNIX_EPOCH,
         operation=operation,
         writer=WRITER,
         features=Features() if state is None else state.features,

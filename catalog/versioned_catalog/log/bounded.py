@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import EXPANSION, MIB
@@ -28,10 +31,36 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
     Raises:
         CorruptTableError: it is damaged, or its rows would be very many times larger than it is.
     """
+    file = _opened(data, what)
+    with told(what, "is not a whole Parquet file"):
+        return _read(file.read(use_threads=False), most_texts(len(data)), what)
+
+
+def read_groups(data: bytes, what: str) -> Iterator[pa.Table]:
+    """The same, row group by row group.
+
+    Raises:
+        CorruptTableError: as for ``read_bounded``, for all row groups together.
+    """
+    file, left = _opened(data, what), most_texts(len(data))
+    for group in range(file.num_row_groups):
+        with told(what, "is not a whole Parquet file"):
+            table = _read(file.read_row_group(group, use_threads=False), left, what)
+            left -= table.nbytes
+        yield table
+
+
+def most_texts(size: int) -> int:
+    """How many bytes of pages, cells or texts a file of a size may hold."""
+    return EXPANSION * size + 256 * MIB
+
+
+def _opened(data: bytes, what: str) -> pq.ParquetFile:
+    """A file whose pages and cells were looked at."""
     source = pa.BufferReader(data)
     footer = open_parquet(source, what).metadata
     check_columns_of(source, footer, what)
-    most = EXPANSION * len(data) + 256 * MIB
+    most = most_texts(len(data))
     with told(what, "is not a whole Parquet file"):
         if footer.num_rows * _BYTES_OF_A_ROW > len(data):
             raise CorruptTableError(f"{what} is too small for {footer.num_rows} segments")
@@ -43,15 +72,19 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
         _check(page_bytes(memoryview(data), footer), most, what, "pages")
         places = (footer.schema.column(at) for at in range(footer.num_columns))
         texts = [place.path for place in places if place.physical_type == "BYTE_ARRAY"]
-        file = open_parquet(source, what, read_dictionary=texts, page_checksum_verification=True)
-        table = file.read(use_threads=False)
-        table.validate(full=True)
-        return _spelled_out(table, most, what)
+        return open_parquet(source, what, read_dictionary=texts, page_checksum_verification=True)
+
+
+def _read(table: pa.Table, most: int, what: str) -> pa.Table:
+    table.validate(full=True)
+    return _spelled_out(table, most, what)
 
 
 def _check(size: int, most: int, what: str, parts: str) -> None:
     if size > most:
-        raise CorruptTableError(f"{what} has {parts} of {size} bytes, which no checkpoint has")
+        raise CorruptTableError(
+            f"{what} has {parts} of {size} bytes, which no file of its length has"
+        )
 
 
 def _spelled_out(table: pa.Table, most: int, what: str) -> pa.Table:

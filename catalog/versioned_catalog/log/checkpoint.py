@@ -31,6 +31,7 @@ from versioned_catalog.log.entry import (
     time_from_text,
     time_to_text,
 )
+from versioned_catalog.log.manifest import completed, placed
 from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.schema.schema import Schema
@@ -43,7 +44,7 @@ from versioned_catalog.schema.wire import (
     texts,
 )
 from versioned_catalog.storage.json_text import parse_json
-from versioned_catalog.storage.store import UNSAFE, safe_path
+from versioned_catalog.storage.store import UNSAFE, Store, safe_path
 
 _KEY = b"versioned.state"
 
@@ -226,6 +227,14 @@ class TableCodec:
     def decode(self, data: bytes, what: str) -> Commit | Stub:
         """An entry from a file's content."""
         return commit_from_bytes(data, what)
+
+    def completed(self, entry: Commit, store: Store) -> Commit:
+        """An entry with the records of its manifest."""
+        return completed(entry, store)
+
+    def placed(self, entry: Commit, before: Commit | None, store: Store) -> Commit:
+        """An entry that fits its file."""
+        return placed(entry, before, store)
 
     def encode(self, entry: Commit) -> bytes:
         """The content of an entry's file."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from versioned_catalog.log.entry import Head, Stub
+from versioned_catalog.storage.store import Store
 
 MANY_ENTRIES = 16
 """How many small entries a log gathers before the next checkpoint: those are what a load reads."""
@@ -18,6 +19,11 @@ class Entry(Protocol):
     @property
     def head(self) -> Head:
         """What every entry says of itself."""
+        ...
+
+    @property
+    def bytes_beside(self) -> int:
+        """The size of the files that are read with it."""
         ...
 
 
@@ -49,6 +55,15 @@ class Codec(Protocol[E, S]):
 
     def decode(self, data: bytes, what: str) -> E | Stub:
         """An entry from a file's content."""
+        ...
+
+    def completed(self, entry: E, store: Store) -> E:
+        """An entry with what stands in a file beside it."""
+        ...
+
+    def placed(self, entry: E, before: E | None, store: Store) -> E:
+        """An entry that fits its file: what is too much stands in a file beside it, which is written,
+        or was for an attempt ``before``."""
         ...
 
     def encode(self, entry: E) -> bytes:

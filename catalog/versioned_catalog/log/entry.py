@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from versioned_catalog.errors import (
     InvalidRequestError,
     UnsupportedFeatureError,
 )
-from versioned_catalog.limits import ENTRY_BYTES, JSON_VALUES, check_version
+from versioned_catalog.limits import CHECKPOINT_BYTES, ENTRY_BYTES, JSON_VALUES, check_version
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import FIRST_INTERNAL_ID
@@ -24,10 +25,11 @@ from versioned_catalog.storage.store import safe_path
 FORMAT = 1
 """The format version that this library writes, and the newest it reads."""
 
-KEYED, PATCH = "keyed", "patch"
-"""Features of tables with a row key, and of those that partial upserts were written to."""
+KEYED, PATCH, MANIFEST = "keyed", "patch", "manifest"
+"""Features of tables with a row key, of those that partial upserts were written to, and of those with
+a commit whose segments stand in a manifest."""
 
-KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH})
+KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST})
 """The features that this library implements, for reading and for writing."""
 
 REWRITES = ("delete", "update", "merge", "overwrite")
@@ -63,6 +65,10 @@ WAREHOUSE_OPERATIONS = frozenset(
 
 NEW_LIFE = frozenset({"create", "replace"})
 """Operations that begin a life of a table: a new UUID, and no segments."""
+
+MANIFESTS = "_versioned/manifest"
+OWN_NAME = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\.parquet")
+"""Names of segments and manifests: the version that their writer planned on, and a UUID."""
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -104,8 +110,27 @@ class Head:
 
 
 @dataclass(frozen=True)
+class Manifest:
+    """The file that holds the last of the segments that a commit added.
+
+    Args:
+        path: where it is, in the table's folder.
+        bytes, checksum: its size, and ``crc32:`` and 8 hex digits.
+        records: how many it holds; 0 before it was read.
+    """
+
+    path: str
+    bytes: int
+    checksum: str
+    records: int = 0
+
+
+@dataclass(frozen=True)
 class Commit:
-    """One commit of a table. None and empty mean that the commit says nothing of it."""
+    """One commit of a table. None and empty mean that the commit says nothing of it.
+
+    ``added`` holds the records of the manifest, too, unless that was not read yet.
+    """
 
     head: Head
     next_column_id: int
@@ -120,6 +145,12 @@ class Commit:
     floor: int | None = None
     tags: Mapping[str, int] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Manifest | None = None
+
+    @property
+    def bytes_beside(self) -> int:
+        """The size of what the entry names and a reader of it reads, too."""
+        return 0 if self.manifest is None else self.manifest.bytes
 
 
 @dataclass(frozen=True)
@@ -212,19 +243,20 @@ def dump_json(value: Json) -> bytes:
         InvalidRequestError: nobody would read it, since it is too large or holds half a character.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if len(text) > ENTRY_BYTES or count_values(text) > JSON_VALUES:
-        raise InvalidRequestError(
-            f"what is to be committed takes {len(text)} characters of metadata, and one commit up to "
-            f"{ENTRY_BYTES}; write fewer segments at once (larger ones, fewer partitions), or shorter "
-            "properties and comments"
-        )
     try:
-        return text.encode()
+        data = text.encode()
     except UnicodeEncodeError as error:
         raise InvalidRequestError(
             f"{text[error.start : error.end][:20]!r} in a name, comment or property is half a "
             "character (an unpaired surrogate); nothing was committed"
         ) from None
+    if len(data) > ENTRY_BYTES or count_values(text) > JSON_VALUES:
+        raise InvalidRequestError(
+            f"what is to be committed takes {len(data)} bytes of metadata, and one commit up to "
+            f"{ENTRY_BYTES}; write fewer segments at once (larger ones, fewer partitions), or shorter "
+            "properties and comments"
+        )
+    return data
 
 
 def features_to_json(features: Features) -> Json:
@@ -293,8 +325,12 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["properties"] = dict(commit.properties)
     if commit.sets_comment:
         out["comment"] = commit.comment
-    if commit.added:
-        out["added"] = [record_to_json(record) for record in commit.added]
+    inside = len(commit.added) - (commit.manifest.records if commit.manifest else 0)
+    if inside:
+        out["added"] = [record_to_json(record) for record in commit.added[:inside]]
+    if commit.manifest is not None:
+        made = commit.manifest
+        out["manifest"] = {"path": made.path, "bytes": made.bytes, "checksum": made.checksum}
     if commit.removed:
         out["removed"] = list(commit.removed)
     if commit.batch is not None:
@@ -375,11 +411,6 @@ def _commit(value: Json) -> Commit:
     if head.operation not in OPERATIONS:
         raise CorruptTableError(f"the operation {head.operation[:50]!r} is unknown")
     schema = optional(value, "schema", dict)
-    if optional(value, "manifest", str) is not None:
-        raise UnsupportedFeatureError(
-            f"version {head.version} needs the feature manifest, which this library does not have; "
-            "upgrade pyspark-versioned"
-        )
     return Commit(
         head=head,
         next_column_id=column_id_from_json(value),
@@ -394,7 +425,25 @@ def _commit(value: Json) -> Commit:
         floor=_floor(value, head.version),
         tags=_tags(value, head.version - 1),
         details=_details(optional(value, "details", dict) or {}),
+        manifest=_manifest(optional(value, "manifest", dict), head.features),
     )
+
+
+def _manifest(value: dict[str, Any] | None, features: Features) -> Manifest | None:
+    if value is None:
+        return None
+    path = safe_path(member(value, "path", str))
+    folder, _, name = path.rpartition("/")
+    if folder != MANIFESTS or not OWN_NAME.fullmatch(name):
+        raise CorruptTableError(
+            f"the manifest {path[:100]!r} is not in {MANIFESTS}, or no manifest"
+        )
+    if MANIFEST not in features.read & features.write:
+        raise CorruptTableError(f"a manifest is named, and the feature {MANIFEST} is not")
+    size = member(value, "bytes", int)
+    if not 0 <= size <= CHECKPOINT_BYTES:
+        raise CorruptTableError(f"a manifest of {str(size)[:50]} bytes is none")
+    return Manifest(path, size, member(value, "checksum", str))
 
 
 def _floor(value: Json, version: int) -> int | None:

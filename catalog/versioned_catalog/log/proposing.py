@@ -23,7 +23,8 @@ from versioned_catalog.log.beginning import (
     propose_create,
     propose_replace,
 )
-from versioned_catalog.log.entry import Batch, Commit, Stub, check_writable
+from versioned_catalog.log.dating import settled_time
+from versioned_catalog.log.entry import NEW_LIFE, Batch, Commit, Stub, check_writable
 from versioned_catalog.log.expiring import propose_expire, propose_fence
 from versioned_catalog.log.fitting import check_copies, check_fits, never_null
 from versioned_catalog.log.isolation import check_reads
@@ -54,7 +55,7 @@ from versioned_catalog.schema.applying import apply_all, newly_not_null, rebase
 from versioned_catalog.schema.changes import describe
 from versioned_catalog.schema.evolution import BoundChange
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.ttl import next_floor
+from versioned_catalog.schema.ttl import hides_rows, next_floor, without_false_floor
 from versioned_catalog.schema.types import Column, is_repeated
 
 
@@ -78,6 +79,27 @@ def propose(
         CommitConflictError: something was committed that it can't follow.
         AlreadyExistsError, NotFoundError, InvalidRequestError, UnsupportedFeatureError: it can't be.
     """
+    commit = _proposed(operation, state, commit_id, table, log)
+    return commit if commit is None or state is None else _mended(commit, state, log)
+
+
+def _mended(commit: Commit, state: TableState, log: TableTimeline) -> Commit:
+    """A commit that takes away a floor of ``ttl`` that a clock which was ahead has left."""
+    kept = {} if commit.head.operation in NEW_LIFE else state.properties
+    properties = kept if commit.properties is None else commit.properties
+    if not hides_rows(properties):
+        return commit
+    sound = without_false_floor(properties, settled_time(log.store, state.version, state.time))
+    return commit if sound == dict(properties) else replace(commit, properties=sound)
+
+
+def _proposed(
+    operation: Operation,
+    state: TableState | None,
+    commit_id: str,
+    table: str,
+    log: TableTimeline,
+) -> Commit | None:
     if isinstance(operation, Create):
         return propose_create(operation, state, commit_id, table)
     if isinstance(operation, Replace):
@@ -118,7 +140,7 @@ def propose(
         case Rollback():
             return propose_rollback(operation, known, commit_id, table, log)
         case Alter():
-            return _alter(operation, known, commit_id, table)
+            return _alter(operation, known, commit_id, table, log)
         case Drop(base):
             head = head_after(known, commit_id, "drop", base.version)
             return Commit(head, known.next_column_id)
@@ -225,13 +247,18 @@ def _check_batch(batch: Batch | None, state: TableState, table: str) -> None:
         )
 
 
-def _alter(operation: Alter, state: TableState, commit_id: str, table: str) -> Commit:
+def _alter(
+    operation: Alter, state: TableState, commit_id: str, table: str, log: TableTimeline
+) -> Commit:
     before = evolution_of(state)
     version = max(state.schemas) + 1
     moved = state.version != operation.base.version
     after = (rebase if moved else apply_all)(operation.changes, before, version)
     _check_nulls(operation, state, after.schema, table)
-    properties = next_floor(state.properties, state.time, dict(after.properties))
+    properties = dict(after.properties)
+    if hides_rows(state.properties):
+        time = settled_time(log.store, state.version, state.time)
+        properties = next_floor(state.properties, time, properties)
     return Commit(
         head_after(state, commit_id, "alter", operation.base.version),
         after.next_column_id,

@@ -5,18 +5,19 @@ Tables and the warehouse keep logs of the same kind; what differs between them i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Generic
+from typing import Generic, TypeVar
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.checkpoint import hint_from_bytes
 from versioned_catalog.log.codec import MANY_ENTRIES, Codec, E, Loaded, S
-from versioned_catalog.log.entry import Stub
+from versioned_catalog.log.entry import Head, Stub
 from versioned_catalog.storage.store import Store
 
+T = TypeVar("T")
 FOLDER = "_versioned"
 HINT = f"{FOLDER}/last_checkpoint.json"
 LOG = f"{FOLDER}/log"
@@ -24,6 +25,11 @@ KEPT = f"{FOLDER}/kept"
 
 MOST_AT_ONCE = 16
 """How many entries of a log are asked for at once."""
+
+
+def entry_path(version: int) -> str:
+    """Where the entry of a version stands."""
+    return f"{LOG}/{version:020d}.json"
 
 
 class LogReader(Generic[E, S]):
@@ -35,7 +41,7 @@ class LogReader(Generic[E, S]):
 
     def entry_path(self, version: int) -> str:
         """Where an entry stands."""
-        return f"{LOG}/{version:020d}.json"
+        return entry_path(version)
 
     def checkpoint_path(self, version: int) -> str:
         """Where a checkpoint stands."""
@@ -80,6 +86,11 @@ class LogReader(Generic[E, S]):
 
         The more there are, the more are read at once, ``count`` at first.
         """
+        for version, data in self._contents(start, until, count):
+            yield self._sized(version, data)
+
+    def _contents(self, start: int, until: int | None, count: int) -> Iterator[tuple[int, bytes]]:
+        """The files of these entries."""
         first = start
         while until is None or start <= until:
             end = start + count if until is None else min(start + count, until + 1)
@@ -88,7 +99,7 @@ class LogReader(Generic[E, S]):
             for version, data in zip(versions, contents, strict=False):
                 if data is None:
                     return
-                yield self.decoded(version, data), len(data)
+                yield version, data
             start, count = end, min(end - first, MOST_AT_ONCE)
 
     def _from_floor(self, stub: Stub, until: int | None) -> Loaded[S]:
@@ -108,10 +119,10 @@ class LogReader(Generic[E, S]):
         """The state that stands in for the entries before it, which were expired."""
         while (found := self.restore(floor, self.kept_path(floor))) is None:
             # Where the floor has moved on since the stub was written, it says so itself.
-            entry = self.read(floor)
-            if entry is None or not isinstance(entry[0], Stub) or entry[0].floor <= floor:
+            stub = self.head(floor)
+            if not isinstance(stub, Stub) or stub.floor <= floor:
                 return self._at_later_floor(floor)
-            floor = entry[0].floor
+            floor = stub.floor
         return found
 
     def _at_later_floor(self, floor: int) -> Loaded[S]:
@@ -140,14 +151,52 @@ class LogReader(Generic[E, S]):
     def read(self, version: int) -> tuple[E | Stub, int] | None:
         """The entry of a version and its size, or None where there is none."""
         data = self.store.read(self.entry_path(version))
-        return None if data is None else (self.decoded(version, data), len(data))
+        return None if data is None else self._sized(version, data)
+
+    def _sized(self, version: int, data: bytes) -> tuple[E | Stub, int]:
+        """An entry, and how much is read for it."""
+        entry = self.decoded(version, data)
+        return entry, len(data) + (0 if isinstance(entry, Stub) else entry.bytes_beside)
+
+    def head(self, version: int) -> Head | Stub | None:
+        """What the entry of a version says of itself, or None where there is none."""
+        return next(self._heads(version, version), None)
+
+    def heads(self, start: int, end: int) -> Iterator[Head | Stub]:
+        """What the entries from ``start`` up to and with ``end`` say of themselves; what stands beside
+        them is not read.
+
+        Raises:
+            CorruptTableError: one is missing.
+        """
+        return self._all(self._heads(start, end), start, end)
+
+    def _heads(self, start: int, end: int) -> Iterator[Head | Stub]:
+        for version, data in self._contents(start, end, 1):
+            entry = self._bare(version, data)
+            yield entry if isinstance(entry, Stub) else entry.head
 
     def decoded(self, version: int, data: bytes) -> E | Stub:
-        """The entry of a version from its file's content.
+        """The entry of a version from its file's content, and what stands beside it.
 
         Raises:
             CorruptTableError: it is none, or calls itself another version.
         """
+        entry = self._bare(version, data)
+        if isinstance(entry, Stub):
+            return entry
+        try:
+            return self._codec.completed(entry, self.store)
+        except CorruptTableError:
+            # Expired since it was read, and vacuumed.
+            again = self.store.read(self.entry_path(version))
+            now = None if again is None else self._bare(version, again)
+            if isinstance(now, Stub):
+                return now
+            raise
+
+    def _bare(self, version: int, data: bytes) -> E | Stub:
+        """An entry without what stands beside it."""
         what = f"{self.store.url}/{self.entry_path(version)}"
         entry = self._codec.decode(data, what)
         said = entry.version if isinstance(entry, Stub) else entry.head.version
@@ -161,9 +210,13 @@ class LogReader(Generic[E, S]):
         Raises:
             CorruptTableError: one is missing.
         """
+        return self._all((entry for entry, _ in self._following(start, end)), start, end)
+
+    def _all(self, found: Iterator[T], start: int, end: int) -> Iterator[T]:
+        """What was found of each version, if nothing is missing."""
         version = start
-        for entry, _ in self._following(start, end):
-            yield entry
+        for one in found:
+            yield one
             version += 1
         if version <= end:
             raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
@@ -191,14 +244,13 @@ class LogReader(Generic[E, S]):
     def first_kept(self, floor: int = 0) -> int:
         """The first version from a floor on whose entry is there still."""
         version = floor
-        while (found := self.read(version)) is not None and isinstance(found[0], Stub):
-            version = max(found[0].floor, version + 1)
+        while isinstance(found := self.head(version), Stub):
+            version = max(found.floor, version + 1)
         return version
 
     def is_stub(self, version: int) -> bool:
         """Whether a version is expired, and its entry says so."""
-        found = self.read(version)
-        return found is not None and isinstance(found[0], Stub)
+        return isinstance(self.head(version), Stub)
 
     def _start(self, version: int | None) -> Loaded[S]:
         """The nearest good checkpoint at or below a version, or nothing."""
@@ -215,10 +267,10 @@ class LogReader(Generic[E, S]):
                 restored = self.restore(candidate, self.checkpoint_path(candidate))
                 if restored is not None:
                     return restored
-        entry = None if first is None else self.decoded(0, first)
-        if first is None or entry is None or isinstance(entry, Stub):
+        if first is None:
             return Loaded()
-        return self._apply(Loaded(), entry, len(first))
+        entry, size = self._sized(0, first)
+        return Loaded() if isinstance(entry, Stub) else self._apply(Loaded(), entry, size)
 
     def _hint(self) -> int | None:
         try:
@@ -239,7 +291,7 @@ class LogReader(Generic[E, S]):
     def restore(self, version: int, path: str) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""
         try:
-            data = self.store.read(path, CHECKPOINT_BYTES)
+            data = self.stored(path)
             if data is None:
                 return None
             state = self._codec.restore(data, f"{self.store.url}/{path}")
@@ -247,20 +299,35 @@ class LogReader(Generic[E, S]):
             return None
         return Loaded(state, len(data)) if state.version == version else None
 
+    def stored(self, path: str) -> bytes | None:
+        """The content of a checkpoint or kept state, or None where there is no such file.
+
+        Raises:
+            CorruptTableError: it is larger than a checkpoint may be.
+        """
+        return self.store.read(path, CHECKPOINT_BYTES)
+
     def find_commit(self, commit_id: str, since: int, until: int) -> int | None:
         """The version of a commit after ``since`` and up to ``until``, or None."""
-        for entry in self.entries(since + 1, until):
-            who = entry.commit_id if isinstance(entry, Stub) else entry.head.commit_id
-            if who == commit_id:
-                return entry.version if isinstance(entry, Stub) else entry.head.version
+        for head in self.heads(since + 1, until):
+            if head.commit_id == commit_id:
+                return head.version
         return None
 
-    def version_at(self, time: datetime, newest: int) -> int:
-        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none."""
+    def version_at(
+        self, time: datetime, newest: int, latest: Sequence[datetime] | None = None
+    ) -> int:
+        """The last version up to ``newest`` that is not later than a time, by halving; -1 for none.
+
+        Args:
+            time: the time.
+            newest: the newest version that counts.
+            latest: for each version, a time that it is not later than, whatever its entry says.
+        """
         low, high = -1, newest
         while low < high:
             middle = (low + high + 1) // 2
-            (entry,) = self.entries(middle, middle)
-            then = entry.time if isinstance(entry, Stub) else entry.head.time
+            (head,) = self.heads(middle, middle)
+            then = head.time if latest is None else min(head.time, latest[middle])
             low, high = (middle, high) if then <= time else (low, middle - 1)
         return low

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
 
-from versioned_catalog.errors import CommitOutcomeUnknown, StorageError
+from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
 from versioned_catalog.log.checkpoint import hint_to_bytes
 from versioned_catalog.log.codec import Codec, E, Loaded, S
-from versioned_catalog.log.entry import Stub
+from versioned_catalog.log.entry import MICROSECOND, Stub, next_time
 from versioned_catalog.log.reading import HINT, LogReader
 from versioned_catalog.storage.retrying import again_while, pause_after
 from versioned_catalog.storage.store import Put, Store
@@ -35,15 +38,18 @@ class Timeline(LogReader[E, S]):
         Args:
             loaded: the newest state that is known.
             commit_id: who this commit is.
-            propose: makes the entry that follows a state, or None where there is nothing to commit;
-                raises CommitConflictError, or whatever else ends the commit, when it can't follow.
+            propose: makes the entry that follows a state, whatever its time, or None where there is
+                nothing to commit; raises CommitConflictError, or whatever else ends the commit, when
+                it can't follow.
 
         Returns:
             The state after the commit.
 
         Raises:
             CommitOutcomeUnknown: the store did not say, and could not be asked.
+            StorageError: this machine's clock is far ahead of the store's, and the only one to go by.
         """
+        before: E | None = None
         for losses in itertools.count(1):
             entry = propose(loaded.state)
             if entry is None:
@@ -52,10 +58,11 @@ class Timeline(LogReader[E, S]):
                     return newest
                 loaded = newest
                 continue
-            data = self._codec.encode(entry)
+            entry, data = self._encoded(self._dated(entry, loaded.state), before)
+            before, unsure = entry, self._unsure_time(entry, loaded.state)
             # First: an entry that nobody could read would be the end of the table.
-            after = self._apply(loaded, entry, len(data))
-            if self._put(loaded.version + 1, data, commit_id):
+            after = self._apply(loaded, entry, len(data) + entry.bytes_beside)
+            if self._put(loaded.version + 1, data, commit_id, unsure):
                 return self._after_commit(after)
             if self.store.is_remote:
                 pause_after(losses)
@@ -85,7 +92,31 @@ class Timeline(LogReader[E, S]):
             if len(self._seen) > SEEN_ENTRIES:
                 self._seen.popitem(last=False)
 
-    def _put(self, version: int, data: bytes, commit_id: str) -> bool:
+    def _dated(self, entry: E, state: S | None) -> E:
+        """The entry with the time of this attempt: the store's, and after the entry before it."""
+        time = next_time(None if state is None else state.time, self.store.time())
+        dated: E = replace(cast(Any, entry), head=replace(entry.head, time=time))
+        return dated
+
+    def _unsure_time(self, entry: E, state: S | None) -> datetime | None:
+        """The time of an entry where it is by this process's own clock, which may be wrong.
+
+        Where the entry before it is in the future already, its time is the next there is, and no more
+        wrong than that.
+        """
+        time = entry.head.time
+        follows = state is not None and time == state.time + MICROSECOND
+        return time if self.store.clock.is_own and not follows else None
+
+    def _encoded(self, entry: E, before: E | None) -> tuple[E, bytes]:
+        """An entry with what is written beside it, and the content of its file."""
+        try:
+            placed = self._codec.placed(entry, before, self.store)
+            return placed, self._codec.encode(placed)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"{self.store.url}: {error}") from None
+
+    def _put(self, version: int, data: bytes, commit_id: str, unsure: datetime | None) -> bool:
         """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""
         path = self.entry_path(version)
         asked = 0
@@ -94,7 +125,11 @@ class Timeline(LogReader[E, S]):
             nonlocal asked
             asked += 1
             try:
-                outcome = self.store.put_if_absent(path, data)
+                outcome = (
+                    self.store.put_if_absent(path, data)
+                    if unsure is None
+                    else self.store.put_if_absent(path, data, unsure)
+                )
                 if asked > 1 and outcome is Put.UNKNOWN and self.store.read(path) is not None:
                     return Put.TAKEN
             except StorageError as error:

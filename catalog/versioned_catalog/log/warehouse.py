@@ -27,7 +27,7 @@ from versioned_catalog.log.entry import (
 )
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.schema.wire import Json, member, optional, texts
-from versioned_catalog.storage.store import safe_path
+from versioned_catalog.storage.store import Store, safe_path
 
 Name = tuple[str, ...]
 T = TypeVar("T")
@@ -77,6 +77,11 @@ class WarehouseEntry:
     set_tables: tuple[TableName, ...] = ()
     remove_tables: tuple[Name, ...] = ()
 
+    @property
+    def bytes_beside(self) -> int:
+        """No file stands beside an entry."""
+        return 0
+
 
 @dataclass(frozen=True)
 class WarehouseState:
@@ -115,6 +120,16 @@ class WarehouseCodec:
             raise CorruptTableError(f"{what}: {error}") from None
         except RecursionError:
             raise CorruptTableError(f"{what} is nested too deep") from None
+
+    def completed(self, entry: WarehouseEntry, store: Store) -> WarehouseEntry:
+        """The entry itself: nothing stands beside it."""
+        return entry
+
+    def placed(
+        self, entry: WarehouseEntry, before: WarehouseEntry | None, store: Store
+    ) -> WarehouseEntry:
+        """The entry itself."""
+        return entry
 
     def encode(self, entry: WarehouseEntry) -> bytes:
         """The content of an entry's file."""

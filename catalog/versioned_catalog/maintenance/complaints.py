@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from versioned_catalog.errors import VersionedError
+from versioned_catalog.storage.failing import is_shortage
+
 
 @dataclass(frozen=True)
 class Complaint:
@@ -24,6 +27,16 @@ class Complaint:
 
 Complain = Callable[[str, str], None]
 """Takes a path and a problem."""
+
+
+def check_own(error: VersionedError) -> None:
+    """Raise an error that is no finding about a file, since any file would meet it.
+
+    Raises:
+        StorageError: this process or machine has reached a limit.
+    """
+    if is_shortage(error):
+        raise error
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def keep_states(
         again: only those that somebody took away meanwhile.
     """
     for version in sorted({floor, *tagged_below(state, floor)}):
-        if not again or timeline.store.read(timeline.kept_path(version)) is None:
+        if not again or timeline.stored(timeline.kept_path(version)) is None:
             then = timeline.load(version).state
             assert then is not None
             timeline.write_kept(then)
@@ -85,8 +85,8 @@ def is_unfinished(timeline: TableTimeline, state: TableState) -> bool:
 
 def _stubbed(timeline: TableTimeline) -> int:
     """Below which version all entries are stubs: the stub of version 0 is written last, and says."""
-    first = timeline.read(0)
-    return first[0].floor if first is not None and isinstance(first[0], Stub) else 0
+    first = timeline.head(0)
+    return first.floor if isinstance(first, Stub) else 0
 
 
 def write_stubs(timeline: TableTimeline, floor: int, progress: Progress) -> None:
@@ -118,12 +118,11 @@ def _overwritten(timeline: TableTimeline, start: int, floor: int) -> Iterator[in
 
 def _overwrite(timeline: TableTimeline, version: int, floor: int) -> int:
     """Put a stub in the place of an entry, and give its version."""
-    (entry,) = timeline.entries(version, version)
-    if isinstance(entry, Stub):
+    (head,) = timeline.heads(version, version)
+    if isinstance(head, Stub):
         if version:
             return version
-        stub = Stub(0, entry.commit_id, entry.time, max(floor, entry.floor))
-    else:
-        stub = Stub(version, entry.head.commit_id, entry.head.time, floor)
+        floor = max(floor, head.floor)
+    stub = Stub(version, head.commit_id, head.time, floor)
     timeline.store.overwrite(timeline.entry_path(version), stub_to_bytes(stub))
     return version

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import MANIFESTS, OWN_NAME, Commit, Stub
 from versioned_catalog.log.reading import FOLDER, KEPT, LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.timeline import KEPT_CHECKPOINTS
+from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"
-_SEGMENT = re.compile(r"[0-9]{1,20}-[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\.parquet")
 _VERSION = re.compile(r"[0-9]{20}\.parquet")
 CHECKPOINTS = f"{FOLDER}/checkpoint"
-_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT)
+_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS)
 _TRIES = 16
 """How often references are looked for while versions expire."""
 
@@ -30,7 +30,7 @@ class Litter:
     """Files that may go.
 
     Args:
-        segments: bytes by path.
+        segments: bytes by path, of manifests, too.
         others: bytes by path, of temporary files and checkpoints.
         foreign: files in ``data/`` whose names are not ours; they stay.
     """
@@ -43,6 +43,11 @@ class Litter:
     def paths(self) -> list[str]:
         """All that may go."""
         return [*self.others, *self.segments]
+
+    @property
+    def unfenced(self) -> list[str]:
+        """Temporary files and checkpoints: no commit can need them, and no reader will."""
+        return [path for path in self.others if not path.startswith(f"{KEPT}/")]
 
     @property
     def bytes(self) -> int:
@@ -58,11 +63,26 @@ class References:
         segments: paths.
         versions: of the states in ``kept/``, below the oldest retained version.
         floor: the oldest retained version; an expire may be about to need any state from it on.
+        manifests: paths; None for all there are, since an expiry has not ended.
     """
 
     segments: frozenset[str]
     versions: frozenset[int]
     floor: int
+    manifests: frozenset[str] | None = frozenset()
+
+    def holds_manifest(self, path: str) -> bool:
+        """Whether a manifest must stay."""
+        return self.manifests is None or path in self.manifests
+
+    def and_of(self, commits: Iterator[Commit]) -> References:
+        """The same, and what some more commits added."""
+        segments, manifests = set[str](), set[str]()
+        for commit in commits:
+            segments.update(record.path for record in commit.added)
+            manifests.update(_manifest_of(commit))
+        known = None if self.manifests is None else self.manifests | manifests
+        return replace(self, segments=self.segments | segments, manifests=known)
 
 
 class _ExpiredMeanwhile(Exception):
@@ -120,8 +140,7 @@ def references_since(
     """
     if newest.floor == state.floor:
         try:
-            added = _added(_commits(timeline, state.version + 1, newest.version))
-            return newest, replace(needed, segments=needed.segments | added)
+            return newest, needed.and_of(_commits(timeline, state.version + 1, newest.version))
         except _ExpiredMeanwhile:
             pass
     return references(timeline, newest)
@@ -132,12 +151,14 @@ def _references(timeline: TableTimeline, state: TableState, begin: int) -> Refer
     if first > state.version:
         raise _ExpiredMeanwhile(begin, first)
     paths, named = set(state.segments.paths), set(state.tags.values())
+    manifests = set[str]()
     if first:
         floor = _state_at(timeline, first)
         paths.update(floor.segments.paths)
         named.update(floor.tags.values())
     for commit in _commits(timeline, first, state.version):
         paths.update(record.path for record in commit.added)
+        manifests.update(_manifest_of(commit))
         named.update((commit.tags or {}).values())
     versions = {first}
     for version in sorted(version for version in named if version < first):
@@ -151,17 +172,21 @@ def _references(timeline: TableTimeline, state: TableState, begin: int) -> Refer
     if first > state.floor and timeline.load().version > state.version:
         # A later expire is under way, and tags may have been set before it that this state lacks.
         raise _ExpiredMeanwhile(begin, first)
-    return References(frozenset(paths), frozenset(versions), state.floor)
+    # Entries below the floor that are no stubs yet name others.
+    known = None if is_unfinished(timeline, state) else frozenset(manifests)
+    return References(frozenset(paths), frozenset(versions), state.floor, known)
+
+
+def _manifest_of(commit: Commit) -> Iterator[str]:
+    """The path of a commit's manifest, if it has one."""
+    if commit.manifest is not None:
+        yield commit.manifest.path
 
 
 def _state_at(timeline: TableTimeline, version: int) -> TableState:
     found = timeline.load(version).state
     assert found is not None
     return found
-
-
-def _added(commits: Iterator[Commit]) -> frozenset[str]:
-    return frozenset(record.path for commit in commits for record in commit.added)
 
 
 def _commits(timeline: TableTimeline, start: int, end: int) -> Iterator[Commit]:
@@ -212,6 +237,8 @@ def find_litter(
             match kind:
                 case _Kind.SEGMENT if path not in needed.segments and _number(file) < fence:
                     segments[path] = file.bytes
+                case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
+                    segments[path] = file.bytes
                 case _Kind.CHECKPOINT if file.name not in newest:
                     others[path] = file.bytes
                 case _Kind.KEPT if not _is_kept(_number(file), needed, is_stub):
@@ -232,6 +259,7 @@ class _Kind(enum.Enum):
     """What a file is, by its folder and name."""
 
     SEGMENT = enum.auto()
+    MANIFEST = enum.auto()
     CHECKPOINT = enum.auto()
     KEPT = enum.auto()
     TEMPORARY = enum.auto()
@@ -243,7 +271,9 @@ def _kind(folder: str, name: str) -> _Kind:
     if name.startswith("."):
         return _Kind.TEMPORARY
     if folder == DATA:
-        return _Kind.SEGMENT if _SEGMENT.fullmatch(name) else _Kind.FOREIGN
+        return _Kind.SEGMENT if OWN_NAME.fullmatch(name) else _Kind.FOREIGN
+    if folder == MANIFESTS and OWN_NAME.fullmatch(name):
+        return _Kind.MANIFEST
     if folder not in (CHECKPOINTS, KEPT) or not _VERSION.fullmatch(name):
         return _Kind.OTHER
     return _Kind.KEPT if folder == KEPT else _Kind.CHECKPOINT

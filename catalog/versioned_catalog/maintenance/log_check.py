@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
+from versioned_catalog.limits import HINT_BYTES
 from versioned_catalog.log.checkpoint import hint_from_bytes, state_from_bytes, state_to_json
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.reading import FOLDER, HINT, KEPT, LOG
 from versioned_catalog.log.segment_set import statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.maintenance.complaints import Complain
+from versioned_catalog.maintenance.complaints import Complain, check_own
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.schema.types import walk
 
@@ -115,6 +116,7 @@ def _entries(
                 raise error or CorruptTableError("it was listed, and is not there")
             yield timeline.decoded(version, data)
         except VersionedError as wrong:
+            check_own(wrong)
             complain(path, f"can't be read: {wrong}")
             yield None
 
@@ -160,12 +162,13 @@ def _check_stored(
     timeline: TableTimeline, version: int, path: str, state: TableState | None, complain: Complain
 ) -> None:
     """A checkpoint against what the entries add up to, where that is known."""
-    data = timeline.store.read(path)
-    if data is None:
-        return  # a writer dropped it
     try:
+        data = timeline.stored(path)
+        if data is None:
+            return  # a writer dropped it
         found = state_from_bytes(data, path)
     except VersionedError as error:
+        check_own(error)
         complain(path, f"can't be read: {error}")
         return
     if found.version != version:
@@ -229,7 +232,11 @@ def check_tags(timeline: TableTimeline, state: TableState, complain: Complain) -
 
 def check_hint(timeline: TableTimeline, complain: Complain) -> str | None:
     """What is worth knowing of the hint."""
-    data = timeline.store.read(HINT)
+    try:
+        data = timeline.store.read(HINT, HINT_BYTES)
+    except CorruptTableError as error:
+        complain(HINT, f"can't be read: {error}")
+        return None
     hint = hint_from_bytes(data)
     if data is not None and hint is None:
         complain(HINT, f"is {data[:50]!r}, which names no version")

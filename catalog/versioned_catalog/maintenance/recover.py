@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from versioned_catalog.errors import (
     AlreadyExistsError,
@@ -16,7 +16,8 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.log.beginning import WRITER
 from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.entry import Batch, Commit, Head, commit_to_bytes, next_time
+from versioned_catalog.log.entry import Batch, Commit, Features, Head, commit_to_bytes, next_time
+from versioned_catalog.log.manifest import placed
 from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, apply
@@ -28,6 +29,7 @@ from versioned_catalog.maintenance.salvage import (
     Footer,
     Life,
     Told,
+    check_lost,
     life_of,
     read_log,
     read_segments,
@@ -98,7 +100,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
             records[footer.path] = record
         else:
             left[footer.path] = record
-    commits = list(_commits(life, schemas, list(records.values())))
+    commits = list(_commits(life, schemas, list(records.values()), new.time))
     state = _put(new, commits)
     return Recovered(
         broken=broken.url,
@@ -155,6 +157,7 @@ class _Copier:
             task = task_of(footer.table_uuid, schema, bare)
             contents = contents_of(self.broken, task, schema)
         except VersionedError as error:
+            check_lost(error, self.broken)
             return f"is damaged: {error}"
         except Exception as error:  # whatever a damaged file makes a library do
             return f"is damaged: {type(error).__name__}: {error}"
@@ -187,18 +190,21 @@ def _copied(copier: _Copier, wanted: list[Footer]) -> Iterator[tuple[Footer, Seg
 
 
 def _commits(
-    life: Life, schemas: dict[int, Schema], records: list[SegmentRecord]
+    life: Life,
+    schemas: dict[int, Schema],
+    records: list[SegmentRecord],
+    clock: Callable[[], datetime],
 ) -> Iterator[Commit]:
-    """The log of the new table."""
+    """The log of the new table, dated by its store."""
     next_id = min(life.next_column_id + MARGIN, max(_LAST_ID, life.next_column_id))
-    time = datetime.now(UTC)
+    time = clock()
     version = 0
 
     def head(operation: str) -> Head:
         nonlocal version, time
         identity = str(uuid.uuid4())
         made = Head(life.table_uuid, version, identity, version - 1, time, operation, WRITER)
-        version, time = version + 1, next_time(time, datetime.now(UTC))
+        version, time = version + 1, next_time(time, clock())
         return made
 
     for number, schema in enumerate(schemas[one] for one in sorted(schemas)):
@@ -222,11 +228,17 @@ def _commits(
 def _put(new: Store, commits: list[Commit]) -> TableState:
     """Write the log, the first entry last: so the table is there when it is whole."""
     state: TableState | None = None
+    whole: list[Commit] = []
     for commit in commits:
-        state = apply(state, commit)
+        # A manifest is a feature, which later entries name, too.
+        features = Features() if state is None else state.features
+        whole.append(
+            placed(replace(commit, head=replace(commit.head, features=features)), None, new)
+        )
+        state = apply(state, whole[-1])
     assert state is not None
     timeline = Timeline(new, TableCodec())
-    for commit in reversed(commits):
+    for commit in reversed(whole):
         path = timeline.entry_path(commit.head.version)
         if new.put_if_absent(path, commit_to_bytes(commit)) is not Put.WON:
             raise AlreadyExistsError(

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from versioned_catalog.errors import CorruptTableError, VersionedError
+from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import NEW_LIFE, Commit
+from versioned_catalog.log.entry import EARLIEST, NEW_LIFE, Commit
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.maintenance.litter import DATA
@@ -24,6 +23,8 @@ from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_from_json
 from versioned_catalog.segments.file_schema import SCHEMA, SCHEMA_VERSION, TABLE_UUID
+from versioned_catalog.storage.failing import is_bad_block
+from versioned_catalog.storage.parquet import told
 from versioned_catalog.storage.store import Store, StoredFile
 
 _NAME = re.compile(r"([0-9]{1,20})-([0-9a-f-]{32,36})\.parquet")
@@ -38,12 +39,14 @@ class Told:
         later: entries after it that can be read, in order.
         mentioned: segments that some entry, or a checkpoint, names.
         unreadable: the paths of entries that can't be read, or are missing.
+        newest: the time of the newest state, or the date of its entry, where that is earlier.
     """
 
     state: TableState | None
     later: tuple[Commit, ...]
     mentioned: frozenset[str]
     unreadable: tuple[str, ...]
+    newest: datetime
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,17 @@ def read_log(timeline: TableTimeline) -> Told:
     mentioned.update(path for commit in entries.values() for path in commit.removed)
     for one in states:
         mentioned.update(one.segments.paths)
-    return Told(state, later, frozenset(mentioned), tuple(unreadable))
+    return Told(
+        state, later, frozenset(mentioned), tuple(unreadable), _newest_time(timeline, state)
+    )
+
+
+def _newest_time(timeline: TableTimeline, state: TableState | None) -> datetime:
+    """When the newest state was committed, by its entry and by the store's clock."""
+    if state is None:
+        return EARLIEST
+    date = timeline.store.modified(timeline.entry_path(state.version))
+    return state.time if date is None else min(state.time, date)
 
 
 def _entries(timeline: TableTimeline) -> tuple[dict[int, Commit], list[str]]:
@@ -107,7 +120,8 @@ def _entries(timeline: TableTimeline) -> tuple[dict[int, Commit], list[str]]:
     for version in versions:
         try:
             read = timeline.read(version)
-        except VersionedError:
+        except VersionedError as error:
+            check_lost(error, timeline.store)
             read = None
         if read is None:
             unreadable.append(timeline.entry_path(version))
@@ -116,6 +130,16 @@ def _entries(timeline: TableTimeline) -> tuple[dict[int, Commit], list[str]]:
     for before, after in zip([-1, *versions], versions, strict=False):
         unreadable += [timeline.entry_path(v) for v in range(before + 1, min(after, before + 1000))]
     return found, sorted(unreadable)
+
+
+def check_lost(error: Exception, store: Store) -> None:
+    """Raise an error that does not say that a file is lost or damaged: it can be read another time.
+
+    Raises:
+        StorageError: it is one, and of something else than a bad block of a local disk.
+    """
+    if isinstance(error, StorageError) and (store.is_remote or not is_bad_block(error)):
+        raise error
 
 
 def _states(timeline: TableTimeline) -> Iterator[TableState]:
@@ -145,6 +169,7 @@ def read_segments(store: Store, progress: Progress) -> Segments:
         try:
             return _footer(store, file)
         except Exception as error:  # whatever a damaged file makes a library do
+            check_lost(error, store)
             return f"{type(error).__name__}: {error}"
 
     for number, (file, found) in enumerate(zip(files, in_parallel(read, files), strict=True), 1):
@@ -160,15 +185,13 @@ def read_segments(store: Store, progress: Progress) -> Segments:
 def _footer(store: Store, file: StoredFile) -> Footer:
     path = f"{DATA}/{file.name}"
     source = store.open(path)
-    try:
+    with told("it", "is not a whole Parquet file"):
         meta: Any = pq.ParquetFile(source).metadata
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTableError(f"it is not a whole Parquet file: {error}") from None
-    told = meta.metadata or {}
-    if TABLE_UUID not in told or SCHEMA not in told or SCHEMA_VERSION not in told:
+    said = meta.metadata or {}
+    if TABLE_UUID not in said or SCHEMA not in said or SCHEMA_VERSION not in said:
         raise CorruptTableError("its footer does not say what table and schema it is of")
-    schema = schema_from_json(json.loads(told[SCHEMA]))
-    if str(schema.version).encode() != told[SCHEMA_VERSION]:
+    schema = schema_from_json(json.loads(said[SCHEMA]))
+    if str(schema.version).encode() != said[SCHEMA_VERSION]:
         raise CorruptTableError("its footer says two schema versions")
     return Footer(
         path=path,
@@ -176,7 +199,7 @@ def _footer(store: Store, file: StoredFile) -> Footer:
         rows=meta.num_rows,
         bytes=file.bytes,
         modified=file.modified,
-        table_uuid=told[TABLE_UUID].decode(),
+        table_uuid=said[TABLE_UUID].decode(),
         schema=schema,
     )
 
@@ -230,7 +253,7 @@ def life_of(told: Told, segments: Segments, table: str) -> Life:
             continue
         elif footer.path in told.mentioned:
             left[footer.path] = "was live once, and the log says that it was removed"
-        elif state is not None and footer.base < state.version and footer.modified < state.time:
+        elif state is not None and footer.base < state.version and footer.modified < told.newest:
             left[footer.path] = (
                 f"is older than version {state.version}, and no entry up to there names it: what a "
                 "writer that died left, or what only an expired version held"

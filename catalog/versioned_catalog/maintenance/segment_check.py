@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_set import statistics_of, tail_statistic
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintenance.complaints import Complain
+from versioned_catalog.maintenance.complaints import Complain, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.maintenance.progress import Progress
@@ -34,6 +34,7 @@ from versioned_catalog.segments.file_schema import SCHEMA
 from versioned_catalog.segments.reader import SegmentTask, open_segment, read_segment
 from versioned_catalog.statistics.footers import footer_stats
 from versioned_catalog.statistics.stats import ColumnStats, StatsCollector
+from versioned_catalog.storage.parquet import told
 from versioned_catalog.storage.store import Store
 
 _SLICE = 256
@@ -131,6 +132,7 @@ class SegmentCheck:
         try:
             columns |= self._columns(state, row, problems)
         except VersionedError as error:
+            check_own(error)
             problems.append(str(error))
         except Exception as error:  # whatever a damaged file makes a library do
             problems.append(f"can't be read: {type(error).__name__}: {error}")
@@ -214,10 +216,10 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iter
     """What else a footer says that the log does not."""
     stored = (file.metadata.metadata or {}).get(SCHEMA)
     try:
-        told = None if stored is None else json.loads(stored)
+        said = None if stored is None else json.loads(stored)
     except (ValueError, RecursionError):
-        told = None
-    if told != schema_to_json(schema):
+        said = None
+    if said != schema_to_json(schema):
         yield f"the schema in the footer is not schema version {schema.version} of the log"
     internal = (delta.sequences is not None) + bool(delta.ops)
     if len(file.schema_arrow.names) != len(schema.columns) + internal:
@@ -244,7 +246,13 @@ def checksum_of(store: Store, path: str) -> str:
     return f"crc32:{crc:08x}"
 
 
-def opened(store: Store, path: str) -> AbstractContextManager[Any]:
+@contextmanager
+def opened(store: Store, path: str) -> Iterator[Any]:
     """A file of a store, to be read from its beginning to its end."""
     source = store.open(path)
-    return open(source, "rb") if isinstance(source, str) else nullcontext(source)
+    with told(f"{store.url}/{path}"):
+        if not isinstance(source, str):
+            yield source
+            return
+        with open(source, "rb") as file:
+            yield file

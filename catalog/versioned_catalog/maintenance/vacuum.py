@@ -19,6 +19,7 @@ from versioned_catalog.maintenance.litter import (
 )
 from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.maintenance.retention import ago, newest_before
+from versioned_catalog.storage.reserve import with_room
 from versioned_catalog.storage.store import Store
 
 AT_ONCE = 1000
@@ -157,8 +158,12 @@ def vacuum_dropped(
         litter = find_litter(listed, needed, state.version, cutoff, lambda version: True)
     plan = Vacuum(table, retention, cutoff, state, state.fence, listed, needed, litter)
     if not dry_run and litter.segments:
-        timeline.write_kept(state)
-        write_stubs(timeline, state.version, progress)
+
+        def close() -> None:
+            timeline.write_kept(state)
+            write_stubs(timeline, state.version, progress)
+
+        with_room(timeline.store, close, litter.unfenced)
         delete(timeline.store, litter.paths, progress)
     return plan.told(dry_run=dry_run)
 

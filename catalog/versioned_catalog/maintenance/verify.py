@@ -11,7 +11,7 @@ from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.timeline import Timeline
-from versioned_catalog.maintenance.complaints import Complaint, Verified
+from versioned_catalog.maintenance.complaints import Complaint, Verified, check_own
 from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.maintenance.litter import DATA
 from versioned_catalog.maintenance.log_check import (
@@ -96,6 +96,7 @@ class _Verification:
         try:
             return self._timeline.load().state
         except VersionedError as error:
+            check_own(error)
             self._complain(LOG, f"the table can't be loaded: {error}")
             return None
 

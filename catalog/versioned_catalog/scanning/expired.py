@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from versioned_catalog.filtering.filters import And, Bound, Comparison, Op, bind
+from versioned_catalog.log.dating import settled_time
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.ttl import in_time_index, ttl_cutoff
+from versioned_catalog.schema.ttl import hides_rows, in_time_index, ttl_cutoff
+from versioned_catalog.storage.store import Store
 
 
-def with_ttl(state: TableState, filter: Bound | None) -> Bound | None:
-    """A filter that lets no row pass that is too old for a snapshot."""
+def age_time(store: Store, state: TableState) -> datetime | None:
+    """The time that the age of a snapshot's rows counts to; None where no row is too old.
+
+    Nobody is asked for the time of a table without ``ttl``.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+    """
+    if not hides_rows(state.properties):
+        return None
+    return settled_time(store, state.version, state.time)
+
+
+def with_ttl(state: TableState, filter: Bound | None, time: datetime | None) -> Bound | None:
+    """A filter that lets no row pass that is too old for a snapshot.
+
+    Args:
+        state: the snapshot.
+        filter: which rows are wanted otherwise; None for all.
+        time: from ``age_time``, which is called once for all that belongs together.
+    """
     schema = state.schema
-    cut = ttl_cutoff(state.properties, state.time)
+    cut = None if time is None else ttl_cutoff(state.properties, time)
     if schema.time_index is None or cut is None:
         return filter
     index = schema.column(schema.time_index)

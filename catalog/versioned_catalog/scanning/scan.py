@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +21,7 @@ from versioned_catalog.filtering.filters import Bound, columns_of
 from versioned_catalog.filtering.segments import every_match
 from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scanning.expired import with_ttl
+from versioned_catalog.scanning.expired import age_time, with_ttl
 from versioned_catalog.scanning.merging import MergePlanner, ends_of
 from versioned_catalog.scanning.packing import TARGET_BYTES, pack
 from versioned_catalog.scanning.selecting import Selected, select
@@ -61,6 +62,7 @@ class Scan:
         filter: which rows, or None for all.
         prune: whether statistics are used to skip what can't match.
         limit: how many rows are wanted, whichever; None for all.
+        like: another scan of the same snapshot, for which the same rows are too old.
     """
 
     def __init__(
@@ -72,11 +74,14 @@ class Scan:
         *,
         prune: bool = True,
         limit: int | None = None,
+        like: Scan | None = None,
     ) -> None:
         self.store = store
         self.state = state
         self.columns = tuple(columns)
-        self.filter = with_ttl(state, filter)
+        self._time: datetime | None = age_time(store, state) if like is None else like._time
+        self.filter = with_ttl(state, filter, self._time)
+        self._asked = filter
         self.limit = limit
         self._prune = prune
 
@@ -127,7 +132,7 @@ class Scan:
         rows of others may replace them, or they are too old."""
         paths = self.kept["path"]
         merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
-        young = with_ttl(self.state, None)
+        young = with_ttl(self.state, None, self._time)
         if young is None:
             return merged
         torn = self._of_chosen(pc.invert(every_match(self.state, young)))
@@ -227,7 +232,15 @@ class Scan:
             if self.selected.chosen is not None:
                 rows = pc.sum(self.kept["rows"]).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
-        bare = Scan(self.store, self.state, (), self.filter, prune=self._prune, limit=self.limit)
+        bare = Scan(
+            self.store,
+            self.state,
+            (),
+            self._asked,
+            prune=self._prune,
+            limit=self.limit,
+            like=self,
+        )
         return sum(batch.num_rows for batch in bare.to_batches())
 
     def report(self) -> ScanReport:

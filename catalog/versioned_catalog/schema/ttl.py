@@ -54,25 +54,48 @@ def check_ttl(properties: Mapping[str, str], schema: Schema) -> None:
         )
 
 
+def hides_rows(properties: Mapping[str, str]) -> bool:
+    """Whether rows of a table may be too old to be shown."""
+    return TTL in properties or TTL_FLOOR in properties
+
+
 def ttl_cutoff(properties: Mapping[str, str], time: datetime) -> datetime | None:
     """The time before which rows are not shown, or None where all are.
 
     Args:
         properties: the table's, in the snapshot.
-        time: the snapshot's.
+        time: the snapshot's, which is not in the future.
     """
-    ttl, floor = parse_ttl(properties), properties.get(TTL_FLOOR)
-    cuts = [] if floor is None else [_EPOCH + int(floor) * _MICROSECOND]
+    ttl, floor = parse_ttl(properties), _floor(properties, time)
+    cuts = [] if floor is None else [floor]
     if ttl is not None:
         cuts.append(time - ttl if time - _EARLIEST > ttl else _EARLIEST)
     return max(cuts, default=None)
+
+
+def _floor(properties: Mapping[str, str], time: datetime) -> datetime | None:
+    """The time before which an earlier ``ttl`` hid rows.
+
+    A floor after the snapshot is of a clock that was ahead: it is ignored, and no row is lost.
+    """
+    text = properties.get(TTL_FLOOR)
+    if text is None or int(text) > (time - _EPOCH) // _MICROSECOND:
+        return None
+    return _EPOCH + int(text) * _MICROSECOND
+
+
+def without_false_floor(properties: Mapping[str, str], time: datetime) -> dict[str, str]:
+    """Properties without a floor that lies after the time of their snapshot: that time would come."""
+    is_false = TTL_FLOOR in properties and _floor(properties, time) is None
+    return {key: text for key, text in properties.items() if not (is_false and key == TTL_FLOOR)}
 
 
 def next_floor(before: Mapping[str, str], time: datetime, after: dict[str, str]) -> dict[str, str]:
     """Properties after an ALTER: where it changes ``ttl``, what was hidden stays hidden.
 
     Args:
-        before, time: the properties and the time of the snapshot that is altered.
+        before, time: the properties of the snapshot that is altered, and its time, which is not in the
+            future.
         after: the properties that it is to have.
     """
     if before.get(TTL) == after.get(TTL):

@@ -214,7 +214,7 @@ class OpenSegment:
         return PLAIN if delta == PLAIN else delta
 
     def abandon(self) -> None:
-        """Give up: what stands on storage is left for vacuum."""
+        """Give up: what is left on storage, if anything, is for vacuum."""
         error = StorageError("the write was abandoned")
         with suppress(StorageError):
             self._context.__exit__(type(error), error, None)

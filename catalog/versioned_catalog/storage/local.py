@@ -12,6 +12,7 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.storage.failing import is_full, is_of_system, storage_error
 from versioned_catalog.storage.store import (
     Location,
     Put,
@@ -20,9 +21,13 @@ from versioned_catalog.storage.store import (
     StoredFile,
     ToldSink,
     as_time,
+    check_date,
     check_size,
     safe_path,
 )
+
+PROBED = "_versioned"
+"""Where files are made to see their dates: vacuum cleans there, if a process dies between."""
 
 
 @contextmanager
@@ -31,7 +36,7 @@ def _told(what: str, path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"can't {what} {path}: {error.strerror or error}") from error
+        raise storage_error(what, path, error) from error
 
 
 class LocalStore(Store):
@@ -40,6 +45,8 @@ class LocalStore(Store):
     Put-if-absent is a complete temporary file and ``link``, which is atomic where ``open("x")`` shows
     files half written.
     """
+
+    has_disk = True
 
     def __init__(self, root: str) -> None:
         self._root = os.path.abspath(root)
@@ -75,12 +82,13 @@ class LocalStore(Store):
         self._inside(os.path.dirname(full))
         return full
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         full = self._ours(path)
         folder = os.path.dirname(full)
         with _told("write", full):
             temporary = self._write_beside(full, data)
             try:
+                check_date(dated, as_time(os.stat(temporary).st_mtime), full)
                 os.link(temporary, full)
             except FileExistsError:
                 # Who took it may be we ourselves, before a sync that failed.
@@ -154,14 +162,34 @@ class LocalStore(Store):
 
     def now(self) -> datetime:
         """The clock of the disk's machine: a network file system has another one than this process."""
+        try:
+            return self._date_of_a_probe()
+        except StorageError as error:
+            if not is_full(error):
+                raise
+        # A full disk takes no new file, and a new date of a folder.
         with _told("write in", self._root):
-            probe = os.path.join(self._root, f".clock.{uuid.uuid4().hex}.tmp")
+            os.utime(self._root)
+            return as_time(os.stat(self._root).st_mtime)
+
+    def _date_of_a_probe(self) -> datetime:
+        folder = os.path.join(self._root, PROBED)
+        while not os.path.isdir(folder):  # it is made later, with the first file
+            folder = os.path.dirname(folder)
+        with _told("write in", folder):
+            probe = os.path.join(folder, f".clock.{uuid.uuid4().hex}.tmp")
             try:
                 with open(probe, "xb") as file:
                     return as_time(os.fstat(file.fileno()).st_mtime)
             finally:
                 with suppress(OSError):
                     os.unlink(probe)
+
+    def modified(self, path: str) -> datetime | None:
+        try:
+            return as_time(os.stat(self._inside(self._full(path))).st_mtime)
+        except OSError:
+            return None
 
     def delete(self, path: str) -> None:
         full = self._ours(path)
@@ -175,15 +203,25 @@ class LocalStore(Store):
         with _told("write", full):
             if not os.path.isdir(folder):
                 _make_folder(folder)
-            with open(full, "xb", buffering=1 << 20) as file:
-                yield ToldSink(file, lambda: _told("write", full))
-                file.flush()
-                os.fsync(file.fileno())
-            _sync_folder(folder)
+            file = open(full, "xb", buffering=1 << 20)  # noqa: SIM115 - closed below
+            process = os.getpid()
+            try:
+                with file:
+                    yield ToldSink(file, lambda: _told("write", full))
+                    file.flush()
+                    os.fsync(file.fileno())
+                _sync_folder(folder)
+            except BaseException:
+                # No commit names it, since its writer was not told that it is whole. A process that
+                # was forked meanwhile may come here, too.
+                if os.getpid() == process:
+                    with suppress(OSError):
+                        os.unlink(full)
+                raise
 
     def open(self, path: str) -> str:
         real = self._inside(self._full(path))
-        if not os.path.isfile(real):
+        if not _is_file(real):
             raise CorruptTableError(f"{real} is missing")
         return real
 
@@ -191,6 +229,20 @@ class LocalStore(Store):
         full = self._full(path)
         self._inside(full)
         return LocalStore(full)
+
+
+def _is_file(path: str) -> bool:
+    """Whether a plain file is there.
+
+    Raises:
+        StorageError: the system does not say.
+    """
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError as error:
+        if is_of_system(error):
+            raise storage_error("read", path, error) from error
+        return False
 
 
 def _without_waiting(path: str, flags: int) -> int:

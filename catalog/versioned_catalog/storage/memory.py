@@ -47,7 +47,7 @@ class MemoryStore(Store):
         except (FileNotFoundError, IsADirectoryError):
             return None
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         full = self._full(path)
         with _LOCK:
             if self._fs.exists(full):

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import ENTRY_BYTES, FOOTER_BYTES, FOOTER_ITEMS, SEGMENT_ROWS
+from versioned_catalog.storage.failing import is_of_system, storage_error
 from versioned_catalog.storage.parquet_chunks import check_columns
 from versioned_catalog.storage.thrift import Reader
 
@@ -24,14 +25,15 @@ _SAID = 300
 
 @contextmanager
 def told(what: str, how: str = "can't be read") -> Iterator[None]:
-    """Whatever PyArrow raises over a damaged file, in our words.
+    """Translate whatever PyArrow raises over a damaged file, and what the system refuses.
 
     Args:
         what: the file.
         how: what is wrong with it.
 
     Raises:
-        CorruptTableError: something was raised.
+        CorruptTableError: PyArrow can't make sense of the file.
+        StorageError: the operating system failed or refused, which says nothing of the content.
     """
     try:
         yield
@@ -45,6 +47,8 @@ def told(what: str, how: str = "can't be read") -> Iterator[None]:
         ArithmeticError,
         LookupError,
     ) as error:
+        if isinstance(error, OSError) and is_of_system(error):
+            raise storage_error("read", what, error) from error
         reason = str(error)[:_SAID] or type(error).__name__
         raise CorruptTableError(f"{what} {how}: {reason}") from error
 

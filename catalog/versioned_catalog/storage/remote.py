@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from versioned_catalog.errors import (
     CorruptTableError,
@@ -17,6 +19,7 @@ from versioned_catalog.errors import (
     VersionedError,
 )
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.storage.clock import Clock
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.retrying import again_after
 from versioned_catalog.storage.store import (
@@ -40,6 +43,10 @@ AT_ONCE = 16
 
 _BLOCK = 16 * 1024 * 1024
 """The size of one part of an upload, in bytes."""
+
+
+_CLOCKS: WeakKeyDictionary[Any, Clock] = WeakKeyDictionary()
+"""One clock a file system, for all folders there."""
 
 
 class RemoteStore(Store):
@@ -101,7 +108,7 @@ class RemoteStore(Store):
     def _check_absent(self, error: OSError) -> None:
         """Refuse where it is not the file alone that is missing."""
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         if self._protocol not in CONDITIONAL:
             raise InvalidRequestError(
                 f"tables can be read from {self._protocol}://, but not be made or changed there: it "
@@ -150,6 +157,17 @@ class RemoteStore(Store):
                 return as_time(self._fs.modified(self._full(path)))
             finally:
                 self._fs.rm_file(self._full(path))
+
+    @cached_property
+    def clock(self) -> Clock:
+        return _CLOCKS.setdefault(self._fs, Clock())
+
+    def modified(self, path: str) -> datetime | None:
+        full = self._full(path)
+        try:
+            return again_after(self._is_passing, lambda: as_time(self._fs.modified(full)))
+        except Exception:  # file systems raise what their libraries do
+            return None
 
     def delete(self, path: str) -> None:
         with self._told("delete", path):

@@ -76,7 +76,12 @@ class S3Store(RemoteStore):
         It is one request: s3fs would ask for the size first.
         """
         bucket, _, key = full.partition("/")
-        answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
+        try:
+            answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
+        except Exception as error:
+            self._hear(_response(error))
+            raise
+        self._hear(answer)
         async with answer["Body"] as body:
             if limit is not None:
                 check_size(int(answer["ContentLength"]), limit, full)
@@ -113,7 +118,7 @@ class S3Store(RemoteStore):
         code, status, _ = _answer(error)
         return code not in _LASTING and (status is None or status >= 500 or status in (408, 429))
 
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         self._prove()
         return self._put(path, data)
 
@@ -124,8 +129,11 @@ class S3Store(RemoteStore):
         may have been carried out, and the second be refused.
         """
         try:
-            self._fs.call_s3("put_object", **self._object(path), Body=data, IfNoneMatch="*")
+            answer = self._fs.call_s3(
+                "put_object", **self._object(path), Body=data, IfNoneMatch="*"
+            )
         except Exception as error:
+            self._hear(_response(error))
             code, status, _ = _answer(error)
             if status == 412 or isinstance(error, FileExistsError):
                 return Put.TAKEN
@@ -134,7 +142,14 @@ class S3Store(RemoteStore):
                     f"can't write {self.url}/{path}: {self._reason(error)}"
                 ) from error
             return Put.UNKNOWN
+        self._hear(answer)
         return Put.WON
+
+    def _hear(self, answer: Mapping[str, Any]) -> None:
+        """Take note of the server's time, which is in every answer."""
+        date = _date(answer)
+        if date is not None:
+            self.clock.hear(date)
 
     def _prove(self) -> None:
         """See that the server obeys the condition: one that ignores it lets two writers win."""
@@ -169,8 +184,17 @@ class S3Store(RemoteStore):
     def now(self) -> datetime:
         """By the date of an answer."""
         with self._told("ask", ""):
-            answer = self._fs.call_s3("head_bucket", Bucket=self._bucket)
-            return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+            try:
+                answer = self._fs.call_s3("head_bucket", Bucket=self._bucket)
+            except Exception as error:
+                date = _date(_response(error))  # a refusal has a date, too
+                if date is None:
+                    raise
+                return date
+            date = _date(answer)
+            if date is None:
+                raise StorageError(f"the server of {self.url} does not say what time it is")
+            return date
 
     def delete(self, path: str) -> None:
         with self._told("delete", path):
@@ -326,17 +350,34 @@ def _proven(process: int) -> set[Any]:
 
 def _answer(error: BaseException | None) -> tuple[str, int | None, str]:
     """What the server said: its code, the HTTP status, and its words; of other errors their kind."""
+    response = _response(error)
+    if "Error" in response:
+        said = response["Error"]
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return str(said.get("Code", "")), status, str(said.get("Message", ""))
+    if isinstance(error, asyncio.TimeoutError):
+        return "timed out", None, ""
+    return type(error).__name__, None, str(error)
+
+
+def _response(error: BaseException | None) -> Mapping[str, Any]:
+    """The server's answer that an error was made of; an empty one where there was none."""
     at = error
     while at is not None:
         response = getattr(at, "response", None)
         if isinstance(response, Mapping) and "Error" in response:
-            said = response["Error"]
-            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-            return str(said.get("Code", "")), status, str(said.get("Message", ""))
+            return response
         at = at.__cause__
-    if isinstance(error, asyncio.TimeoutError):
-        return "timed out", None, ""
-    return type(error).__name__, None, str(error)
+    return {}
+
+
+def _date(answer: Mapping[str, Any]) -> datetime | None:
+    """The server's time when it answered, in whole seconds; None where it does not say."""
+    text = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+    try:
+        return None if text is None else as_time(parsedate_to_datetime(text))
+    except ValueError:
+        return None
 
 
 def _is_refusal(code: str, status: int | None) -> bool:

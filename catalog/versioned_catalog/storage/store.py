@@ -11,11 +11,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Protocol
 
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.storage.clock import Clock
+
+FAR_AHEAD = timedelta(minutes=10)
+"""How far a commit's time may be ahead of the store's clock (FORMAT.md, section 10)."""
 
 
 class Put(enum.Enum):
@@ -90,6 +95,8 @@ class Store(abc.ABC):
     location: Location
     is_remote = False
     """Whether a request takes long, so that several at once pay."""
+    has_disk = False
+    """Whether the folder is on a disk, which may be full."""
 
     @property
     def url(self) -> str:
@@ -113,10 +120,16 @@ class Store(abc.ABC):
         return map(self.read, paths)
 
     @abc.abstractmethod
-    def put_if_absent(self, path: str, data: bytes) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         """Make a small file, whole and durable, only where there is none.
 
         A definite failure, after which the file can't be there, raises StorageError.
+
+        Args:
+            path: the file.
+            data: its content.
+            dated: the time in it, if that is by the clock of this process. A store that knows the date
+                of a file before anybody sees it refuses one that is dated far ahead.
         """
 
     @abc.abstractmethod
@@ -134,6 +147,25 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def now(self) -> datetime:
         """What time the store's clock shows, which is the one that files are dated by."""
+
+    @cached_property
+    def clock(self) -> Clock:
+        """What this process knows of the store's clock."""
+        return Clock()
+
+    def time(self) -> datetime:
+        """The time by the store's clock, which is asked once in a while; by the process's own clock
+        where the store can't be asked."""
+        return self.clock.now(self.now)
+
+    def modified(self, path: str) -> datetime | None:
+        """When a file was written, by the store's clock; None where it is not there, or nobody says."""
+        folder, _, name = path.rpartition("/")
+        try:
+            found = (file.modified for file in self.files(folder) if file.name == name)
+            return next(found, None)
+        except StorageError:
+            return None
 
     @abc.abstractmethod
     def delete(self, path: str) -> None:
@@ -187,6 +219,20 @@ def check_size(size: int, limit: int, what: str) -> None:
     """
     if size > limit:
         raise CorruptTableError(f"{what} has {size} bytes; such files have up to {limit}")
+
+
+def check_date(dated: datetime | None, date: datetime, what: str) -> None:
+    """Refuse a file whose content is dated far ahead of the file itself.
+
+    Raises:
+        StorageError: naming both clocks.
+    """
+    if dated is not None and dated - date > FAR_AHEAD:
+        raise StorageError(
+            f"can't write {what}: the clock of this machine shows {dated.isoformat()}, and that of the "
+            f"store {date.isoformat()}; nothing was committed. Set the clock of this machine, or let it "
+            "make files in the table's folder, so that it can ask the store for the time"
+        )
 
 
 def as_time(value: datetime | float) -> datetime:

@@ -161,9 +161,9 @@ def _tasks(
     """Tasks that read all columns: of some segments, and of those of others that hold a match."""
     if not torn and not whole:
         return
-    looking = Scan(store, state, (), bound).tasks()
-    reading = Scan(store, state, state.schema.columns, bound).tasks()
-    for (look, _), (read, _) in zip(looking, reading, strict=True):
+    looking = Scan(store, state, (), bound)
+    reading = Scan(store, state, state.schema.columns, bound, like=looking)
+    for (look, _), (read, _) in zip(looking.tasks(), reading.tasks(), strict=True):
         assert isinstance(look, SegmentTask), "rows of tables with a primary key are not copied"
         assert isinstance(read, SegmentTask), "the same segments are read twice"
         if read.path in whole or (read.path in torn and _holds_match(store, look)):

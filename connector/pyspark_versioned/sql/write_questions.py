@@ -27,7 +27,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
-from versioned_catalog.schema.ttl import ttl_cutoff
+from versioned_catalog.schema.ttl import hides_rows
 from versioned_catalog.segments.file_schema import file_schema
 from versioned_catalog.writing.plan import WritePlan, plan_delta, plan_now
 
@@ -215,7 +215,7 @@ def _delta(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
 
 def _check_rows(request: Json, table: Table, records: Sequence[SegmentRecord]) -> None:
     base = open_snapshot(request["table"]).base
-    core, hides = base.segments.core, ttl_cutoff(base.properties, base.time) is not None
+    core, hides = base.segments.core, hides_rows(base.properties)
     removed = pc.is_in(core["path"], array_of(request["removed"], pa.string()))
     read = pc.sum(core["rows"].filter(removed)).as_py() or 0
     written = sum(record.rows for record in records)

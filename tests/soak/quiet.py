@@ -1,0 +1,123 @@
+"""What is asked of the tables once all actors have ended; each question in a fresh process."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from soak.actors import KEYED, PLAIN, Actor, Scene, folder_of, outcome_of, read
+from soak.journal import Journal
+from versioned_catalog import Catalog, NotFoundError
+
+NO_TIME = timedelta(0)
+
+
+def check(scene: Scene, context: Any) -> None:
+    """Read everything that is retained, verify, clean up by force, and do it again.
+
+    Args:
+        scene: where the soak took place.
+        context: starts the processes.
+    """
+    for name in (PLAIN, KEYED):
+        folder = scene.warehouse / "soak" / name
+        _apart(scene, context, read_all, folder, "")
+        _apart(scene, context, verify, folder)
+        for what in ("without checkpoints", "without hint"):
+            _apart(scene, context, read_all, bare_copy(scene, folder, what), what)
+        _apart(scene, context, clean_up, name)
+        _apart(scene, context, read_all, folder, "")
+        _apart(scene, context, verify, folder)
+    _apart(scene, context, list_names)
+
+
+def report(scene: Scene, said: str) -> None:
+    """Write down a finding of the driver."""
+    Journal(scene.work / "journals/driver.jsonl").write("finding", said=said)
+
+
+def _apart(scene: Scene, context: Any, task: Callable[..., None], *args: Any) -> None:
+    process = context.Process(target=task, args=(scene, *args))
+    process.start()
+    process.join(600)
+    if process.exitcode != 0:
+        process.kill()
+        report(scene, f"{task.__name__} {args} ended with exit code {process.exitcode}")
+
+
+def bare_copy(scene: Scene, folder: Path, what: str) -> Path:
+    """A copy of a table without its hint, or without any checkpoint as well."""
+    copy = scene.work / what.replace(" ", "-") / folder.name
+    shutil.copytree(folder, copy)
+    (copy / "_versioned/last_checkpoint.json").unlink(missing_ok=True)
+    if what == "without checkpoints":
+        shutil.rmtree(copy / "_versioned/checkpoint", ignore_errors=True)
+    return copy
+
+
+def _journal(scene: Scene) -> Journal:
+    return Journal(scene.work / "journals/quiet.jsonl")
+
+
+def read_all(scene: Scene, folder: Path, copy: str) -> None:
+    """Read every retained version and every tag."""
+    journal = _journal(scene)
+    try:
+        table = Catalog.load_path(folder)
+        versions = table.snapshots()["version"].to_pylist()
+    except Exception as error:
+        journal.write("aside", what=f"load {copy}", **outcome_of(error))
+        return
+    for version in versions:
+        read(journal, table, version, copy=copy or "quiet")
+    for tag, version in table.tags.items():
+        read(journal, table, version, tag, copy=copy or "quiet")
+    journal.write("retained", table=folder.name, versions=versions, tags=table.tags, copy=copy)
+
+
+def verify(scene: Scene, folder: Path) -> None:
+    """Verify all that is retained."""
+    journal = _journal(scene)
+    try:
+        found = Catalog.verify_path(folder, deep=True, every_version=True)
+    except Exception as error:
+        journal.write("aside", what="verify", **outcome_of(error))
+        return
+    for one in found.complaints:
+        journal.write("finding", said=f"verify of {folder.name}: {one}")
+
+
+def clean_up(scene: Scene, name: str) -> None:
+    """Commit once more, so that no orphan was planned on the newest version; expire, vacuum."""
+    actor = Actor(scene, "maintainer", 63, 0)
+    table = actor.table(name, stale=0)
+    alteration = table.alter().set_property("quiet", "yes")
+    actor.attempt(table, "alter", lambda one: alteration.commit(commit_id=one), changes=[])
+    how: dict[str, Any] = {"dry_run": False, "force": True}
+    for _ in range(2):
+        time.sleep(0.1)
+        actor.attempt(table, "expire", lambda one: table.expire(NO_TIME, commit_id=one, **how))
+        time.sleep(0.1)
+        actor.attempt(table, "vacuum", lambda one: table.vacuum(NO_TIME, commit_id=one, **how))
+    files = [
+        str(path.relative_to(table.location))
+        for path in Path(table.location).rglob("*")
+        if path.is_file()
+    ]
+    _journal(scene).write("files", table=folder_of(table), files=files)
+
+
+def list_names(scene: Scene) -> None:
+    """The names of the warehouse, and where they lead."""
+    catalog = Catalog(scene.warehouse)
+    tables = {}
+    for name in catalog.list_tables("soak"):
+        try:
+            tables[name] = folder_of(catalog.load_table(f"soak.{name}"))
+        except NotFoundError as error:
+            report(scene, f"the name {name} leads nowhere: {error}")
+    _journal(scene).write("names", tables=tables)

@@ -1,0 +1,189 @@
+"""What the operating system refuses is a StorageError: it says nothing of what a file holds."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from versioned_catalog import Catalog, CorruptTableError, StorageError, Table
+from versioned_catalog.maintenance import salvage
+from versioned_catalog.maintenance.segment_check import checksum_of, opened
+from versioned_catalog.storage import local
+from versioned_catalog.storage.local import LocalStore
+from versioned_catalog.storage.parquet import open_parquet, told
+
+SYSTEM = [errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EIO, errno.ENOMEM, errno.ESTALE]
+OF_THE_FILE = [errno.ENOENT, errno.EISDIR, errno.EINVAL, errno.ELOOP]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    made = Catalog.create_path(tmp_path / "t", "id LONG, b STRING")
+    for number in range(3):
+        made.append(pa.table({"id": [number], "b": ["x"]}))
+    made._timeline.write_checkpoint(made.state)
+    return made
+
+
+@pytest.mark.parametrize("number", SYSTEM, ids=errno.errorcode.get)
+def test_an_error_of_the_system_is_no_damage(number: int) -> None:
+    with pytest.raises(StorageError, match=f"can't read x: {os.strerror(number)}"), told("x"):
+        raise OSError(number, f"Failed to open x. Detail: [errno {number}]")
+
+
+@pytest.mark.parametrize("number", OF_THE_FILE, ids=errno.errorcode.get)
+def test_an_error_that_is_of_the_file_is_damage(number: int) -> None:
+    with pytest.raises(CorruptTableError), told("x"):
+        raise OSError(number, "no")
+    with pytest.raises(CorruptTableError), told("x"):
+        raise OSError("Couldn't deserialize thrift")
+
+
+@pytest.mark.parametrize("number", SYSTEM, ids=errno.errorcode.get)
+def test_a_segment_that_can_not_be_looked_at_is_not_missing(
+    number: int, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = table.state.segments.paths[0]
+
+    def refuse(_: str) -> Any:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local.os, "stat", refuse)
+        with pytest.raises(StorageError, match=os.strerror(number)):
+            table.store.open(path)
+    os.unlink(Path(table.location) / path)
+    with pytest.raises(CorruptTableError, match="is missing"):
+        table.store.open(path)
+
+
+FEW_FILES = """
+import os, resource, sys
+from versioned_catalog import Catalog, StorageError
+
+place, act = sys.argv[1:]
+
+table = Catalog.load_path(place)
+
+def scan(free):
+    table.scan().to_arrow()
+
+def read(free):
+    Catalog.load_path(place).scan().to_arrow()
+
+def verify(free):
+    Catalog.load_path(place).verify(deep=True)
+
+def recover(free):
+    Catalog.recover(place, f"{place}-{free}")
+
+act = globals()[act]
+act("warm")                                # imports what it needs while there are files left
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+for free in range(4):
+    used = max(map(int, os.listdir("/proc/self/fd"))) + 1
+    for handle in range(used):             # no gap is left below the limit
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.dup2(0, handle)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + free, hard))
+    try:
+        act(free)
+    except StorageError as error:
+        assert "Too many open files; raise the limit (ulimit -n)" in str(error), error
+        print("refused")
+    else:
+        print("done")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+"""
+
+
+@pytest.mark.parametrize("act", ["scan", "read", "verify", "recover"])
+def test_too_many_open_files(act: str, table: Table) -> None:
+    """Whatever call it is that gets no file any more, the table is not called corrupt."""
+    done = subprocess.run(
+        [sys.executable, "-c", FEW_FILES, table.location, act],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == "refused"
+
+
+def test_a_file_that_is_read_from_end_to_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = table.state.segments.paths[0]
+    with opened(table.store, path) as file:
+        assert file.read(4) == b"PAR1"
+
+    def fail(*_: Any) -> None:
+        raise OSError(errno.EMFILE, "no")
+
+    monkeypatch.setattr("builtins.open", fail)
+    with pytest.raises(StorageError, match="ulimit -n"):
+        checksum_of(table.store, path)
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Lets PyArrow open no segment, by an error of the system."""
+
+    def refuse(number: int) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(pq, "ParquetFile", fail)
+
+    return refuse
+
+
+def test_a_whole_read_names_the_file_and_the_reason(
+    table: Table, refused: Callable[[int], None]
+) -> None:
+    place = table.store.open(table.state.segments.paths[0])
+    refused(errno.EMFILE)
+    with pytest.raises(StorageError, match=r"ulimit -n"):
+        open_parquet(place, place)
+    with pytest.raises(StorageError, match=r"data/.*parquet: Too many open files"):
+        table.scan().to_arrow()
+    with pytest.raises(StorageError, match="ulimit -n"):
+        table.verify()
+
+
+def test_a_bad_block_is_a_finding_and_a_shortage_is_none(
+    table: Table, tmp_path: Path, refused: Callable[[int], None]
+) -> None:
+    refused(errno.EIO)
+    (finding, *_) = table.verify().complaints
+    assert "Input/output error" in finding.problem
+    footers = salvage.read_segments(table.store, lambda *_: None)
+    assert len(footers.damaged) == 3
+    refused(errno.EMFILE)
+    with pytest.raises(StorageError, match="ulimit -n"):
+        salvage.read_segments(table.store, lambda *_: None)
+
+
+def test_recover_takes_no_entry_for_lost_that_it_was_refused(
+    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = LocalStore.read
+
+    def refuse(self: LocalStore, path: str, *limit: int) -> bytes | None:
+        if path.endswith("2.json"):
+            cause = PermissionError(errno.EACCES, "no")
+            raise StorageError(f"can't read {path}: no") from cause
+        return read(self, path, *limit)
+
+    monkeypatch.setattr(LocalStore, "read", refuse)
+    with pytest.raises(StorageError, match="can't read"):
+        Catalog.recover(table.location, tmp_path / "new")
