@@ -242,6 +242,7 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     def expire(self, random: Random, table: Table, pause: Pause | None = None) -> None:
         """Give up the versions below a random one."""
+        self.log.read(self.table.store.read)
         clock, newest = datetime.now(UTC) + timedelta(hours=1), table.refresh().version
         last, span, cut = random.randint(1, newest + 1), timedelta(0), newest
         if random.random() < 0.4:
@@ -253,6 +254,7 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     def vacuum(self, random: Random, table: Table, pause: Pause | None = None) -> None:
         """Delete what nobody needs; keep out writers that planned on versions before a random one."""
+        self.log.read(self.table.store.read)
         clock, newest = datetime.now(UTC) + timedelta(hours=1), table.refresh().version
         span, cut = timedelta(0), newest
         if random.random() < 0.3:
