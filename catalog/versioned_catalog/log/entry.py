@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -222,6 +222,12 @@ def load_json(data: bytes, what: str) -> dict[str, Json]:
     return value
 
 
+def is_one_of(value: Json, operations: Collection[str]) -> bool:
+    """Whether an entry, of whatever log, is one of certain operations."""
+    operation = value.get("operation")
+    return isinstance(operation, str) and operation in operations
+
+
 def check_writable(features: Features, table: str) -> None:
     """Refuse to write to a table that needs more of its writers than we have.
 
@@ -373,7 +379,7 @@ def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
         InvalidRequestError: it is the first one of a warehouse.
     """
     value = load_json(data, what)
-    if value.get("operation") in WAREHOUSE_OPERATIONS and value.get("version") == 0:
+    if is_one_of(value, WAREHOUSE_OPERATIONS) and value.get("version") == 0:
         raise InvalidRequestError(
             f"{what} belongs to a warehouse: its folder can't be that of a table. Open it with Catalog, "
             "or make the table in another folder"

@@ -20,6 +20,7 @@ from versioned_catalog.log.entry import (
     features_to_json,
     head_from_json,
     head_to_json,
+    is_one_of,
     load_json,
     stub_from_json,
     time_from_text,
@@ -109,7 +110,7 @@ class WarehouseCodec:
             InvalidRequestError: it is one of a table.
         """
         value = load_json(data, what)
-        if value.get("operation") in OPERATIONS:
+        if is_one_of(value, OPERATIONS):
             raise InvalidRequestError(
                 f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
                 "Catalog.load_path, or open the Catalog on another folder, such as the one above"
