@@ -505,6 +505,8 @@ class InFlight:
             self.laws.alter(then, changes)
         except Refused:
             return None
+        if any(kind == "default" and rest[0] is None for kind, _, *rest in changes):
+            return None  # where the column is NOT NULL by then, it lands as DROP DEFAULT
         operation = captured(late, lambda t: run_alter(t, then, changes))
         given, fields = [], then.fields
         for kind, key, *rest in changes:

@@ -74,7 +74,7 @@ class Keyed(Model):
 
     def _written(self) -> list[Row]:
         """Rows with the keys that this commit wrote or deleted."""
-        written, self.blind = self.blind, []
+        written, self.blind = list(self.blind), []  # copies of this model may share the list
         if self.primary_key and self.past and self.past[-1].life == self.life:
             before = self.past[-1].rows
             old, new = {id(row) for row in before}, {id(row) for row in self.rows}

@@ -293,7 +293,7 @@ def may_alter(now: Model, changes: list[tuple[Any, ...]]) -> Verdict:
             known |= {path[-1].key for path in walk((new,))}
             if beside is not None:
                 beside.add(new.key)
-                siblings[new.key] = beside
+                siblings |= dict.fromkeys(beside, beside)
             inside[new.key] = {s.key for s in inner(new.type)}
         elif key not in known or (
             kind == "move" and rest[0] is not None and rest[0] not in siblings.get(key, ())
