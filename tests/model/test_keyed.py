@@ -221,8 +221,6 @@ class KeyedHistories(Histories):
             told = Verdict()
             if self.model.life != then.life:
                 told.must.append("the table was replaced")
-            elif text is None and self.model.ttl is None:
-                told.must.append("6: the property is gone")
             return told
 
         def effect() -> None:
