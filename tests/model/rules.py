@@ -294,7 +294,10 @@ def may_alter(now: Model, changes: list[tuple[Any, ...]]) -> Verdict:
             if beside is not None:
                 beside.add(new.key)
                 siblings |= dict.fromkeys(beside, beside)
-            inside[new.key] = {s.key for s in inner(new.type)}
+            for path in walk((new,)):
+                fields = {one.key for one in inner(path[-1].type)}
+                inside[path[-1].key] = fields
+                siblings |= dict.fromkeys(fields, fields)
         elif key not in known or (
             kind == "move" and rest[0] is not None and rest[0] not in siblings.get(key, ())
         ):
