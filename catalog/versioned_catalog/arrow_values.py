@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Stored = bool | int | float | str | bytes | decimal.Decimal
 
@@ -79,3 +80,11 @@ ZERO = array_of([0], pa.int64())[0]
 def repeat(value: bool | None, count: int) -> pa.BooleanArray:
     """The same boolean, or null, ``count`` times."""
     return pa.repeat(NULL if value is None else TRUE if value else FALSE, count)
+
+
+def extreme_of(values: pa.Array, greatest: bool) -> pa.Scalar:
+    """The greatest or the least of some values; NaN and null are left out."""
+    end = "max" if greatest else "min"
+    if pa.types.is_duration(values.type):  # there is no kernel for intervals
+        return pc.min_max(values.cast(pa.int64()))[end].cast(values.type)
+    return pc.min_max(values)[end]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import FALSE, TRUE, ZERO, array_of, repeat
+from versioned_catalog.arrow_values import FALSE, TRUE, ZERO, array_of, extreme_of, repeat
 from versioned_catalog.filtering.bounds import SegmentBounds
 from versioned_catalog.filtering.pruning import Bounds
 from versioned_catalog.filtering.segments import every_match, some_match
@@ -128,7 +128,7 @@ class _Ends:
         bounds = self.bound.drop_null()
         if not len(bounds):
             return True, None
-        best = _last(bounds, greatest)
+        best = extreme_of(bounds, greatest)
         # A bound that was cut lies beyond its values: it is no answer, and no rival to an exact one.
         exact = pc.and_not(pc.equal(self.bound, best), self.cut)
         if not pc.any(exact).as_py():
@@ -136,13 +136,6 @@ class _Ends:
         text = from_scalar_text(best, column.type)
         assert isinstance(text, str)
         return True, text
-
-
-def _last(values: pa.Array, greatest: bool) -> pa.Scalar:
-    end = "max" if greatest else "min"
-    if pa.types.is_duration(values.type):  # there is no kernel for intervals
-        return pc.min_max(values.cast(pa.int64()))[end].cast(values.type)
-    return pc.min_max(values)[end]
 
 
 def _with_nans(

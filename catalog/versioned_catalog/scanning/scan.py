@@ -114,14 +114,15 @@ class Scan:
         """Which segments are read, and which of them together."""
         return select(self.state, self.filter, self.limit, prune=self._prune)
 
-    def _of_chosen(self, values: Any) -> Any:
+    def of_kept(self, values: Any) -> Any:
+        """Of values of all live segments, one each, those of the segments that are read."""
         chosen = self.selected.chosen
         return values if chosen is None else values.filter(chosen)
 
     @cached_property
     def kept(self) -> pa.Table:
         """The core columns of the segments that may hold wanted rows."""
-        return self._of_chosen(self.state.segments.core)
+        return self.of_kept(self.state.segments.core)
 
     def plan(self, schema_version: int) -> SegmentPlan:
         """What is done with segments that were written under a schema version."""
@@ -135,7 +136,7 @@ class Scan:
         young = with_ttl(self.state, None, self._time)
         if young is None:
             return merged
-        torn = self._of_chosen(pc.invert(every_match(self.state, young)))
+        torn = self.of_kept(pc.invert(every_match(self.state, young)))
         return merged | frozenset(paths.filter(torn).to_pylist())
 
     def tasks(self) -> list[tuple[Task, int]]:
@@ -179,7 +180,7 @@ class Scan:
         free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
         for column in (schema.column(i) for i in looked if i in schema.ids):
             if is_floating(column.type):
-                nans = self._of_chosen(segments.statistic("nans", column, self.state.schemas))
+                nans = self.of_kept(segments.statistic("nans", column, self.state.schemas))
                 none = pc.fill_null(pc.equal(nans, ZERO), FALSE).to_pylist()
                 free = [
                     f | {column.id} if is_free else f for f, is_free in zip(free, none, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -33,13 +34,19 @@ from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merging.ops import PUT
 from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
+from versioned_catalog.scanning.estimates import ColumnEstimate, estimate
+from versioned_catalog.scanning.layout import layout_columns
 from versioned_catalog.scanning.scan import Scan
 from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.types import Atom, Column, Struct, is_floating
+from versioned_catalog.schema.types import Atom, Column, Decimal, Struct, is_floating
 from versioned_catalog.table import resolve
 
 Json = dict[str, Any]
 
+_ESTIMATED = (
+    *(Atom.BOOLEAN, Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG, Atom.FLOAT, Atom.DOUBLE),
+    *(Atom.DATE, Atom.TIMESTAMP),
+)
 _INTEGERS = (Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG)
 _TOLD = ("path", "schema_version", "rows", "bytes", "sequence")
 
@@ -62,8 +69,33 @@ def plan_scan(request: Json) -> Json:
         "groups": groups.told,
         "files": files,
         "live": state.segments.count,
-        "rows": sum(file["rows"] for file in files),
-        "bytes": sum(file["bytes"] for file in files),
+        "layout": [column.name for column in layout_columns(scan)],
+    }
+
+
+def estimate_columns(request: Json) -> Json:
+    """What is known of the columns of a scan, for Spark's cost-based optimizer.
+
+    Of the request: ``table``, ``schema`` and ``filters``, as for ``plan_scan``.
+    """
+    table, state = open_table(request["table"])
+    wanted = project(spark.StructType.fromJson(request["schema"]), state.schema, table.name)
+    filters = _bound(request["filters"], state.schema)
+    scan = Scan(table.store, state, wanted, And(tuple(filters)) if filters else None)
+    columns = [column for column in wanted if column.id > 0 and _is_estimated(column)]
+    return {"columns": [_estimate(scan, column) for column in columns]}
+
+
+def _is_estimated(column: Column) -> bool:
+    """Spark fails at bounds of types that it does not expect any of."""
+    return isinstance(column.type, Decimal) or column.type in _ESTIMATED
+
+
+def _estimate(scan: Scan, column: Column) -> Json:
+    return {
+        "name": column.name,
+        "type": to_spark(column.type).jsonValue(),
+        **asdict(estimate(scan, column) or ColumnEstimate(None, None, None, None)),
     }
 
 
@@ -291,4 +323,8 @@ def _count(rows: int | None) -> Json | None:
     return None if rows is None else {"type": "long", "value": str(rows)}
 
 
-QUESTIONS = {"plan_scan": plan_scan, "aggregate": aggregate}
+QUESTIONS = {
+    "plan_scan": plan_scan,
+    "estimate_columns": estimate_columns,
+    "aggregate": aggregate,
+}

@@ -21,8 +21,9 @@ import versioned.spark.python.Values;
  * @param groups the ways of reading
  * @param segments what is read, in the table's order
  * @param live how many segments the snapshot has
+ * @param layout the columns of the scan by which its segments are laid out
  */
-record ScanPlan(List<Group> groups, List<Segment> segments, long live) {
+record ScanPlan(List<Group> groups, List<Segment> segments, long live, List<String> layout) {
 
     /** One way of reading. */
     sealed interface Group permits NativeGroup, PythonGroup {}
@@ -73,7 +74,8 @@ record ScanPlan(List<Group> groups, List<Segment> segments, long live) {
             file.get("path").asText(), file.get("schema_version").asInt(), file.get("rows").asLong(),
             file.get("bytes").asLong(), file.get("sequence").asLong(), file.get("commit_time").asLong(),
             file.get("row_sequence").isNull() ? null : file.get("row_sequence").asLong())));
-        return new ScanPlan(List.copyOf(groups), List.copyOf(segments), answer.get("live").asLong());
+        return new ScanPlan(List.copyOf(groups), List.copyOf(segments), answer.get("live").asLong(),
+            List.of(CatalogQuestions.parts(answer.get("layout"))));
     }
 
     private static Group parseGroup(JsonNode json) {
@@ -100,9 +102,5 @@ record ScanPlan(List<Group> groups, List<Segment> segments, long live) {
 
     long rows() {
         return segments.stream().mapToLong(Segment::rows).sum();
-    }
-
-    long bytes() {
-        return segments.stream().mapToLong(Segment::bytes).sum();
     }
 }

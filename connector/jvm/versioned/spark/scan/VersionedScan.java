@@ -5,11 +5,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -43,7 +41,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         this.table = table;
         this.options = options;
         this.wanted = wanted;
-        this.filters = List.copyOf(filters);
+        this.filters = Bounded.of(filters);
         this.limit = limit;
         this.isFiltered = isFiltered;
         this.isNative = !Io.isPython(options) && table.ref().isReachable();
@@ -74,32 +72,20 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public Statistics estimateStatistics() {
-        double share = wanted.defaultSize() / (double) Math.max(1, table.schema().defaultSize());
-        long rows = plan().rows();
-        long bytes = (long) Math.max(rows, plan().bytes() * Math.min(1.0, share));
-        return new Statistics() {
-            @Override
-            public OptionalLong sizeInBytes() {
-                return OptionalLong.of(bytes);
-            }
-
-            @Override
-            public OptionalLong numRows() {
-                return OptionalLong.of(rows);
-            }
-        };
+        return new ScanStatistics(table.ref(), wanted, filters, plan().rows());
     }
 
+    /** Columns that can skip segments by what a join finds: any other would cost a query, and skip nothing. */
     @Override
     public NamedReference[] filterAttributes() {
-        return Stream.of(wanted.fieldNames()).filter(name -> isFiltered).map(name -> (NamedReference) FieldReference.column(name))
-            .toArray(NamedReference[]::new);
+        return isFiltered ? plan().layout().stream().map(FieldReference::column).toArray(NamedReference[]::new)
+            : new NamedReference[0];
     }
 
     @Override
     public void filter(Predicate[] predicates) {
         List<Predicate> all = new ArrayList<>(filters);
-        all.addAll(List.of(predicates));
+        all.addAll(Bounded.of(List.of(predicates)));
         keep(ScanPlan.ask(table.ref(), wanted, all, null, false).segments().stream()
             .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new)));
     }

@@ -1,0 +1,56 @@
+package versioned.spark.scan;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import org.apache.spark.sql.catalyst.util.TypeUtils;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.And;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.types.DataType;
+
+/** Filters of which none is long: what segments are skipped by is found in little time. */
+final class Bounded {
+    /** Values that a list may have. More of them seldom skip a segment that their range does not. */
+    static final int MOST_VALUES = 1000;
+
+    private Bounded() {}
+
+    /** Filters that let at least the same rows pass; all must hold. Long lists of values become their ranges. */
+    static List<Predicate> of(List<Predicate> filters) {
+        return filters.stream().map(Bounded::of).toList();
+    }
+
+    private static Predicate of(Predicate filter) {
+        Expression[] children = filter.children();
+        if (!filter.name().equals("IN") || children.length <= MOST_VALUES || !(children[0] instanceof NamedReference)) {
+            return filter;
+        }
+        List<Literal<?>> values = new ArrayList<>();
+        for (int i = 1; i < children.length; i++) {
+            if (!(children[i] instanceof Literal<?> literal)) {
+                return filter;
+            }
+            if (literal.value() != null) { // null equals nothing
+                values.add(literal);
+            }
+        }
+        return values.isEmpty() ? filter : range(children[0], values);
+    }
+
+    private static Predicate range(Expression column, List<Literal<?>> values) {
+        DataType type = values.get(0).dataType();
+        Comparator<Object> order = TypeUtils.getInterpretedOrdering(type);
+        Comparator<Literal<?>> byValue = (a, b) -> order.compare(Objects.requireNonNull(a.value()), b.value());
+        Literal<?> least = values.stream().min(byValue).orElseThrow();
+        Literal<?> greatest = values.stream().max(byValue).orElseThrow();
+        return new And(compared(">=", column, least), compared("<=", column, greatest));
+    }
+
+    private static Predicate compared(String name, Expression column, Literal<?> value) {
+        return new Predicate(name, new Expression[] {column, value});
+    }
+}

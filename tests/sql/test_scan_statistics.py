@@ -1,0 +1,108 @@
+"""What Spark's optimizer is told of a scan, and what it asks of it while a query runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sql.plans import is_native, plan_of, pruned
+from versioned_catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def longs(*values: int) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+def stats_of(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().optimizedPlan().stats()  # type: ignore[operator]
+
+
+def test_the_size_is_that_of_the_rows_in_memory(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """A million equal numbers take little room in Parquet, and eight megabytes to broadcast."""
+    table = catalog.create_table(f"{ns}.t", "a LONG, b LONG, s STRING")
+    ones = pa.repeat(pa.scalar(1, pa.int64()), 1_000_000)
+    table.append(pa.table({"a": ones, "b": ones, "s": ones.cast(pa.string())}))
+    frame = sql_spark.table(f"versioned.{ns}.t")
+    assert table.state.segments.core["bytes"].to_pylist()[0] < 1_000_000
+    assert stats_of(frame.select("a")).sizeInBytes() >= 8_000_000
+    assert stats_of(frame).sizeInBytes() >= 36_000_000
+
+
+def test_only_columns_that_lay_segments_out_are_asked_about(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """No query runs for a filter that can skip nothing, whatever the join is on."""
+    table = catalog.create_table(f"{ns}.t", "a LONG, k LONG", primary_key=["k"])
+    for n in range(4):
+        table.append(pa.table({"a": longs(n, n), "k": longs(10 * n, 10 * n + 5)}))
+    small = catalog.create_table(f"{ns}.small", "x LONG, word STRING")
+    small.append(pa.table({"x": longs(10, 99), "word": ["yes", "no"]}))
+
+    def joined(column: str) -> DataFrame:
+        return sql_spark.sql(
+            f"SELECT a, k FROM versioned.{ns}.t t JOIN versioned.{ns}.small s ON t.{column} = s.x "
+            "WHERE s.word = 'yes'"
+        )
+
+    by_key, by_other = joined("k"), joined("a")
+    assert "dynamicpruning" in plan_of(by_key)
+    assert "dynamicpruning" not in plan_of(by_other)
+    assert [tuple(row) for row in by_key.collect()] == [(1, 10)]
+    assert pruned(by_key) == (3, 4)
+
+
+def test_a_long_list_skips_segments_by_its_range(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """3,000 values of a join, and of an IN: the segments beyond them are skipped all the same."""
+    table = catalog.create_table(f"{ns}.t", "k LONG", properties={"sort_by": "k"})
+    for n in range(4):
+        table.append(pa.table({"k": longs(*range(10_000 * n, 10_000 * n + 10))}))
+    wanted = [10_000 + n for n in range(5)] + [11_000 + n for n in range(2_995)]
+    frame = sql_spark.table(f"versioned.{ns}.t")
+    found = frame.where(frame.k.isin([None, *wanted]))
+    assert is_native(found)
+    assert pruned(found) == (3, 4)
+    assert sorted(row.k for row in found.collect()) == wanted[:5]
+    sql_spark.createDataFrame([(k, "yes") for k in wanted], "x LONG, word STRING").write.saveAsTable(
+        f"spark_catalog.default.{ns}_wanted"
+    )
+    joined = sql_spark.sql(
+        f"SELECT /*+ BROADCAST(w) */ k FROM versioned.{ns}.t "
+        f"JOIN spark_catalog.default.{ns}_wanted w ON k = x WHERE word = 'yes'"
+    )
+    assert "dynamicpruning" in plan_of(joined)
+    assert sorted(row.k for row in joined.collect()) == wanted[:5]
+    assert pruned(joined) == (3, 4)
+
+
+def test_the_cost_based_optimizer_knows_the_columns(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    table = catalog.create_table(f"{ns}.t", "a LONG, n TIMESTAMP_NTZ, s STRING")
+    table.append(
+        pa.table(
+            {
+                "a": longs(1, 2, 4, 4),
+                "n": pa.array([0, 1, None, 2], pa.timestamp("us")),
+                "s": ["x", None, None, "y"],
+            }
+        )
+    )
+    sql_spark.conf.set("spark.sql.cbo.enabled", "true")
+    try:
+        frame = sql_spark.table(f"versioned.{ns}.t")
+        stats = stats_of(frame)
+        rows, shown = stats.rowCount().get(), str(stats.attributeStats())
+        assert frame.where("a = 4 AND n > '1970-01-01' AND s = 'y'").count() == 1
+    finally:
+        sql_spark.conf.unset("spark.sql.cbo.enabled")
+    assert rows == 4
+    assert "ColumnStat(Some(4),Some(1),Some(4),Some(0)" in shown
+    assert shown.count("ColumnStat") == 1  # Spark's estimates fail on types that they do not know
