@@ -13,6 +13,7 @@ from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
 from pyspark_versioned.target import Target
+from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import WriteOptions, plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.state import TableState
@@ -22,6 +23,7 @@ from versioned_catalog.table import resolve
 _PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
+@shows_errors
 class VersionedDataSource(DataSource):
     """Tables that survive schema change.
 
@@ -50,7 +52,10 @@ class VersionedDataSource(DataSource):
     def _snapshot(self) -> tuple[Table, TableState]:
         table = self._target.load()
         if self._pinned is None:
-            raise NotFoundError(f"there was no table at {table.name} when it was asked for")
+            raise NotFoundError(
+                f"there was no table at {table.name} when it was asked for",
+                condition="TABLE_NOT_FOUND",
+            )
         state = table.at(self._pinned)
         if self._parsed.pending:
             from pyspark_versioned.sql.evolving import evolve
@@ -99,10 +104,14 @@ class VersionedDataSource(DataSource):
             return JarWriter.of(parsed.commit)
         if parsed.version is not None or parsed.timestamp is not None:
             raise InvalidRequestError(
-                "the past can't be written to; leave out versionAsOf and such"
+                "the past can't be written to; leave out versionAsOf and such",
+                condition="READ_ONLY",
             )
         if parsed.columns is not None:
-            raise InvalidRequestError("a write takes its columns from the frame; leave out columns")
+            raise InvalidRequestError(
+                "a write takes its columns from the frame; leave out columns",
+                condition="INVALID_OPTION",
+            )
         return plan_writer(
             self._target,
             Schema(from_spark_schema(schema)),

@@ -28,9 +28,9 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.Commits;
+import versioned.spark.python.Condition;
 import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
-import versioned.spark.python.VersionedException;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.VersionedWriteBuilder;
 
@@ -209,7 +209,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     private void refusePast() {
         if (role == Role.PAST) {
-            throw VersionedException.of("invalid",
+            throw Condition.READ_ONLY.error(
                 name() + " version " + version() + " is the past, which can't be changed; leave out VERSION AS OF");
         }
     }
