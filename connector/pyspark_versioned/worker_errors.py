@@ -52,7 +52,9 @@ def _showing() -> Iterator[None]:
         yield
     except VersionedError as error:
         if _in_worker() and not str(error).startswith("[VERSIONED_"):
-            error.args = (f"[{error.condition}] {error} SQLSTATE: {error.sqlstate}",)
+            error.args = (
+                f"[{error.condition}] {str(error).rstrip('.')}. SQLSTATE: {error.sqlstate}",
+            )
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"
         raise
 

@@ -6,6 +6,7 @@ import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.EvolveWithRows;
+import versioned.spark.extension.NoteStatement;
 import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadNatively;
 import versioned.spark.extension.ShowErrors;
@@ -15,12 +16,13 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
         // Before names are resolved:
+        extensions.injectHintResolutionRule(session -> new NoteStatement());
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
         extensions.injectHintResolutionRule(session -> new ShowErrors(session));
         extensions.injectResolutionRule(session -> new ReadNatively());
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
-        extensions.injectCheckRule(session -> new NoticeOwnReads());
+        extensions.injectCheckRule(session -> new NoticeOwnReads(session));
         return BoxedUnit.UNIT;
     }
 }

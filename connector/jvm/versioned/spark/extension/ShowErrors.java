@@ -1,11 +1,16 @@
 package versioned.spark.extension;
 
+import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.VersionedCatalog;
+import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.internals.SparkSources;
 import versioned.spark.python.Condition;
@@ -27,11 +32,8 @@ public final class ShowErrors extends PlanRule {
 
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
+        refuseStreams(node);
         if (SparkSources.isUnresolved(node, FORMAT)) {
-            if (node.isStreaming()) {
-                throw Condition.NOT_SUPPORTED.error("a versioned table can't be read as a stream; read it with spark.read, "
-                    + "again with versionAsOf where the versions matter");
-            }
             return Optional.of(PythonErrors.shown(() -> SparkSources.resolve(session, node)));
         }
         if (node instanceof V2WriteCommand write && write.table() instanceof DataSourceV2Relation relation
@@ -41,5 +43,24 @@ public final class ShowErrors extends PlanRule {
                 relation.identifier(), relation.options(), relation.timeTravelSpec())));
         }
         return Optional.empty();
+    }
+
+    private void refuseStreams(LogicalPlan node) {
+        if (SparkSources.isUnresolved(node, FORMAT) && node.isStreaming()) {
+            throw noStream(SparkSources.paths(node), "read", "spark.read");
+        }
+        if (node instanceof UnresolvedRelation relation && relation.isStreaming()) {
+            List<String> name = CollectionConverters.asJava(relation.multipartIdentifier());
+            if (SparkCatalogs.find(session, name).filter(found -> found.catalog() instanceof VersionedCatalog).isPresent()) {
+                throw noStream(String.join(".", name), "read", "spark.read.table");
+            }
+        }
+        if (SparkSources.isStreamTo(node, FORMAT)) {
+            throw noStream("format(\"" + FORMAT + "\")", "written", "foreachBatch, and write each batch");
+        }
+    }
+
+    private static RuntimeException noStream(String table, String done, String instead) {
+        throw Condition.NOT_SUPPORTED.error(table + " can't be " + done + " as a stream; use " + instead);
     }
 }

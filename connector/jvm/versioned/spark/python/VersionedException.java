@@ -20,7 +20,7 @@ public final class VersionedException extends AnalysisException {
     private final String sqlState;
 
     VersionedException(String condition, String sqlState, String message) {
-        super("[" + condition + "] " + message + " SQLSTATE: " + sqlState, Option.empty(), Option.empty(), Option.empty(),
+        super("[" + condition + "] " + message + (message.endsWith(".") ? "" : ".") + " SQLSTATE: " + sqlState, Option.empty(), Option.empty(), Option.empty(),
             Option.apply(condition), scala.collection.immutable.Map$.MODULE$.empty(), new QueryContext[0]);
         this.condition = condition;
         this.sqlState = sqlState;

@@ -34,6 +34,6 @@ public final class DeltaRowsBuilder implements DeltaWriteBuilder {
         DeltaLayout layout = DeltaLayout.of(table.name(), table.schema(), rowKey, info.schema());
         commit.put("commit_id", Commits.newId());
         return new DeltaRows(ShownWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
-            PythonWrite.options(table.ref(), commit))), layout);
+            PythonWrite.options(table.ref(), commit)), table.committer()::commitWritten), layout);
     }
 }

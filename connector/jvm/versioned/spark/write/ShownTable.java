@@ -50,7 +50,7 @@ public record ShownTable(SupportsWrite python) implements SupportsWrite {
 
         @Override
         public Write build() {
-            return ShownWrite.of(python.build());
+            return ShownWrite.of(python.build(), Runnable::run);
         }
     }
 }

@@ -5,6 +5,7 @@ import static versioned.spark.python.PythonErrors.shown;
 
 import java.io.IOException;
 import java.util.Iterator;
+import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
@@ -19,10 +20,11 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
  *
  * @param python the write as Spark has it
  * @param rows the same for a batch of rows
+ * @param committer who lets it commit
  */
-record ShownWrite(Write python, BatchWrite rows) implements Write, BatchWrite {
-    static ShownWrite of(Write python) {
-        return new ShownWrite(python, python.toBatch());
+record ShownWrite(Write python, BatchWrite rows, Consumer<Runnable> committer) implements Write, BatchWrite {
+    static ShownWrite of(Write python, Consumer<Runnable> committer) {
+        return new ShownWrite(python, python.toBatch(), committer);
     }
 
     @Override
@@ -47,7 +49,7 @@ record ShownWrite(Write python, BatchWrite rows) implements Write, BatchWrite {
 
     @Override
     public void commit(WriterCommitMessage[] messages) {
-        show(() -> rows.commit(messages));
+        committer.accept(() -> show(() -> rows.commit(messages)));
     }
 
     @Override

@@ -90,7 +90,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID
         }
         Write python = ShownWrite.of(SparkPython.write("versioned", info.queryId(), info.schema(),
-            PythonWrite.options(table, commit)));
+            PythonWrite.options(table, commit)), committer::commitWritten);
         return replaced == Replaced.NOTHING ? python : RewriteInPython.of(python, info.schema());
     }
 }
