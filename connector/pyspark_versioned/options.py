@@ -156,7 +156,7 @@ def _unknown_text(option: str) -> str:
     near = difflib.get_close_matches(option, [key.lower() for key in _KNOWN], 1)
     hint = f"; did you mean {next(k for k in _KNOWN if k.lower() == near[0])}?" if near else ""
     return (
-        f"the option {option} is unknown{hint} The options are {', '.join(_KNOWN)}, storage.<key>"
+        f"the option {option} is unknown{hint}. The options are {', '.join(_KNOWN)}, storage.<key>"
     )
 
 

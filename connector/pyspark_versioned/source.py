@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
@@ -16,6 +18,7 @@ from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import WriteOptions, plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.table import resolve
@@ -33,9 +36,10 @@ class VersionedDataSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(dict(options))
-        self._parsed: Options = parse_options(options)
-        self._target = Target.of(self._parsed)
-        self._pinned = self._pin()
+        with _naming(options):
+            self._parsed: Options = parse_options(options)
+            self._target = Target.of(self._parsed)
+            self._pinned = self._pin()
 
     @classmethod
     def name(cls) -> str:
@@ -97,6 +101,10 @@ class VersionedDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""
+        with _naming(self.options):
+            return self._writer(schema, overwrite)
+
+    def _writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         parsed = self._parsed
         if parsed.commit is not None:
             from pyspark_versioned.sql.python_write import JarWriter
@@ -118,6 +126,12 @@ class VersionedDataSource(DataSource):
             arrow_schema(schema),
             WriteOptions(overwrite, parsed.merge_schema, parsed.key, parsed.partial),
         )
+
+
+def _naming(options: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Have errors name the table as the options do."""
+    path = next((value for key, value in options.items() if key.lower() == "path"), "")
+    return naming_table(path) if path else nullcontext()
 
 
 def _pushing_down() -> bool:

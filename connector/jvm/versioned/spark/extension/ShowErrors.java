@@ -51,7 +51,8 @@ public final class ShowErrors extends PlanRule {
         }
         if (node instanceof UnresolvedRelation relation && relation.isStreaming()) {
             List<String> name = CollectionConverters.asJava(relation.multipartIdentifier());
-            if (SparkCatalogs.find(session, name).filter(found -> found.catalog() instanceof VersionedCatalog).isPresent()) {
+            Optional<SparkCatalogs.Named> found = SparkCatalogs.find(session, name);
+            if (found.isPresent() && found.get().catalog() instanceof VersionedCatalog) {
                 throw noStream(String.join(".", name), "read", "spark.read.table");
             }
         }

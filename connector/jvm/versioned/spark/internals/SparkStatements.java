@@ -10,6 +10,7 @@ public final class SparkStatements {
 
     /** Runs a statement as it was parsed, to its end. */
     public static void run(SparkSession session, LogicalPlan statement) {
-        Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, statement).queryExecution().commandExecuted();
+        Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, statement)
+            .queryExecution().commandExecuted();
     }
 }

@@ -14,7 +14,8 @@ import scala.Option;
  */
 public final class VersionedException extends AnalysisException {
     private static final String CONFLICT = "VERSIONED_COMMIT_CONFLICT";
-    private static final Pattern SHOWN = Pattern.compile("\\[(VERSIONED_[A-Z_]+)] (.*?) SQLSTATE: ([0-9A-Z]{5})", Pattern.DOTALL);
+    private static final Pattern SHOWN =
+        Pattern.compile("\\[(VERSIONED_[A-Z_]+)] (.*?) SQLSTATE: ([0-9A-Z]{5})", Pattern.DOTALL);
 
     private final String condition;
     private final String sqlState;
