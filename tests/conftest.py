@@ -99,6 +99,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.timeType.enabled", True)
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
         .config("spark.versioned.io", "python")
+        # A statement that loses a race is to show it.
+        .config("spark.versioned.conflictRetries", 0)
     )
     built_jar()
     session = configure(builder, tmp_path_factory.mktemp("warehouse")).getOrCreate()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.naming_errors import names_table_in_errors
 from versioned_catalog.schema.changes import (
     UNSET,
     AddColumn,
@@ -29,6 +30,7 @@ from versioned_catalog.schema.types import DataType
 Path = str | tuple[str, ...]
 
 
+@names_table_in_errors(lambda alteration: alteration.table)
 class Alteration:
     """Changes to one table, in order, that are committed together or not at all.
 
@@ -37,7 +39,10 @@ class Alteration:
     Nothing is looked at before ``commit``.
     """
 
-    def __init__(self, commit: Callable[[tuple[Change, ...], str | None], int]) -> None:
+    def __init__(
+        self, commit: Callable[[tuple[Change, ...], str | None], int], table: tuple[str, ...]
+    ) -> None:
+        self.table = table
         self._commit = commit
         self._changes: list[Change] = []
 

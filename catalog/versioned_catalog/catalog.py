@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.creation import Columns, creation
-from versioned_catalog.errors import NotFoundError
+from versioned_catalog.errors import NotFoundError, naming_table
 from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.operations import Create
 from versioned_catalog.log.state import TableState
@@ -145,7 +145,8 @@ class Catalog(Making, Namespaces):
         def change(state: WarehouseState) -> WarehouseEntry:
             if self._names.find(state, parts).table_uuid != found.table_uuid:
                 raise NotFoundError(
-                    f"the table {render_path(parts)} was replaced by another one meanwhile"
+                    f"the table {render_path(parts)} was replaced by another one meanwhile",
+                    condition="TABLE_NOT_FOUND",
                 )
             return WarehouseEntry(head_of("drop_table"), remove_tables=(parts,))
 
@@ -247,7 +248,7 @@ class Catalog(Making, Namespaces):
         timeline = timeline_at(store)
         loaded = timeline.load()
         if loaded.state is None:
-            raise NotFoundError(f"there is no table at {store.url}")
+            raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
         if not loaded.state.dropped:
             table = Table(timeline, loaded, store.url)
             return table.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
@@ -270,14 +271,15 @@ class Catalog(Making, Namespaces):
     ) -> Table:
         """Make a table in a folder, outside any warehouse. See ``create_table``."""
         store = open_store(path, storage_options)
-        operation = creation(
-            schema,
-            partitioned_by,
-            properties,
-            comment,
-            primary_key=primary_key,
-            time_index=time_index,
-        )
+        with naming_table(store.url):
+            operation = creation(
+                schema,
+                partitioned_by,
+                properties,
+                comment,
+                primary_key=primary_key,
+                time_index=time_index,
+            )
         return begin_at(store, operation, store.url, str(uuid.uuid4()))
 
     @staticmethod

@@ -1,8 +1,101 @@
 """Every error this project raises on purpose, split by what the caller can do about it."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar, Literal
+
+ConditionName = Literal[
+    "ALREADY_EXISTS",
+    "COLUMN_ALREADY_EXISTS",
+    "COLUMN_NOT_FOUND",
+    "COMMIT_CONFLICT",
+    "COMMIT_OUTCOME_UNKNOWN",
+    "INVALID_NAME",
+    "INVALID_OPTION",
+    "INVALID_REQUEST",
+    "INVALID_VALUE",
+    "KEY_NOT_UPDATABLE",
+    "NAMESPACE_NOT_FOUND",
+    "NOT_FOUND",
+    "NOT_SUPPORTED",
+    "NULL_VALUE",
+    "PROCEDURE_NOT_FOUND",
+    "PYTHON_UNREACHABLE",
+    "READ_ONLY",
+    "STORAGE_FAILURE",
+    "SYNTAX_ERROR",
+    "TABLE_ALREADY_EXISTS",
+    "TABLE_CORRUPT",
+    "TABLE_NOT_FOUND",
+    "UNSUPPORTED_FEATURE",
+    "VALUE_TOO_LONG",
+    "VERSION_NOT_FOUND",
+]
+
+SQLSTATES: dict[ConditionName, str] = {
+    "ALREADY_EXISTS": "42710",
+    "COLUMN_ALREADY_EXISTS": "42711",
+    "COLUMN_NOT_FOUND": "42703",
+    "COMMIT_CONFLICT": "40001",
+    "COMMIT_OUTCOME_UNKNOWN": "40003",
+    "INVALID_NAME": "42602",
+    "INVALID_OPTION": "42616",
+    "INVALID_REQUEST": "42000",
+    "INVALID_VALUE": "22023",
+    "KEY_NOT_UPDATABLE": "42808",
+    "NAMESPACE_NOT_FOUND": "42704",
+    "NOT_FOUND": "42704",
+    "NOT_SUPPORTED": "0A000",
+    "NULL_VALUE": "23502",
+    "PROCEDURE_NOT_FOUND": "42883",
+    "PYTHON_UNREACHABLE": "58000",
+    "READ_ONLY": "42809",
+    "STORAGE_FAILURE": "58030",
+    "SYNTAX_ERROR": "42601",
+    "TABLE_ALREADY_EXISTS": "42P07",
+    "TABLE_CORRUPT": "XX001",
+    "TABLE_NOT_FOUND": "42P01",
+    "UNSUPPORTED_FEATURE": "0A000",
+    "VALUE_TOO_LONG": "22001",
+    "VERSION_NOT_FOUND": "42704",
+}
+"""The SQLSTATE of each error condition. Errors show a condition with the prefix ``VERSIONED_``."""
+
 
 class VersionedError(Exception):
-    """The root: catch this to catch everything that is told on purpose."""
+    """The root: catch this to catch everything that is told on purpose.
+
+    Args:
+        message: what was asked, what is wrong, and what to do.
+        condition: a key of ``SQLSTATES``; the one of the error's class if omitted.
+    """
+
+    _default: ClassVar[ConditionName] = "INVALID_REQUEST"
+
+    def __init__(self, message: object = "", *, condition: ConditionName | None = None) -> None:
+        super().__init__(message)
+        self._condition: ConditionName = condition or self._default
+
+    @property
+    def condition(self) -> str:
+        """The error condition, as in SQL: ``VERSIONED_COMMIT_CONFLICT`` and such."""
+        return f"VERSIONED_{self._condition}"
+
+    @property
+    def sqlstate(self) -> str:
+        """The SQLSTATE of the condition: five characters."""
+        return SQLSTATES[self._condition]
+
+    def name_table(self, *names: str) -> None:
+        """Put the name of a table before a message that does not say it.
+
+        Args:
+            names: what it may be called, the name to put first.
+        """
+        message = str(self)
+        if not any(mentions(message, name) for name in names):
+            self.args = (f"{names[0]}: {message}", *self.args[1:])
 
 
 class InvalidRequestError(VersionedError, ValueError):
@@ -12,14 +105,20 @@ class InvalidRequestError(VersionedError, ValueError):
 class NotFoundError(VersionedError, LookupError):
     """The table, namespace, version or column that was named is not there."""
 
+    _default = "NOT_FOUND"
+
 
 class AlreadyExistsError(VersionedError):
     """The name is taken: choose another one or drop what has it."""
+
+    _default = "ALREADY_EXISTS"
 
 
 class CommitConflictError(VersionedError):
     """Somebody committed something this commit can't stand beside: nothing was written; plan it
     again on the new state."""
+
+    _default = "COMMIT_CONFLICT"
 
 
 class CommitOutcomeUnknown(VersionedError):
@@ -29,6 +128,8 @@ class CommitOutcomeUnknown(VersionedError):
         message: what happened.
         commit_id: ask ``Table.find_commit(commit_id)`` later.
     """
+
+    _default = "COMMIT_OUTCOME_UNKNOWN"
 
     def __init__(self, message: str, commit_id: str = "") -> None:
         super().__init__(message)
@@ -41,10 +142,31 @@ class CommitOutcomeUnknown(VersionedError):
 class CorruptTableError(VersionedError):
     """What is stored is damaged or was changed by somebody else: restore or repair it."""
 
+    _default = "TABLE_CORRUPT"
+
 
 class UnsupportedFeatureError(VersionedError):
     """The table needs something that this version of the library does not know: upgrade."""
 
+    _default = "UNSUPPORTED_FEATURE"
+
 
 class StorageError(VersionedError):
     """The store failed or refused: check access, space and configuration, and try again."""
+
+    _default = "STORAGE_FAILURE"
+
+
+def mentions(message: str, name: str) -> bool:
+    """Whether a message says a name, as a word of its own."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message) is not None
+
+
+@contextmanager
+def naming_table(*names: str) -> Iterator[None]:
+    """Have the errors of a block name the table that it is about; see ``name_table``."""
+    try:
+        yield
+    except VersionedError as error:
+        error.name_table(*names)
+        raise

@@ -125,12 +125,16 @@ def find_column(state: TableState, path: str | tuple[str, ...] | int, table: str
     if isinstance(path, int):
         if any(path in schema.ids for schema in state.schemas.values()):
             return path
-        raise NotFoundError(f"{table} never had a column with ID {path}; schemas() lists them all")
+        raise NotFoundError(
+            f"{table} never had a column with ID {path}; schemas() lists them all",
+            condition="COLUMN_NOT_FOUND",
+        )
     try:
         return state.schema.get(parse_path(path)).id
     except NotFoundError as error:
         raise NotFoundError(
-            f"{table}: {error}; for a column that was dropped, give its ID, which schemas() lists"
+            f"{table}: {error}; for a column that was dropped, give its ID, which schemas() lists",
+            condition="COLUMN_NOT_FOUND",
         ) from None
 
 

@@ -15,6 +15,7 @@ from versioned_catalog.errors import (
     CommitConflictError,
     InvalidRequestError,
     NotFoundError,
+    naming_table,
 )
 from versioned_catalog.log.operations import Create
 from versioned_catalog.log.warehouse import Name, TableName, WarehouseEntry, WarehouseState
@@ -36,6 +37,11 @@ from versioned_catalog.writing.plan import WritePlan
 
 _TRIES = 16
 """How often CREATE OR REPLACE looks again whether there is a table."""
+
+
+def _shown(name: str | Name) -> str:
+    """A table's name in errors, even one that is not well formed."""
+    return name if isinstance(name, str) else render_path(name)
 
 
 class Making:
@@ -75,15 +81,16 @@ class Making:
             NotFoundError: there is no such namespace.
             InvalidRequestError: the schema can't be.
         """
-        operation = creation(
-            schema,
-            partitioned_by,
-            properties,
-            comment,
-            primary_key=primary_key,
-            time_index=time_index,
-        )
-        return self._make_now(name, operation, "create")
+        with naming_table(_shown(name)):
+            operation = creation(
+                schema,
+                partitioned_by,
+                properties,
+                comment,
+                primary_key=primary_key,
+                time_index=time_index,
+            )
+            return self._make_now(name, operation, "create")
 
     def replace_table(
         self,
@@ -109,15 +116,16 @@ class Making:
             InvalidRequestError: the schema can't be.
             CommitConflictError: the table was dropped meanwhile.
         """
-        operation = creation(
-            schema,
-            partitioned_by,
-            properties,
-            comment,
-            primary_key=primary_key,
-            time_index=time_index,
-        )
-        return self._make_now(name, operation, "create or replace" if or_create else "replace")
+        with naming_table(_shown(name)):
+            operation = creation(
+                schema,
+                partitioned_by,
+                properties,
+                comment,
+                primary_key=primary_key,
+                time_index=time_index,
+            )
+            return self._make_now(name, operation, "create or replace" if or_create else "replace")
 
     def _make_now(self, name: str | Name, operation: Create, mode: Mode) -> Table:
         placement = self.place_table(name, mode, operation.table_uuid)

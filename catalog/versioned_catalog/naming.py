@@ -117,7 +117,8 @@ class Names:
             check_namespace(state, name[:-1])
             near = ", ".join(sorted(t.name[-1] for t in state.tables.values())[:20]) or "none"
             raise NotFoundError(
-                f"there is no table {render_path(name)} in {self._url}; tables: {near}"
+                f"there is no table {render_path(name)} in {self._url}; tables: {near}",
+                condition="TABLE_NOT_FOUND",
             )
         return found
 
@@ -158,7 +159,9 @@ def check_free(state: WarehouseState, name: Name) -> None:
     """Refuse a table's name that is taken, can't be one, or is in no namespace."""
     check_new_name(name)
     if full_key(name) in state.tables:
-        raise AlreadyExistsError(f"the table {render_path(name)} is there already")
+        raise AlreadyExistsError(
+            f"the table {render_path(name)} is there already", condition="TABLE_ALREADY_EXISTS"
+        )
     check_namespace(state, name[:-1])
 
 
@@ -169,7 +172,8 @@ def check_namespace(state: WarehouseState, name: Name) -> None:
         known = ", ".join(sorted(map(render_path, names))[:20]) or "none"
         raise NotFoundError(
             f"there is no namespace {render_path(name)}; make it with "
-            f"create_namespace({render_path(name)!r}); namespaces: {known}"
+            f"create_namespace({render_path(name)!r}); namespaces: {known}",
+            condition="NAMESPACE_NOT_FOUND",
         )
 
 

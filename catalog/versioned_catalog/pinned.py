@@ -54,7 +54,9 @@ class PinnedTable:
         """The snapshot that this table shows."""
         state = self._loaded.state
         if state is None or state.dropped:
-            raise NotFoundError(f"there is no table at {self.location}")
+            raise NotFoundError(
+                f"there is no table at {self.location}", condition="TABLE_NOT_FOUND"
+            )
         return state
 
     @property
@@ -139,12 +141,15 @@ class PinnedTable:
             return self.state
         if version < 0 or version > self.version:
             raise NotFoundError(
-                f"{self.name} has no version {version}; the newest is {self.version}"
+                f"{self.name} has no version {version}; the newest is {self.version}",
+                condition="VERSION_NOT_FOUND",
             )
         check_kept(version, self.state, self.name)
         state = self._timeline.load(version).state
         if state is None or state.dropped:
-            raise NotFoundError(f"{self.name} was dropped at version {version}")
+            raise NotFoundError(
+                f"{self.name} was dropped at version {version}", condition="VERSION_NOT_FOUND"
+            )
         return state
 
     def as_of(self, version: int | str) -> Self:
@@ -162,7 +167,10 @@ class PinnedTable:
         latest = latest_times(self.store, newest.version) if ahead else None
         found = self._timeline.version_at(time, newest.version, latest)
         if found < 0:
-            raise NotFoundError(f"{self.name} did not exist yet at {time.isoformat()}")
+            raise NotFoundError(
+                f"{self.name} did not exist yet at {time.isoformat()}",
+                condition="VERSION_NOT_FOUND",
+            )
         return found
 
     def _commit(self, operation: Operation, commit_id: str | None = None) -> int:

@@ -76,7 +76,8 @@ def place_at(
     loaded = timeline_at(store).load()
     if replaced_uuid is not None and not _is_there(loaded.state, replaced_uuid):
         raise NotFoundError(
-            f"the table at {store.url} was ended and kept its name; free that with drop_table"
+            f"the table at {store.url} was ended and kept its name; free that with drop_table",
+            condition="TABLE_NOT_FOUND",
         )
     first_id = first_column_id(loaded.state)
     return Placement(mode, folder, table_uuid, loaded.version, first_id, replaced_uuid)
@@ -161,7 +162,10 @@ def load_at(
     timeline = timeline_at(store)
     loaded = timeline.load() if known is None else timeline.advance(known)
     if not _is_there(loaded.state, created_uuid):
-        raise NotFoundError(f"there is no table at {store.url}; make it with create_table")
+        raise NotFoundError(
+            f"there is no table at {store.url}; make it with create_table",
+            condition="TABLE_NOT_FOUND",
+        )
     return Table(timeline, loaded, name)
 
 

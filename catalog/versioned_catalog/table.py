@@ -17,6 +17,7 @@ from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.operations import Alter, Append, Base, Drop, Overwrite
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.naming_errors import names_table_in_errors
 from versioned_catalog.properties import check_properties
 from versioned_catalog.scanning.columns import bind_filters, resolve, shown_columns
 from versioned_catalog.scanning.scan import Scan
@@ -29,6 +30,7 @@ from versioned_catalog.writing.replacing import segments_of_partitions
 __all__ = ["Table", "resolve"]
 
 
+@names_table_in_errors(lambda table: (table.name, table.location), "_alter")
 class Table(CompactedTable):
     """One table, seen at one version: it sees its own commits at once, others' after ``refresh()``.
 
@@ -225,7 +227,7 @@ class Table(CompactedTable):
 
     def alter(self) -> Alteration:
         """Begin changing the schema or properties: chain changes, then ``commit()``."""
-        return Alteration(self._alter)
+        return Alteration(self._alter, (self.name, self.location))
 
     def _alter(self, changes: tuple[Change, ...], commit_id: str | None) -> int:
         if not changes:

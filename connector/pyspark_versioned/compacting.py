@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StringType, StructType
 
+from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
 from versioned_catalog.compacting.pieces import Piece
 from versioned_catalog.filtering.sql_where import parse_where
@@ -55,6 +56,7 @@ def _scratch() -> str | None:
     return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
 
 
+@shows_errors
 class CompactingReader(DataSourceReader):
     """Carries out pieces, and gives a row a piece.
 

@@ -93,16 +93,21 @@ def parse_options(given: Mapping[str, str]) -> Options:
     storage = {k[len(_STORAGE) :]: v for k, v in given.items() if k.lower().startswith(_STORAGE)}
     unknown = sorted(key for key in lower if not key.startswith(_STORAGE))
     if unknown:
-        raise InvalidRequestError(_unknown_text(unknown[0]))
+        raise InvalidRequestError(_unknown_text(unknown[0]), condition="INVALID_OPTION")
     if not known["path"]:
         raise InvalidRequestError(
             'no table is named; use load("/path/of/table"), or option("warehouse", W) and '
-            'load("ns.table")'
+            'load("ns.table")',
+            condition="INVALID_OPTION",
         )
     if known["versionasof"] is not None and known["timestampasof"] is not None:
-        raise InvalidRequestError("give versionAsOf or timestampAsOf, not both")
+        raise InvalidRequestError(
+            "give versionAsOf or timestampAsOf, not both", condition="INVALID_OPTION"
+        )
     if (known["io"] or "native").lower() not in ("native", "python"):
-        raise InvalidRequestError(f"io is {known['io']!r}; it must be native or python")
+        raise InvalidRequestError(
+            f"io is {known['io']!r}; it must be native or python", condition="INVALID_OPTION"
+        )
     return Options(
         path=known["path"],
         warehouse=known["warehouse"],
@@ -128,14 +133,18 @@ def _json(name: str, text: str, kind: type[Any]) -> Any:
     except CorruptTableError:
         value = None
     if not isinstance(value, kind):
-        raise InvalidRequestError(f"the option {name} is for the jar alone; leave it out")
+        raise InvalidRequestError(
+            f"the option {name} is for the jar alone; leave it out", condition="INVALID_OPTION"
+        )
     return value
 
 
 def _listed(name: str, text: str, kind: type[Any]) -> list[Any]:
     values: list[Any] = _json(name, text, list)
     if not all(isinstance(value, kind) for value in values):
-        raise InvalidRequestError(f"the option {name} is for the jar alone; leave it out")
+        raise InvalidRequestError(
+            f"the option {name} is for the jar alone; leave it out", condition="INVALID_OPTION"
+        )
     return values
 
 
@@ -147,7 +156,7 @@ def _unknown_text(option: str) -> str:
     near = difflib.get_close_matches(option, [key.lower() for key in _KNOWN], 1)
     hint = f"; did you mean {next(k for k in _KNOWN if k.lower() == near[0])}?" if near else ""
     return (
-        f"the option {option} is unknown{hint} The options are {', '.join(_KNOWN)}, storage.<key>"
+        f"the option {option} is unknown{hint}. The options are {', '.join(_KNOWN)}, storage.<key>"
     )
 
 
@@ -160,7 +169,9 @@ def _flag(name: str, text: str | None) -> bool | None:
         case "true":
             return True
         case _:
-            raise InvalidRequestError(f"{name} is {text!r}; it must be true or false")
+            raise InvalidRequestError(
+                f"{name} is {text!r}; it must be true or false", condition="INVALID_OPTION"
+            )
 
 
 def _key(primary_key: str | None, time_index: str | None) -> KeyOptions:
@@ -181,5 +192,7 @@ def _names(text: str) -> tuple[str, ...]:
         else:
             part += ch
     if quoted or not all(found):
-        raise InvalidRequestError(f"columns is {text!r}; write names with commas between them")
+        raise InvalidRequestError(
+            f"columns is {text!r}; write names with commas between them", condition="INVALID_OPTION"
+        )
     return tuple(name if "`" not in name else ".".join(parse_path(name)) for name in found)

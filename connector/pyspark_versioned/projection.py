@@ -35,7 +35,10 @@ def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Colum
 
 def _match(field: spark.StructField, column: Column | None, path: ColumnPath, table: str) -> Column:
     if column is None:
-        raise NotFoundError(f"{table} has no column {render_path(path)}, which the schema asks for")
+        raise NotFoundError(
+            f"{table} has no column {render_path(path)}, which the schema asks for",
+            condition="COLUMN_NOT_FOUND",
+        )
     if column.nullable and not field.nullable:
         raise InvalidRequestError(
             f"{table}: the schema says that {render_path(path)} is NOT NULL, and it may be null"
@@ -92,7 +95,9 @@ def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
                 raise InvalidRequestError(f"{render_path(path)} is inside a list or map")
             found = next((c for c in siblings if name_key(c.name) == name_key(part)), None)
             if found is None:
-                raise NotFoundError(f"there is no column {render_path(path)}")
+                raise NotFoundError(
+                    f"there is no column {render_path(path)}", condition="COLUMN_NOT_FOUND"
+                )
             siblings = children(found.type)
         assert found is not None
         return found

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
+from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.filtering.filters import And, Bound, bind
 from versioned_catalog.log.state import TableState
@@ -39,6 +40,7 @@ class Piece(InputPartition):
         self.tasks = tasks
 
 
+@shows_errors
 class VersionedReader(DataSourceReader):
     """Reads the wanted columns of one snapshot.
 
@@ -88,7 +90,8 @@ class VersionedReader(DataSourceReader):
         if lost:
             raise NotFoundError(
                 f"version {state.version} has no segment {min(lost)}; the table was dropped or "
-                "replaced meanwhile, ask for it again"
+                "replaced meanwhile, ask for it again",
+                condition="VERSION_NOT_FOUND",
             )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -101,6 +104,7 @@ class VersionedReader(DataSourceReader):
             yield shaped(batch, self._shape)
 
 
+@shows_errors
 class PushdownReader(VersionedReader):
     """A reader that takes filters; Spark refuses it unless filter pushdown is on."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
@@ -13,8 +15,10 @@ from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
 from pyspark_versioned.target import Target
+from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import WriteOptions, plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
+from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.table import resolve
@@ -22,6 +26,7 @@ from versioned_catalog.table import resolve
 _PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
+@shows_errors
 class VersionedDataSource(DataSource):
     """Tables that survive schema change.
 
@@ -31,9 +36,10 @@ class VersionedDataSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(dict(options))
-        self._parsed: Options = parse_options(options)
-        self._target = Target.of(self._parsed)
-        self._pinned = self._pin()
+        with _naming(options):
+            self._parsed: Options = parse_options(options)
+            self._target = Target.of(self._parsed)
+            self._pinned = self._pin()
 
     @classmethod
     def name(cls) -> str:
@@ -50,7 +56,10 @@ class VersionedDataSource(DataSource):
     def _snapshot(self) -> tuple[Table, TableState]:
         table = self._target.load()
         if self._pinned is None:
-            raise NotFoundError(f"there was no table at {table.name} when it was asked for")
+            raise NotFoundError(
+                f"there was no table at {table.name} when it was asked for",
+                condition="TABLE_NOT_FOUND",
+            )
         state = table.at(self._pinned)
         if self._parsed.pending:
             from pyspark_versioned.sql.evolving import evolve
@@ -92,6 +101,10 @@ class VersionedDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a frame."""
+        with _naming(self.options):
+            return self._writer(schema, overwrite)
+
+    def _writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         parsed = self._parsed
         if parsed.commit is not None:
             from pyspark_versioned.sql.python_write import JarWriter
@@ -99,16 +112,26 @@ class VersionedDataSource(DataSource):
             return JarWriter.of(parsed.commit)
         if parsed.version is not None or parsed.timestamp is not None:
             raise InvalidRequestError(
-                "the past can't be written to; leave out versionAsOf and such"
+                "the past can't be written to; leave out versionAsOf and such",
+                condition="READ_ONLY",
             )
         if parsed.columns is not None:
-            raise InvalidRequestError("a write takes its columns from the frame; leave out columns")
+            raise InvalidRequestError(
+                "a write takes its columns from the frame; leave out columns",
+                condition="INVALID_OPTION",
+            )
         return plan_writer(
             self._target,
             Schema(from_spark_schema(schema)),
             arrow_schema(schema),
             WriteOptions(overwrite, parsed.merge_schema, parsed.key, parsed.partial),
         )
+
+
+def _naming(options: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Have errors name the table as the options do."""
+    path = next((value for key, value in options.items() if key.lower() == "path"), "")
+    return naming_table(path) if path else nullcontext()
 
 
 def _pushing_down() -> bool:

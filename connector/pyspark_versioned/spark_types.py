@@ -173,7 +173,8 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
         case _:
             raise InvalidRequestError(
                 f"the column {render_path(path)} is {type_.simpleString()}, which can't be stored; "
-                "cast it to a type that can, such as string"
+                "cast it to a type that can, such as string",
+                condition="NOT_SUPPORTED",
             )
 
 
@@ -185,6 +186,7 @@ def _srid(srid: object, path: ColumnPath) -> int:
     if not isinstance(srid, int) or srid < 0:
         raise InvalidRequestError(
             f"the column {render_path(path)} has shapes of any reference system, which can't be "
-            "stored; fix the system, as in GEOMETRY(4326)"
+            "stored; fix the system, as in GEOMETRY(4326)",
+            condition="NOT_SUPPORTED",
         )
     return srid

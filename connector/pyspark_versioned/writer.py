@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_versioned.options import NO_KEY, KeyOptions
 from pyspark_versioned.target import Target
+from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.log.operations import Create
 from versioned_catalog.log.record import SegmentRecord
@@ -29,6 +30,7 @@ class Written(WriterCommitMessage):
     records: list[SegmentRecord]
 
 
+@shows_errors
 class PlannedWriter(DataSourceArrowWriter):
     """What all writes share. The commit ID is made here, before anything is written: whoever is
     asked later can find out whether the commit landed."""
@@ -54,6 +56,7 @@ def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecor
     return tuple(record for message in written for record in message.records)
 
 
+@shows_errors
 class TableWriter(PlannedWriter):
     """Appends to a table that is there, or replaces its rows."""
 
@@ -69,6 +72,7 @@ class TableWriter(PlannedWriter):
         commit(self._plan, records_of(messages), commit_id=self._commit_id)
 
 
+@shows_errors
 class CreatingWriter(PlannedWriter):
     """Makes the table together with its first rows, in one commit."""
 

@@ -10,6 +10,7 @@ from sql.run_statements import session
 
 def main() -> None:
     spark = session("classic", sys.argv[1])
+    spark.conf.set("spark.versioned.conflictRetries", 0)
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         error = None

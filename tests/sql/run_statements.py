@@ -16,6 +16,8 @@ def run(spark: Any, statement: Statement) -> str | None:
     try:
         rows = spark.sql(statement.sql).collect()
     except Exception as error:
+        if error.getCondition() is None:  # type: ignore[attr-defined]
+            return f"{statement.sql}: no error condition: {error}"
         return check(statement, (), str(error))
     return check(statement, lines_of(statement, rows), None)
 

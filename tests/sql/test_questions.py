@@ -77,28 +77,31 @@ def test_an_update_that_wrote_fewer_rows_than_it_replaces(ask: Any, tmp_path: Pa
     removed = [f"data/0-{value:032}.parquet" for value in (1, 2)]
     rewrite = {"mode": "rewrite", "kind": "update", "removed": removed, "filters": []}
     told = commit(ask, table, [segment(tmp_path, 3, "x", "x")], **rewrite, commit_id="d" * 36)
-    assert told["error"]["kind"] == "corrupt"
+    assert told["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
     assert load(ask)["table"]["version"] == 1
 
 
 def test_a_segment_of_another_partition_is_refused(ask: Any, tmp_path: Path) -> None:
     table = load(ask)["table"]
     told = commit(ask, table, [segment(tmp_path, 1, "x", "y")])
-    assert told["error"]["kind"] == "corrupt"
+    assert told["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
     assert "'y'" in told["error"]["message"]
     assert load(ask)["table"]["version"] == 0
 
 
 def test_a_footer_that_is_none_is_refused(ask: Any, tmp_path: Path) -> None:
     broken = {**segment(tmp_path, 1, "x", "x"), "footer": base64.b64encode(b"x" * 20).decode()}
-    assert commit(ask, load(ask)["table"], [broken])["error"]["kind"] == "corrupt"
+    assert (
+        commit(ask, load(ask)["table"], [broken])["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
+    )
 
 
 def test_replace_columns_is_refused(ask: Any) -> None:
     drops = [{"kind": "drop_column", "path": [c], "if_exists": False} for c in ("a", "k")]
     add = {"kind": "add_column", "path": ["a"], "type": "integer", "nullable": True, "first": False}
     told = ask("alter", name=["n", "t"], changes=[*drops, add])
-    assert told["error"]["kind"] == "invalid"
+    assert told["error"]["condition"] == "VERSIONED_NOT_SUPPORTED"
+    assert told["error"]["sqlstate"] == "0A000"
     assert "CREATE OR REPLACE TABLE" in told["error"]["message"]
 
 
@@ -106,12 +109,12 @@ def test_a_replaced_table_is_not_the_one_that_was_planned_on(ask: Any, tmp_path:
     table = load(ask)["table"]
     Catalog(tmp_path).replace_table("n.t", "a INT, k STRING", partitioned_by=["k"])
     told = commit(ask, table, [segment(tmp_path, 1, "x", "x")])
-    assert told["error"]["kind"] in ("not_found", "conflict")
+    assert told["error"]["sqlstate"] in ("42P01", "40001")
 
 
 def test_a_question_of_another_release(ask: Any) -> None:
     told = ask("sing")
-    assert told["error"]["kind"] == "invalid"
+    assert told["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
     assert "jar_path()" in told["error"]["message"]
 
 

@@ -27,7 +27,8 @@ def threshold(properties: Mapping[str, str]) -> int | None:
     if not isinstance(text, str) or not text.isdecimal() or not 2 <= int(text) < 10**9:
         raise InvalidRequestError(
             f"the property {AUTO_COMPACT} is {text!r}; it is at how many small segments they are put "
-            "together, 2 at least"
+            "together, 2 at least",
+            condition="INVALID_OPTION",
         )
     return int(text)
 

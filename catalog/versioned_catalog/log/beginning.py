@@ -30,7 +30,9 @@ def propose_create(
 ) -> Commit:
     """The entry that makes a table after a state. See ``proposing.propose``."""
     if state is not None and not state.dropped:
-        raise AlreadyExistsError(f"there is a table at {table} already")
+        raise AlreadyExistsError(
+            f"there is a table at {table} already", condition="TABLE_ALREADY_EXISTS"
+        )
     base_version = -1 if state is None else state.version
     return _begin(operation, state, head_after(state, commit_id, "create", base_version), table)
 
@@ -40,7 +42,7 @@ def propose_replace(
 ) -> Commit:
     """The entry that replaces a table after a state. See ``proposing.propose``."""
     if state is None:
-        raise NotFoundError(f"there is no table at {table}")
+        raise NotFoundError(f"there is no table at {table}", condition="TABLE_NOT_FOUND")
     if state.dropped or state.created_uuid != operation.created_uuid:
         raise CommitConflictError(
             f"{table} was dropped since its replacement was planned (on version "

@@ -18,7 +18,8 @@ def check_kept(version: int, state: TableState, table: str) -> None:
     if not state.keeps(version):
         raise NotFoundError(
             f"{table} keeps versions from {state.floor} on, and those with tags; version {version} is "
-            "expired"
+            "expired",
+            condition="VERSION_NOT_FOUND",
         )
 
 

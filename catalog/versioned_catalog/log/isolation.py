@@ -47,7 +47,7 @@ def isolation_of(properties: Mapping[str, str]) -> Isolation:
     except ValueError:
         known = " or ".join(repr(level.value) for level in Isolation)
         raise InvalidRequestError(
-            f"the property {ISOLATION} is {text!r}; it must be {known}"
+            f"the property {ISOLATION} is {text!r}; it must be {known}", condition="INVALID_OPTION"
         ) from None
 
 

@@ -152,7 +152,7 @@ def _proposed(
 
 def _same_table(base: Base, state: TableState | None, table: str) -> TableState:
     if state is None:
-        raise NotFoundError(f"there is no table at {table}")
+        raise NotFoundError(f"there is no table at {table}", condition="TABLE_NOT_FOUND")
     if state.table_uuid != base.table_uuid:
         raise CommitConflictError(
             f"{table} was replaced since this was planned (on version {base.version}); nothing was "

@@ -62,7 +62,8 @@ class LogReader(Generic[E, S]):
         loaded = self.advance(start, version, expected=MANY_ENTRIES // 2)
         if version is not None and loaded.version != version:
             raise NotFoundError(
-                f"{self.store.url} has no version {version}; the newest is {loaded.version}"
+                f"{self.store.url} has no version {version}; the newest is {loaded.version}",
+                condition="VERSION_NOT_FOUND",
             )
         return loaded
 
@@ -107,7 +108,8 @@ class LogReader(Generic[E, S]):
             tagged = self.restore(until, self.kept_path(until))
             if tagged is None:
                 raise NotFoundError(
-                    f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired"
+                    f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired",
+                    condition="VERSION_NOT_FOUND",
                 )
             return tagged
         start = self._at_floor(stub.floor)
@@ -234,7 +236,8 @@ class LogReader(Generic[E, S]):
         for entry in self.entries(first, until):
             if isinstance(entry, Stub):
                 raise NotFoundError(
-                    f"{self.store.url}: version {entry.version} was expired while it was read"
+                    f"{self.store.url}: version {entry.version} was expired while it was read",
+                    condition="VERSION_NOT_FOUND",
                 )
             if loaded.version < entry.head.version:
                 loaded = self._apply(loaded, entry, 0)

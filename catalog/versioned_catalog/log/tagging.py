@@ -43,7 +43,8 @@ def tagged_version(state: TableState, name: str, table: str) -> int:
     if name not in state.tags:
         known = ", ".join(sorted(state.tags)[:50]) or "none so far"
         raise NotFoundError(
-            f"{table} has no tag {name!r} (the tags: {known}); a version is a number, not text"
+            f"{table} has no tag {name!r} (the tags: {known}); a version is a number, not text",
+            condition="VERSION_NOT_FOUND",
         )
     return state.tags[name]
 
@@ -54,7 +55,7 @@ def propose_tag(
     """The entry that sets or drops a tag after a state. See ``proposing.propose``."""
     base = operation.base
     if state is None:
-        raise NotFoundError(f"there is no table at {table}")
+        raise NotFoundError(f"there is no table at {table}", condition="TABLE_NOT_FOUND")
     if state.dropped or state.created_uuid != base.created_uuid:
         raise CommitConflictError(
             f"{table} was dropped since this was planned (on version {base.version})"

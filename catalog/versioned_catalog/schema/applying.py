@@ -104,14 +104,16 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
     """
     if before.schema.columns and not after.schema.columns:
         raise InvalidRequestError(
-            "the last column can't be dropped; add another one in the same ALTER, or drop the table"
+            "the last column can't be dropped; add another one in the same ALTER, or drop the table",
+            condition="NOT_SUPPORTED",
         )
     for column, _ in walk(after.schema.columns):
         if isinstance(column.type, Struct) and not column.type.fields:
             where = after.schema.path_text(column.id)
             raise InvalidRequestError(
                 f"the last field of {where} can't be dropped; drop {where}, or add another field "
-                "in the same ALTER"
+                "in the same ALTER",
+                condition="NOT_SUPPORTED",
             )
     check_ttl(after.properties, after.schema)
     same = replace(after.schema, version=before.schema.version) == before.schema
@@ -209,7 +211,8 @@ def _check_free(siblings: Iterable[Column], name: str, above: ColumnPath) -> Non
         if name_key(column.name) == name_key(name):
             raise InvalidRequestError(
                 f"there is a column {render_path((*above, column.name))} already; choose another "
-                "name, or drop or rename that one first"
+                "name, or drop or rename that one first",
+                condition="COLUMN_ALREADY_EXISTS",
             )
 
 
@@ -240,7 +243,8 @@ def _drop(action: Drop, evolution: Evolution) -> Schema:
     if column_id in schema.row_key:
         raise InvalidRequestError(
             f"{schema.path_text(column_id)} can't be dropped, since rows are told apart by it: it is "
-            "in the row key, which stays what it was made; make another table and copy the rows"
+            "in the row key, which stays what it was made; make another table and copy the rows",
+            condition="NOT_SUPPORTED",
         )
     uses = [(field.source, "partitioned", "set_partitioning") for field in schema.partitioning]
     uses += [(field.source, "sorted", "unset the property sort_by") for field in schema.sort_by]
@@ -248,7 +252,8 @@ def _drop(action: Drop, evolution: Evolution) -> Schema:
         if column_id in (source, *(column.id for column in schema.ancestors(source))):
             raise InvalidRequestError(
                 f"{schema.path_text(column_id)} can't be dropped, since the table is {done} by "
-                f"{schema.path_text(source)}; change that first ({way_out})"
+                f"{schema.path_text(source)}; change that first ({way_out})",
+                condition="NOT_SUPPORTED",
             )
     return schema.edit_siblings(
         column_id, lambda columns: tuple(column for column in columns if column.id != column_id)

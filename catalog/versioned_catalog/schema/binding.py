@@ -178,7 +178,10 @@ def _check_holds(parent: Column, path: ColumnPath, length: int) -> None:
         hint = f"so write {way_out}"
     else:
         hint = "which has no columns inside"
-    raise NotFoundError(f"there is no column {asked}; {here} is {type_name(parent.type)}, {hint}")
+    raise NotFoundError(
+        f"there is no column {asked}; {here} is {type_name(parent.type)}, {hint}",
+        condition="COLUMN_NOT_FOUND",
+    )
 
 
 def _inside(type_: DataType) -> str:
@@ -203,7 +206,8 @@ def _field(evolution: Evolution, path: ColumnPath, done: str, in_key: str = "") 
     if above and not isinstance(above[-1].type, Struct):
         raise InvalidRequestError(
             f"{render_path(path)} can't be {done}, it belongs to the type of "
-            f"{render_path(path[:-1])}; change that column instead"
+            f"{render_path(path[:-1])}; change that column instead",
+            condition="NOT_SUPPORTED",
         )
     if in_key:
         _check_not_in_key(evolution, column.id, in_key)
@@ -217,7 +221,8 @@ def _check_not_in_key(evolution: Evolution, column_id: int, verb: str) -> None:
             raise InvalidRequestError(
                 f"can't {verb} {evolution.schema.path_text(column_id)}, since it is in the key of "
                 "a map and keys that were different could become equal; add a new map, copy and "
-                "drop the old one"
+                "drop the old one",
+                condition="NOT_SUPPORTED",
             )
 
 
@@ -236,7 +241,8 @@ def _place(evolution: Evolution, parent: ColumnPath, first: bool, after: str | N
     names = ", ".join(render_path((column.name,)) for column in siblings)
     raise NotFoundError(
         f"there is no column {render_path((*parent, after))} to come after; AFTER names one of "
-        f"the same level: {names or 'there are none yet'}"
+        f"the same level: {names or 'there are none yet'}",
+        condition="COLUMN_NOT_FOUND",
     )
 
 
@@ -372,7 +378,7 @@ def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
     try:
         return constant(value, type_)
     except InvalidRequestError as error:
-        raise InvalidRequestError(f"column {where}: {error}") from None
+        raise InvalidRequestError(f"column {where}: {error}", condition="INVALID_VALUE") from None
 
 
 def _at(now: Now, type_: DataType, clock: Clock) -> Constant | None:

@@ -73,7 +73,9 @@ def constant(value: object, type_: DataType) -> Constant | None:
     try:
         text = fit(value, type_)
     except ValueError as error:
-        raise InvalidRequestError(misfit(shown(value), type_, error)) from None
+        raise InvalidRequestError(
+            misfit(shown(value), type_, error), condition="INVALID_VALUE"
+        ) from None
     return to_constant(text)
 
 
@@ -302,7 +304,8 @@ def from_scalar_text(scalar: pa.Scalar, type_: DataType) -> ValueText:
         return _from_arrow(same, type_)
     except (ValueError, pa.ArrowException) as error:
         raise InvalidRequestError(
-            f"the {scalar.type} does not fit {render_type(type_)}: {error}"
+            f"the {scalar.type} does not fit {render_type(type_)}: {error}",
+            condition="INVALID_VALUE",
         ) from None
 
 
@@ -342,7 +345,9 @@ def widen(constant_: Constant, old: DataType, new: DataType) -> Constant:
     try:
         text = widen_text(parse_json(constant_.json), old, new)
     except ValueError as error:
-        raise InvalidRequestError(misfit(constant_.json, new, error)) from None
+        raise InvalidRequestError(
+            misfit(constant_.json, new, error), condition="INVALID_VALUE"
+        ) from None
     return Constant(json.dumps(text, ensure_ascii=False, separators=(",", ":")))
 
 

@@ -105,9 +105,12 @@ def check_not_key(key: str) -> None:
         InvalidRequestError: a property would.
     """
     if key == TTL_FLOOR:
-        raise InvalidRequestError(f"the property {key} is kept by the table itself; set {TTL}")
+        raise InvalidRequestError(
+            f"the property {key} is kept by the table itself; set {TTL}", condition="INVALID_OPTION"
+        )
     if key in KEY_PROPERTIES:
         raise InvalidRequestError(
             f"{key} is set when a table is made, and not after; make another table with the row key "
-            "that you want, and write the rows of this one to it"
+            "that you want, and write the rows of this one to it",
+            condition="INVALID_OPTION",
         )

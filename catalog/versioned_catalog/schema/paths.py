@@ -21,7 +21,7 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
     if not isinstance(path, str):
         parts = tuple(path) if isinstance(path, tuple | list) else ()
         if not parts or not all(isinstance(part, str) and part for part in parts):
-            raise InvalidRequestError(f"{path!r} is no path of names")
+            raise InvalidRequestError(f"{path!r} is no path of names", condition="INVALID_NAME")
         _check_whole("".join(parts))
         return parts
     _check_whole(path)
@@ -31,7 +31,8 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
         match = _PART.match(path, at)
         if match is None:
             raise InvalidRequestError(
-                f"{path!r} is no path of names: write parts that hold dots in backticks, as `a.b`.c"
+                f"{path!r} is no path of names: write parts that hold dots in backticks, as `a.b`.c",
+                condition="INVALID_NAME",
             )
         quoted, plain = match.groups()
         found.append(quoted.replace("``", "`") if quoted is not None else plain)
@@ -39,13 +40,17 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
         if at == len(path):
             return tuple(found)
         if path[at] != ".":
-            raise InvalidRequestError(f"{path!r} is no path of names: a dot is missing at {at}")
+            raise InvalidRequestError(
+                f"{path!r} is no path of names: a dot is missing at {at}", condition="INVALID_NAME"
+            )
         at += 1
 
 
 def _check_whole(text: str) -> None:
     if re.search("[\ud800-\udfff]", text):
-        raise InvalidRequestError(f"{text!r} holds half a character (an unpaired surrogate)")
+        raise InvalidRequestError(
+            f"{text!r} holds half a character (an unpaired surrogate)", condition="INVALID_NAME"
+        )
 
 
 def quote(name: str) -> str:

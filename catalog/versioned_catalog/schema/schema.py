@@ -185,7 +185,9 @@ class Schema:
         try:
             return self._by_id[column_id]
         except KeyError:
-            raise NotFoundError(f"there is no column with ID {column_id}") from None
+            raise NotFoundError(
+                f"there is no column with ID {column_id}", condition="COLUMN_NOT_FOUND"
+            ) from None
 
     def find(self, path: ColumnPath) -> Column | None:
         """The column at a path of names, without regard to case, or None."""
@@ -207,7 +209,8 @@ class Schema:
         found = self.find(path)
         if found is None:
             raise NotFoundError(
-                f"there is no column {render_path(path)}; the columns are {self._listing(path)}"
+                f"there is no column {render_path(path)}; the columns are {self._listing(path)}",
+                condition="COLUMN_NOT_FOUND",
             )
         return found
 
@@ -276,13 +279,15 @@ def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
             )
         if any(ord(ch) < 32 or ch == "\x7f" or 0xD800 <= ord(ch) <= 0xDFFF for ch in column.name):
             raise InvalidRequestError(
-                f"the column name {column.name!r} holds control characters; choose another name"
+                f"the column name {column.name!r} holds control characters; choose another name",
+                condition="INVALID_NAME",
             )
         key = name_key(column.name)
         if key in seen:
             raise InvalidRequestError(
                 f"the column {render_path(here)} is there twice (also as {seen[key]}); "
-                "names are the same whatever their case"
+                "names are the same whatever their case",
+                condition="COLUMN_ALREADY_EXISTS",
             )
         seen[key] = column.name
         if isinstance(column.type, Struct | Array | Map):

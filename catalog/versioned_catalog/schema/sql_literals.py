@@ -82,7 +82,9 @@ def take_default(cursor: Cursor, type_: DataType) -> WriteDefault | None:
         raise
     except ValueError as error:
         source = cursor.text[start : cursor.token.start].strip()
-        raise InvalidRequestError(misfit(clip(source), type_, error)) from None
+        raise InvalidRequestError(
+            misfit(clip(source), type_, error), condition="INVALID_VALUE"
+        ) from None
 
 
 def _check_end(cursor: Cursor) -> None:

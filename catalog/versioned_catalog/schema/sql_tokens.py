@@ -68,7 +68,8 @@ def tokenize(text: str) -> list[Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             raise InvalidRequestError(
-                f"the {text[at]} at character {at + 1} is not closed, in {clip(text)!r}"
+                f"the {text[at]} at character {at + 1} is not closed, in {clip(text)!r}",
+                condition="SYNTAX_ERROR",
             )
         at = match.end()
         if match.lastgroup != "space":
@@ -112,7 +113,9 @@ def _unescape(text: str) -> str:
             return f"\\{letter}" if letter in _KEPT else _LETTERS.get(letter, letter)
         code = int(short or long, 16) if octal is None else int(octal, 8)
         if code > 0x10FFFF:
-            raise InvalidRequestError(f"the escape {match[0]} is no character")
+            raise InvalidRequestError(
+                f"the escape {match[0]} is no character", condition="SYNTAX_ERROR"
+            )
         return chr(code)
 
     resolved = _ESCAPE.sub(resolve, text)
@@ -241,5 +244,6 @@ class Cursor:
         found = clip(self.text[token.start : token.end], 40) or "the end"
         return InvalidRequestError(
             f"{problem}, but found {found} at character {token.start + 1} "
-            f"of the {self._what} {clip(self.text)!r}"
+            f"of the {self._what} {clip(self.text)!r}",
+            condition="SYNTAX_ERROR",
         )

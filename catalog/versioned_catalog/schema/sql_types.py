@@ -93,13 +93,16 @@ def take_type(cursor: Cursor, depth: int = 0) -> DataType:
     """
     if depth >= MAX_DEPTH:
         raise InvalidRequestError(
-            f"the type is nested more than {MAX_DEPTH} deep; flatten it or store it as VARIANT"
+            f"the type is nested more than {MAX_DEPTH} deep; flatten it or store it as VARIANT",
+            condition="NOT_SUPPORTED",
         )
     if cursor.token.kind is not Kind.WORD:
         raise cursor.error("a type was expected")
     word = cursor.token.text.upper()
     if word not in _ATOMS and word not in _NESTED and word not in _WITH_PARAMETERS:
-        raise InvalidRequestError(_REFUSED.get(word, f"unknown type {cursor.token.text}"))
+        raise InvalidRequestError(
+            _REFUSED.get(word, f"unknown type {cursor.token.text}"), condition="NOT_SUPPORTED"
+        )
     cursor.take()
     if word in _NESTED:
         return _take_nested(cursor, word, depth + 1)
@@ -117,7 +120,8 @@ def _take_atom(cursor: Cursor, atom: Atom) -> DataType:
         if collation.upper() != "UTF8_BINARY":
             raise InvalidRequestError(
                 f"STRING COLLATE {collation} can't be stored; "
-                "store STRING and collate where it is queried"
+                "store STRING and collate where it is queried",
+                condition="NOT_SUPPORTED",
             )
     if atom is Atom.TIMESTAMP:
         return Atom.TIMESTAMP if _take_zone(cursor, default=True) else Atom.TIMESTAMP_NTZ
@@ -154,7 +158,10 @@ def _take_parameters(cursor: Cursor, word: str) -> DataType:
     if word == "TIME":
         (precision,) = _numbers(cursor, word, 1) or (6,)
         if precision > 6:
-            raise InvalidRequestError(f"TIME({precision}) can't be stored; TIME has up to 6 digits")
+            raise InvalidRequestError(
+                f"TIME({precision}) can't be stored; TIME has up to 6 digits",
+                condition="NOT_SUPPORTED",
+            )
         if _take_zone(cursor, default=False):
             raise InvalidRequestError("TIME has no time zone; leave it out, or use TIMESTAMP")
         return Time(precision)
@@ -166,7 +173,8 @@ def _decimal(numbers: tuple[int, ...]) -> Decimal:
     if not 1 <= precision <= 38 or scale > precision:
         raise InvalidRequestError(
             f"DECIMAL({precision},{scale}) can't be stored; "
-            "it has 1 to 38 digits, and not more than those after the point"
+            "it has 1 to 38 digits, and not more than those after the point",
+            condition="NOT_SUPPORTED",
         )
     return Decimal(precision, scale)
 
@@ -191,7 +199,8 @@ def _take_interval(cursor: Cursor) -> DayTimeInterval:
     if start is None:
         raise InvalidRequestError(
             "intervals of months or without a unit can't be stored; "
-            "store INTERVAL DAY TO SECOND, or months as INT"
+            "store INTERVAL DAY TO SECOND, or months as INT",
+            condition="NOT_SUPPORTED",
         )
     if not cursor.accept_word("TO"):
         return DayTimeInterval(start.lower(), start.lower())

@@ -37,7 +37,8 @@ def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
     found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None or not int(found[1]):
         raise InvalidRequestError(
-            f"the property {TTL} is {text!r}; write a number and a unit, as in '30 days' or '12 hours'"
+            f"the property {TTL} is {text!r}; write a number and a unit, as in '30 days' or '12 hours'",
+            condition="INVALID_OPTION",
         )
     return timedelta(**{f"{found[2].lower()}s": int(found[1])})
 
@@ -50,7 +51,8 @@ def check_ttl(properties: Mapping[str, str], schema: Schema) -> None:
     """
     if parse_ttl(properties) is not None and schema.time_index is None:
         raise InvalidRequestError(
-            f"the property {TTL} needs a time index, which is set when a table is made"
+            f"the property {TTL} needs a time index, which is set when a table is made",
+            condition="INVALID_OPTION",
         )
 
 

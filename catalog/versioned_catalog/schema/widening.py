@@ -73,12 +73,14 @@ def check_widens(old: DataType, new: DataType, where: str) -> None:
     if is_nested(old):
         raise InvalidRequestError(
             f"the type of {where} can't be changed as a whole, it is {type_name(old)}; "
-            f"change what is inside by its path, such as {where}.{_inner_name(old)}"
+            f"change what is inside by its path, such as {where}.{_inner_name(old)}",
+            condition="NOT_SUPPORTED",
         )
     if not widens(old, new):
         raise InvalidRequestError(
             f"the column {where} can't change from {type_name(old)} to {type_name(new)}, "
-            f"since {_reason(old, new)}; add a new column, copy the values, drop the old one"
+            f"since {_reason(old, new)}; add a new column, copy the values, drop the old one",
+            condition="NOT_SUPPORTED",
         )
 
 

@@ -24,7 +24,8 @@ def why_missing(store: Store, path: str, version: int, error: VersionedError) ->
     if gone is not None:
         return NotFoundError(
             f"{store.url}: {gone} since this was planned, and {path} was vacuumed; load the table "
-            "again. Versions that must stay are tagged, or expired later"
+            "again. Versions that must stay are tagged, or expired later",
+            condition="VERSION_NOT_FOUND",
         )
     return CorruptTableError(
         f"{error}, and version {version} needs it; restore it from a copy, or read an older version; "

@@ -53,7 +53,8 @@ def target_bytes(properties: Mapping[str, str]) -> int:
         return DEFAULT_TARGET_BYTES
     if not isinstance(text, str) or not text.isdecimal() or int(text) == 0:
         raise InvalidRequestError(
-            f"the property {TARGET_BYTES} is {text!r}; it must be a positive number of bytes"
+            f"the property {TARGET_BYTES} is {text!r}; it must be a positive number of bytes",
+            condition="INVALID_OPTION",
         )
     return int(text)
 

@@ -27,9 +27,13 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
     """
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else ""
     if not isinstance(text, str) or not text.strip():
-        raise InvalidRequestError(f"{url!r} names no folder; give a path or URL as text")
+        raise InvalidRequestError(
+            f"{url!r} names no folder; give a path or URL as text", condition="INVALID_NAME"
+        )
     if "\0" in text or any(0xD800 <= ord(ch) <= 0xDFFF for ch in text):
-        raise InvalidRequestError(f"{text!r} can't be the name of a folder")
+        raise InvalidRequestError(
+            f"{text!r} can't be the name of a folder", condition="INVALID_NAME"
+        )
     check_url(text)
     protocol, path = split_protocol(text)
     match protocol:

@@ -87,7 +87,8 @@ class Binder:
             bound = self._adapter.adapt(arrays, batch.num_rows, {})
         except (pa.ArrowException, CorruptTableError) as error:
             raise InvalidRequestError(
-                f"{self._table}: a value does not fit its column: {error}"
+                f"{self._table}: a value does not fit its column: {error}",
+                condition="INVALID_VALUE",
             ) from None
         made: list[pa.Array] = []
         for array, column in zip(bound.columns, self._columns, strict=True):
@@ -118,7 +119,8 @@ class Binder:
                 raise InvalidRequestError(
                     f"{self._table} has no column {path}; add it first with "
                     f"alter().add_column({path!r}, {_type_name(field.type)!r}).commit(), or write "
-                    "with the option mergeSchema"
+                    "with the option mergeSchema",
+                    condition="COLUMN_NOT_FOUND",
                 )
             places[key] = at
         return places
@@ -182,7 +184,8 @@ class Binder:
                     return None
         raise InvalidRequestError(
             f"{self._table}: the column {render_path(path)} is NOT NULL and has no default; write a "
-            f"value, or give it one with alter().set_default({render_path(path)!r}, ...)"
+            f"value, or give it one with alter().set_default({render_path(path)!r}, ...)",
+            condition="NULL_VALUE",
         )
 
     def _check(self, array: pa.Array, column: Column, path: ColumnPath) -> None:
@@ -190,7 +193,8 @@ class Binder:
         if not column.nullable and array.null_count:
             raise InvalidRequestError(
                 f"{self._table}: the column {render_path(path)} is NOT NULL and {array.null_count} "
-                "of the rows hold null there"
+                "of the rows hold null there",
+                condition="NULL_VALUE",
             )
         match column.type:
             case Varchar(length) | Char(length):
@@ -218,7 +222,8 @@ class Binder:
             raise InvalidRequestError(
                 f"{self._table}: the column {render_path(path)} is {render_type(column.type)}, and a "
                 f"value has {longest} characters; widen the column with "
-                f"alter().change_type({render_path(path)!r}, 'varchar({longest})')"
+                f"alter().change_type({render_path(path)!r}, 'varchar({longest})')",
+                condition="VALUE_TOO_LONG",
             )
 
 

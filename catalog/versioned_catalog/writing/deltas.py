@@ -96,5 +96,6 @@ def check_assigns_no_key(assignments: object, schema: Schema, table: str) -> Non
         if name_key(parts[0]) in keys:
             raise InvalidRequestError(
                 f"{table}: {render_path(parts)} is in the row key, by which rows are told apart, and "
-                "can't be updated; delete the rows, and write them with their new keys"
+                "can't be updated; delete the rows, and write them with their new keys",
+                condition="KEY_NOT_UPDATABLE",
             )

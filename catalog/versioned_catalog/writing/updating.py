@@ -112,12 +112,14 @@ class Updater:
         except ValueError as error:
             raise InvalidRequestError(
                 f"{self._table}: {shown(value)} does not fit the column {render_path(path)} of type "
-                f"{render_type(column.type)}: {error}"
+                f"{render_type(column.type)}: {error}",
+                condition="INVALID_VALUE",
             ) from None
         if constant is None and not column.nullable:
             raise InvalidRequestError(
                 f"{self._table}: the column {render_path(path)} is NOT NULL; assign a value to it, or "
-                f"alter().drop_not_null({render_path(path)!r})"
+                f"alter().drop_not_null({render_path(path)!r})",
+                condition="NULL_VALUE",
             )
         return Fixed(constant)
 
@@ -208,7 +210,9 @@ def find_column(schema: Schema, path: ColumnPath, table: str) -> Column:
     close = difflib.get_close_matches(wanted.casefold(), by_key, n=3)
     names = [by_key[key] for key in close] or list(known)[:20]
     hint = "did you mean" if close else "there are"
-    raise NotFoundError(f"{table} has no column {wanted}; {hint} {', '.join(names)}")
+    raise NotFoundError(
+        f"{table} has no column {wanted}; {hint} {', '.join(names)}", condition="COLUMN_NOT_FOUND"
+    )
 
 
 def changed_where(batch: pa.RecordBatch, mask: pa.BooleanArray, updater: Updater) -> pa.Table:

@@ -45,8 +45,8 @@ def answer(request: Request) -> Answer:
         request: ``question`` is its name; the rest is the question's own.
 
     Returns:
-        What was asked for, or ``{"error": {"kind": ..., "message": ...}}`` for an error told on
-        purpose.
+        What was asked for, or ``{"error": {"condition": ..., "sqlstate": ..., "message": ...}}`` for
+        an error told on purpose.
     """
     name = request["question"]
     try:
@@ -57,4 +57,4 @@ def answer(request: Request) -> Answer:
             )
         return _QUESTIONS[name](request)
     except VersionedError as error:
-        return failure(error)
+        return failure(error, request)

@@ -53,7 +53,8 @@ def _refuse_replacing(given: Sequence[dict[str, Any]], schema: Schema, table: st
         raise InvalidRequestError(
             f"{table}: REPLACE COLUMNS would drop every column with its values; use ALTER TABLE ... "
             "ADD COLUMN, DROP COLUMN, RENAME COLUMN and ALTER COLUMN for what should change, or "
-            "CREATE OR REPLACE TABLE to begin anew"
+            "CREATE OR REPLACE TABLE to begin anew",
+            condition="NOT_SUPPORTED",
         )
 
 
@@ -64,7 +65,8 @@ def _refuse_constraints(given: Sequence[dict[str, Any]], table: str) -> None:
         if one["kind"] in ("add_constraint", "drop_constraint"):
             raise InvalidRequestError(
                 f"{table}: a primary key is set when a table is made, and stays; make another table "
-                "with the PRIMARY KEY that you want, and write the rows of this one to it"
+                "with the PRIMARY KEY that you want, and write the rows of this one to it",
+                condition="NOT_SUPPORTED",
             )
 
 
@@ -97,7 +99,8 @@ def _parse(one: dict[str, Any], schema: Schema) -> list[Change]:
         case unknown:
             raise InvalidRequestError(
                 f"{unknown} can't be done to a versioned table; the ALTERs that can be are in "
-                "docs/sql.md"
+                "docs/sql.md",
+                condition="NOT_SUPPORTED",
             )
 
 
@@ -118,5 +121,8 @@ def _add(one: dict[str, Any], path: tuple[str, ...]) -> AddColumn:
 
 def _property(key: str) -> str:
     if key in _RESERVED:
-        raise InvalidRequestError(f"the property {key} is Spark's own and can't be changed here")
+        raise InvalidRequestError(
+            f"the property {key} is Spark's own and can't be changed here",
+            condition="NOT_SUPPORTED",
+        )
     return key

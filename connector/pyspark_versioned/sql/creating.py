@@ -70,12 +70,14 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
     if "location" in given or given.pop("external", "false") != "false":
         raise InvalidRequestError(
             f"{table}: a table of a catalog lives in its warehouse; leave out LOCATION, or make it "
-            "with Catalog.create_path and read it with spark.read.format('versioned').load(path)"
+            "with Catalog.create_path and read it with spark.read.format('versioned').load(path)",
+            condition="NOT_SUPPORTED",
         )
     options = [key for key in given if key.startswith("option.")]
     if options:
         raise InvalidRequestError(
-            f"{table}: OPTIONS mean nothing here; write them as TBLPROPERTIES"
+            f"{table}: OPTIONS mean nothing here; write them as TBLPROPERTIES",
+            condition="NOT_SUPPORTED",
         )
     comment = given.pop("comment", None)
     properties = {key: value for key, value in given.items() if key not in _SPARKS_OWN}
@@ -106,7 +108,8 @@ def refuse_unknown(constraint: Mapping[str, Any], table: str) -> None:
     if "primary_key" not in constraint:
         raise InvalidRequestError(
             f"{table} would not keep to {constraint['ddl']}; leave it out, and look at the rows before "
-            "they are written: a versioned table knows PRIMARY KEY and NOT NULL"
+            "they are written: a versioned table knows PRIMARY KEY and NOT NULL",
+            condition="NOT_SUPPORTED",
         )
 
 
@@ -114,7 +117,8 @@ def _check_provider(provider: str, table: str) -> None:
     if provider.lower() != "versioned":
         raise InvalidRequestError(
             f"{table}: USING {provider} can't be in this catalog; leave USING out, or use "
-            "spark_catalog for tables of other formats"
+            "spark_catalog for tables of other formats",
+            condition="NOT_SUPPORTED",
         )
 
 

@@ -389,7 +389,8 @@ def procedure(request: Json) -> Json:
     if known is None:
         raise NotFoundError(
             f"there is no procedure {'.'.join(name)}; there are "
-            f"{', '.join(f'system.{one}' for one in PROCEDURES)}"
+            f"{', '.join(f'system.{one}' for one in PROCEDURES)}",
+            condition="PROCEDURE_NOT_FOUND",
         )
     result = parse_type(known.result)
     assert isinstance(result, Struct)

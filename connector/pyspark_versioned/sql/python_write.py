@@ -10,10 +10,12 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark_versioned.sql import staging
 from pyspark_versioned.sql.snapshots import open_snapshot, open_table
 from pyspark_versioned.sql.write_questions import commit, plan_of
+from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
 from versioned_catalog.writing.plan import WritePlan
 
 
+@shows_errors
 class JarWriter(PlannedWriter):
     """Writes rows, and commits them, or makes a table with them.
 

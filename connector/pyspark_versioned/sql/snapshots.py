@@ -118,6 +118,9 @@ def open_snapshot(ref: Mapping[str, Any]) -> Opened:
     state = _states.get(key, lambda: table.at(ref["version"]))
     if state.table_uuid != ref["uuid"]:
         _states.forget(key)
-        raise NotFoundError(f"{ref['name']} was dropped or replaced meanwhile; ask for it again")
+        raise NotFoundError(
+            f"{ref['name']} was dropped or replaced meanwhile; ask for it again",
+            condition="TABLE_NOT_FOUND",
+        )
     table.name = ref["name"]
     return Opened(table, state, *evolve(state, ref["pending"], table.name))

@@ -76,13 +76,15 @@ def _refuse_options(options: Sequence[str], table: str) -> None:
         raise InvalidRequestError(
             f"{table}: a table of a catalog takes its row key from its properties; write "
             "tableProperty('primary_key', 'host, ts'), or CREATE TABLE with PRIMARY KEY, and leave out "
-            "primaryKey and timeIndex"
+            "primaryKey and timeIndex",
+            condition="NOT_SUPPORTED",
         )
     if "partialupdate" in asked:
         raise InvalidRequestError(
             f"{table}: which columns a write has can't be told from here, since Spark fills those that "
             "it lacks; use MERGE, or df.write.format('versioned').option('warehouse', ...)"
-            ".option('partialUpdate', True).mode('append').save('ns.table')"
+            ".option('partialUpdate', True).mode('append').save('ns.table')",
+            condition="NOT_SUPPORTED",
         )
 
 
@@ -92,7 +94,8 @@ def _refuse_implicit(given: Sequence[str], table: str) -> None:
     if not set(names).isdisjoint(given):
         raise InvalidRequestError(
             f"{table}: rows can't be chosen by metadata columns ({', '.join(names)}) where they change; "
-            "choose them in a subquery: WHERE id IN (SELECT id FROM ... WHERE _row_position = 0)"
+            "choose them in a subquery: WHERE id IN (SELECT id FROM ... WHERE _row_position = 0)",
+            condition="NOT_SUPPORTED",
         )
 
 
@@ -269,7 +272,8 @@ def _condition(predicates: Sequence[Json], table: str) -> AllOf:
     if None in found:
         raise InvalidRequestError(
             f"{table}: the condition of the overwrite can't be decided from metadata; compare "
-            "columns with constants, as in overwrite(col('day') == '2026-01-01')"
+            "columns with constants, as in overwrite(col('day') == '2026-01-01')",
+            condition="NOT_SUPPORTED",
         )
     return AllOf(tuple(one for one in found if one is not None))
 

@@ -30,7 +30,7 @@ import versioned.spark.catalog.EvolvingCatalog;
 import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.procedure.VersionedProcedure;
-import versioned.spark.python.VersionedException;
+import versioned.spark.python.Condition;
 
 /**
  * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
@@ -45,7 +45,7 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
     public void initialize(String name, CaseInsensitiveStringMap options) {
         String warehouse = options.get("warehouse");
         if (warehouse == null || warehouse.isBlank()) {
-            throw VersionedException.of("invalid", "the catalog " + name + " has no warehouse; set "
+            throw Condition.INVALID_OPTION.error("the catalog " + name + " has no warehouse; set "
                 + "spark.sql.catalog." + name + ".warehouse to the folder where its tables are");
         }
         Map<String, String> storage = new TreeMap<>();

@@ -6,18 +6,23 @@ import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.EvolveWithRows;
+import versioned.spark.extension.NoteStatement;
 import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadNatively;
+import versioned.spark.extension.ShowErrors;
 
 /** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
 public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
-        extensions.injectHintResolutionRule(session -> new EvolveWithRows(session)); // before names are resolved
+        // Before names are resolved:
+        extensions.injectHintResolutionRule(session -> new NoteStatement());
+        extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
+        extensions.injectHintResolutionRule(session -> new ShowErrors(session));
         extensions.injectResolutionRule(session -> new ReadNatively());
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
-        extensions.injectCheckRule(session -> new NoticeOwnReads());
+        extensions.injectCheckRule(session -> new NoticeOwnReads(session));
         return BoxedUnit.UNIT;
     }
 }

@@ -11,4 +11,9 @@ public interface Committer {
      * @param request of the question {@code commit_write}
      */
     void commit(ObjectNode request);
+
+    /** Lets Python commit what it has written itself. */
+    default void commitWritten(Runnable commit) {
+        commit.run();
+    }
 }

@@ -8,7 +8,6 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.python.Commits;
 import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
 import versioned.spark.scan.RewrittenScanBuilder;
@@ -63,7 +62,7 @@ public final class CopyOnWrite implements RowChange {
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         ObjectNode commit = table.ref().request().put("mode", "rewrite")
             .put("kind", command.name().toLowerCase(Locale.ROOT));
-        return new VersionedWriteBuilder(table.ref(), commit, info, request -> Commits.ask("commit_write", request),
+        return new VersionedWriteBuilder(table.ref(), commit, info, table.committer(),
             new Replaced() {
                 @Override
                 public ObjectNode now(ObjectNode request) {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.Python;
-import versioned.spark.python.VersionedException;
+import versioned.spark.python.Condition;
 
 /**
  * The catalog as one statement WITH SCHEMA EVOLUTION sees it. Spark alters the table while it analyses the statement;
@@ -79,6 +79,6 @@ public final class EvolvingCatalog implements TableCatalog {
     }
 
     private RuntimeException refused(String what) {
-        return VersionedException.of("invalid", "a statement that writes to " + table.name() + " can't " + what);
+        return Condition.NOT_SUPPORTED.error("a statement that writes to " + table.name() + " can't " + what);
     }
 }

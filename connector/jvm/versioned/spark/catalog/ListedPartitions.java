@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
-import versioned.spark.python.VersionedException;
+import versioned.spark.python.Condition;
 
 /** SHOW PARTITIONS. Partitions come and go with the rows in them, so nothing else can be done to them. */
 interface ListedPartitions extends SupportsPartitionManagement {
@@ -85,7 +85,7 @@ interface ListedPartitions extends SupportsPartitionManagement {
     }
 
     private RuntimeException refused() {
-        return VersionedException.of("invalid", ref().name() + ": partitions come and go with the rows in them; write "
+        return Condition.NOT_SUPPORTED.error(ref().name() + ": partitions come and go with the rows in them; write "
             + "rows, or overwrite them with INSERT OVERWRITE ... PARTITION");
     }
 }

@@ -28,9 +28,9 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.Commits;
+import versioned.spark.python.Condition;
 import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
-import versioned.spark.python.VersionedException;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.VersionedWriteBuilder;
 
@@ -48,6 +48,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private final List<String> rowKey;
     private final Map<String, String> properties;
     private boolean readsAll;
+    private Rerun rerun = Rerun.NEVER;
 
     VersionedTable(Role role, JsonNode loaded) {
         this.ref = TableRef.parse(loaded.get("table"));
@@ -103,6 +104,26 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** Says that rows which are appended were made of the table's own. */
     public void readsAll() {
         readsAll = true;
+    }
+
+    /** Says what becomes of the statement that changes this table, if its commit loses to another one. */
+    public void rerun(Rerun rerun) {
+        this.rerun = rerun;
+    }
+
+    /** Who takes what is written to this table. */
+    public Committer committer() {
+        return new Committer() {
+            @Override
+            public void commit(ObjectNode request) {
+                rerun.commit(() -> Commits.ask("commit_write", request));
+            }
+
+            @Override
+            public void commitWritten(Runnable commit) {
+                rerun.commit(commit);
+            }
+        };
     }
 
     /** The UUID of this life of the table. */
@@ -173,7 +194,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         refusePast();
         VersionedWriteBuilder builder =
-            new VersionedWriteBuilder(ref, null, info, request -> Commits.ask("commit_write", request));
+            new VersionedWriteBuilder(ref, null, info, committer());
         return readsAll ? builder.readingAll() : builder;
     }
 
@@ -193,7 +214,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public void deleteWhere(Predicate[] predicates) {
         refusePast();
-        Commits.ask("delete", filtered(predicates));
+        rerun.commit(() -> Commits.ask("delete", filtered(predicates)));
     }
 
     private ObjectNode filtered(Predicate[] predicates) {
@@ -209,7 +230,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     private void refusePast() {
         if (role == Role.PAST) {
-            throw VersionedException.of("invalid",
+            throw Condition.READ_ONLY.error(
                 name() + " version " + version() + " is the past, which can't be changed; leave out VERSION AS OF");
         }
     }

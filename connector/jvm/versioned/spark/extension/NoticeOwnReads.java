@@ -1,6 +1,9 @@
 package versioned.spark.extension;
 
 import java.util.Collection;
+import java.util.function.Predicate;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -14,21 +17,45 @@ import versioned.spark.catalog.VersionedTable;
 
 /**
  * Notices that a statement reads the table that it writes to beside the rows that it changes: in a subquery, or as a
- * source. Under serializable isolation, what it writes then depends on every row of the table.
+ * source. Under serializable isolation, what it writes then depends on every row of the table. Notices, too, of which
+ * statement a plan was made, so that it can be run again.
  */
 public final class NoticeOwnReads extends AbstractFunction1<LogicalPlan, BoxedUnit> {
+    private final SparkSession session;
+
+    public NoticeOwnReads(SparkSession session) {
+        this.session = session;
+    }
+
     /** Looks at an analysed plan: the optimizer answers some subqueries at once, and no trace of them is left. */
     @Override
     public BoxedUnit apply(LogicalPlan plan) {
         if (plan instanceof V2WriteCommand change && tableOf(change.table()) instanceof RowLevelOperationTable rows
-                && rows.operation() instanceof RowChange operation && reads(change.query(), operation.table())) {
-            operation.readsAll();
+                && rows.operation() instanceof RowChange operation) {
+            if (reads(change.query(), operation.table())) {
+                operation.readsAll();
+            }
+            note(plan, change.query(), operation.table());
         }
-        if (plan instanceof V2WriteCommand write && tableOf(write.table()) instanceof VersionedTable table
-                && reads(write.query(), table)) {
-            table.readsAll();
+        if (plan instanceof V2WriteCommand write && tableOf(write.table()) instanceof VersionedTable table) {
+            if (reads(write.query(), table)) {
+                table.readsAll();
+            }
+            note(plan, write.query(), table);
+        }
+        if (plan instanceof DeleteFromTable delete && tableOf(delete.table()) instanceof VersionedTable table) {
+            note(plan, plan, table);
         }
         return BoxedUnit.UNIT;
+    }
+
+    /** A statement that reads another version of its own table, as a frame may, is not run again. */
+    private void note(LogicalPlan plan, LogicalPlan query, VersionedTable table) {
+        if (any(query, other -> isSame(other, table) && other.ref().version() != table.ref().version())) {
+            RunAgain.giveUp();
+        } else {
+            NoteStatement.of(plan).ifPresent(statement -> table.rerun(RunAgain.of(session, statement)));
+        }
     }
 
     private static Table tableOf(Object relation) {
@@ -36,12 +63,20 @@ public final class NoticeOwnReads extends AbstractFunction1<LogicalPlan, BoxedUn
     }
 
     private static boolean reads(LogicalPlan plan, VersionedTable table) {
-        return tableOf(plan) instanceof VersionedTable other && other.ref().uuid().equals(table.ref().uuid())
-            || reads(CollectionConverters.asJava(plan.children()), table)
-            || reads(CollectionConverters.asJava(plan.subqueries()), table);
+        return any(plan, other -> isSame(other, table));
     }
 
-    private static boolean reads(Collection<LogicalPlan> plans, VersionedTable table) {
-        return plans.stream().anyMatch(plan -> reads(plan, table));
+    private static boolean isSame(VersionedTable one, VersionedTable other) {
+        return one.ref().uuid().equals(other.ref().uuid());
+    }
+
+    private static boolean any(LogicalPlan plan, Predicate<VersionedTable> wanted) {
+        return tableOf(plan) instanceof VersionedTable table && wanted.test(table)
+            || any(CollectionConverters.asJava(plan.children()), wanted)
+            || any(CollectionConverters.asJava(plan.subqueries()), wanted);
+    }
+
+    private static boolean any(Collection<LogicalPlan> plans, Predicate<VersionedTable> wanted) {
+        return plans.stream().anyMatch(plan -> any(plan, wanted));
     }
 }

@@ -33,13 +33,13 @@ public final class Commits {
             try {
                 return Python.ask(question, request.put("retry", attempt > 0));
             } catch (Exception e) {
-                if (e instanceof VersionedException told && !told.kind().equals("outcome_unknown")) {
+                if (e instanceof VersionedException told && !told.isOutcomeUnknown()) {
                     throw e;
                 }
                 last = e;
             }
         }
-        throw VersionedException.of("outcome_unknown", "nobody can tell whether the commit "
+        throw Condition.COMMIT_OUTCOME_UNKNOWN.error("nobody can tell whether the commit "
             + request.get("commit_id").asText() + " landed, and it may still land; ask "
             + "Table.find_commit with this ID before it is tried again: " + last.getMessage());
     }

@@ -20,7 +20,7 @@ public final class Io {
         return switch (asked.toLowerCase(Locale.ROOT)) {
             case "native" -> false;
             case "python" -> true;
-            default -> throw VersionedException.of("invalid", "io is '" + asked + "'; it must be native or python");
+            default -> throw Condition.INVALID_OPTION.error("io is '" + asked + "'; it must be native or python");
         };
     }
 }

@@ -28,8 +28,7 @@ public final class Python {
     public static JsonNode ask(String question, ObjectNode request) {
         JsonNode answer = exchange(question, request);
         if (answer.has("error")) {
-            JsonNode error = answer.get("error");
-            throw VersionedException.of(error.get("kind").asText(), error.get("message").asText());
+            throw VersionedException.<RuntimeException>unchecked(VersionedException.parse(answer.get("error")));
         }
         return answer;
     }
@@ -51,7 +50,7 @@ public final class Python {
         try {
             SparkPython.exchange(WORKER, "{\"question\": \"reach\"}");
         } catch (Exception e) {
-            throw VersionedException.of("unreachable", "no Python answers about versioned tables: where Spark is started, "
+            throw Condition.PYTHON_UNREACHABLE.error("no Python answers about versioned tables: where Spark is started, "
                 + "export PYSPARK_PYTHON as the path of a Python that has pyspark_versioned (" + e.getMessage() + ")");
         }
         reached = true;

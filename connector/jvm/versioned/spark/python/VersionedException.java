@@ -1,34 +1,90 @@
 package versioned.spark.python;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.QueryContext;
 import org.apache.spark.sql.AnalysisException;
 import scala.Option;
 
-/** An error of ours as an error of Spark's: its message is what the user reads, in Python and SQL alike. */
+/**
+ * An error of ours as an error of Spark's, with a condition and a SQLSTATE. Spark hands an error with a condition to
+ * the user as it is, even from a task; one without is a line in a stack trace.
+ */
 public final class VersionedException extends AnalysisException {
-    private final String kind;
+    private static final String CONFLICT = "VERSIONED_COMMIT_CONFLICT";
+    private static final Pattern SHOWN =
+        Pattern.compile("\\[(VERSIONED_[A-Z_]+)] (.*?) SQLSTATE: ([0-9A-Z]{5})", Pattern.DOTALL);
 
-    private VersionedException(String kind, String message) {
-        super(message, Option.empty(), Option.empty(), Option.empty(), Option.empty(),
-            scala.collection.immutable.Map$.MODULE$.empty(), new QueryContext[0]);
-        this.kind = kind;
+    private final String condition;
+    private final String sqlState;
+
+    VersionedException(String condition, String sqlState, String message) {
+        super("[" + condition + "] " + message + (message.endsWith(".") ? "" : ".") + " SQLSTATE: " + sqlState, Option.empty(), Option.empty(), Option.empty(),
+            Option.apply(condition), scala.collection.immutable.Map$.MODULE$.empty(), new QueryContext[0]);
+        this.condition = condition;
+        this.sqlState = sqlState;
     }
 
-    /** What the caller can do about it: not_found, exists, invalid, conflict, outcome_unknown, corrupt, ... */
-    public String kind() {
-        return kind;
+    /** The exception for the member {@code error} of an answer. */
+    static VersionedException parse(JsonNode error) {
+        return new VersionedException(error.get("condition").asText(), error.get("sqlstate").asText(),
+            error.get("message").asText());
     }
 
     /**
-     * Throws the exception without declaring it, as Scala does.
-     *
-     * @return never; for {@code throw of(...)}
+     * What a failure is about, if it is an error of ours: itself, or one that Python raised inside the data source, of
+     * which Spark keeps the text.
      */
-    public static RuntimeException of(String kind, String message) {
-        return unchecked(new VersionedException(kind, message));
+    public static Optional<VersionedException> find(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof VersionedException ours) {
+                return Optional.of(ours);
+            }
+            Matcher shown = SHOWN.matcher(String.valueOf(cause.getMessage()));
+            if (shown.find()) {
+                return Optional.of(new VersionedException(shown.group(1), shown.group(3), shown.group(2)));
+            }
+        }
+        return Optional.empty();
     }
 
-    /** Throws what is checked in Java and is not in Spark. */
+    /** A failure as the error of ours that it is about, or as it is. */
+    public static Throwable unwrap(Throwable failure) {
+        return find(failure).map(Throwable.class::cast).orElse(failure);
+    }
+
+    /** Whether the commit lost to another one, and nothing was written. */
+    public boolean isConflict() {
+        return condition.equals(CONFLICT);
+    }
+
+    /** Whether nobody can tell if the commit landed. */
+    public boolean isOutcomeUnknown() {
+        return condition.equals(Condition.COMMIT_OUTCOME_UNKNOWN.shown());
+    }
+
+    @Override
+    public String getCondition() {
+        return condition;
+    }
+
+    @Override
+    public String getErrorClass() {
+        return condition;
+    }
+
+    @Override
+    public String getSqlState() {
+        return sqlState;
+    }
+
+    /**
+     * Throws what is checked in Java and is not in Spark.
+     *
+     * @return never; for {@code throw unchecked(...)}
+     */
     @SuppressWarnings("unchecked")
     public static <E extends Throwable> RuntimeException unchecked(Throwable error) throws E {
         throw (E) error;

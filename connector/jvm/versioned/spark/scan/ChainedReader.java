@@ -9,7 +9,7 @@ import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.read.PartitionReader;
-import versioned.spark.python.VersionedException;
+import versioned.spark.python.Condition;
 
 /** One reader after another; a segment that can't be read is told as what it is. */
 final class ChainedReader<T> implements PartitionReader<T> {
@@ -53,7 +53,7 @@ final class ChainedReader<T> implements PartitionReader<T> {
             return reader.next();
         } catch (Exception e) {
             if (isMissing(e)) {
-                throw VersionedException.of("corrupt", table + ": a segment is missing, one of " + files()
+                throw Condition.TABLE_CORRUPT.error(table + ": a segment is missing, one of " + files()
                     + "; restore it, or read an older version with VERSION AS OF; where the version that is read was "
                     + "expired and vacuumed meanwhile, run this again: " + e.getMessage());
             }
@@ -64,7 +64,7 @@ final class ChainedReader<T> implements PartitionReader<T> {
     /** What is rewritten must be all that the log says, or the loss would be for ever. */
     private void checkRows() {
         if (run.rows() >= 0 && rows != run.rows()) {
-            throw VersionedException.of("corrupt", table + ": " + rows + " rows were read and the log says " + run.rows()
+            throw Condition.TABLE_CORRUPT.error(table + ": " + rows + " rows were read and the log says " + run.rows()
                 + ", of " + files() + "; nothing was changed: restore the segments, or read an older version with "
                 + "VERSION AS OF");
         }

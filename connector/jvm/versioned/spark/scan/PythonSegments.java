@@ -25,7 +25,7 @@ final class PythonSegments {
         options.put("segments", json(segments));
         options.put("pending", table.pending());
         table.storage().forEach((key, value) -> options.put("storage." + key, value));
-        this.batch = SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options));
+        this.batch = new ShownBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
     }
 
     private static String json(List<ScanPlan.Segment> segments) {

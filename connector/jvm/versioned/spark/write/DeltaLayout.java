@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.python.VersionedException;
+import versioned.spark.python.Condition;
 
 /**
  * How changes become rows for Python: the table's columns, and what is done.
@@ -78,7 +78,7 @@ record DeltaLayout(String table, StructType written, int[] key, int[] given) imp
         for (int i = 0; i < key.length; i++) {
             int column = key[i];
             if (!Objects.deepEquals(id.get(i, type(column)), row.get(given[column], type(column)))) {
-                throw VersionedException.of("invalid", table + ": a row can't get another key, and "
+                throw Condition.KEY_NOT_UPDATABLE.error(table + ": a row can't get another key, and "
                     + written.fields()[column].name() + " is of the row key; DELETE the row, and INSERT the new one");
             }
         }

@@ -33,7 +33,7 @@ public final class DeltaRowsBuilder implements DeltaWriteBuilder {
     public DeltaWrite build() {
         DeltaLayout layout = DeltaLayout.of(table.name(), table.schema(), rowKey, info.schema());
         commit.put("commit_id", Commits.newId());
-        return new DeltaRows(SparkPython.write("versioned", info.queryId(), layout.written(),
-            PythonWrite.options(table.ref(), commit)).toBatch(), layout);
+        return new DeltaRows(ShownWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
+            PythonWrite.options(table.ref(), commit)), table.committer()::commitWritten), layout);
     }
 }

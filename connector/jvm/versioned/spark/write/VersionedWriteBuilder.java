@@ -89,8 +89,8 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             commit.set("creation", creation);
             committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID
         }
-        Write python = SparkPython.write("versioned", info.queryId(), info.schema(),
-            PythonWrite.options(table, commit));
+        Write python = ShownWrite.of(SparkPython.write("versioned", info.queryId(), info.schema(),
+            PythonWrite.options(table, commit)), committer::commitWritten);
         return replaced == Replaced.NOTHING ? python : RewriteInPython.of(python, info.schema());
     }
 }

@@ -1,0 +1,50 @@
+package versioned.spark.internals;
+
+import java.lang.reflect.Constructor;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.connector.catalog.Table;
+import scala.collection.immutable.Seq;
+
+/** How Spark finds the data source that {@code format(...)} names. */
+public final class SparkSources {
+    private static final String NODE = "UnresolvedDataSource";
+    private static final String STREAM = "WriteToStreamStatement";
+    private static final String RULE = "org.apache.spark.sql.catalyst.analysis.ResolveDataSource";
+
+    private SparkSources() {}
+
+    /** Whether a node is a read of a format that Spark has yet to find. */
+    public static boolean isUnresolved(LogicalPlan node, String format) {
+        return node.nodeName().equals(NODE) && format.equalsIgnoreCase(String.valueOf(node.productElement(0)));
+    }
+
+    /** The paths that such a node names. */
+    public static String paths(LogicalPlan node) {
+        return ((Seq<?>) node.productElement(4)).mkString(", ");
+    }
+
+    /** Whether a node starts a stream to a data source that is written in Python and has this name. */
+    public static boolean isStreamTo(LogicalPlan node, String format) {
+        return node.nodeName().equals(STREAM) && node.productIterator()
+            .exists(member -> member instanceof Table table && SparkPython.isSource(table, format));
+    }
+
+    /**
+     * Finds it as Spark does; the node itself, where this release of Spark does it in another way.
+     *
+     * @throws Exception if the data source fails
+     */
+    @SuppressWarnings("unchecked")
+    public static LogicalPlan resolve(SparkSession session, LogicalPlan node) throws Exception {
+        Rule<LogicalPlan> rule;
+        try {
+            Constructor<?> constructor = Class.forName(RULE).getConstructors()[0];
+            rule = (Rule<LogicalPlan>) constructor.newInstance(session);
+        } catch (ReflectiveOperationException e) {
+            return node;
+        }
+        return rule.apply(node);
+    }
+}

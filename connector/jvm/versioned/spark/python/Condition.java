@@ -1,0 +1,32 @@
+package versioned.spark.python;
+
+/** The error conditions that the jar raises itself, of those that Python has (in {@code versioned_catalog.errors}). */
+public enum Condition {
+    COMMIT_OUTCOME_UNKNOWN("40003"),
+    INVALID_OPTION("42616"),
+    KEY_NOT_UPDATABLE("42808"),
+    NOT_SUPPORTED("0A000"),
+    PYTHON_UNREACHABLE("58000"),
+    READ_ONLY("42809"),
+    TABLE_CORRUPT("XX001");
+
+    private final String sqlState;
+
+    Condition(String sqlState) {
+        this.sqlState = sqlState;
+    }
+
+    /** The name that users see. */
+    public String shown() {
+        return "VERSIONED_" + name();
+    }
+
+    /**
+     * Throws an exception of this condition, without declaring it, as Scala does.
+     *
+     * @return never; for {@code throw error(...)}
+     */
+    public RuntimeException error(String message) {
+        throw VersionedException.<RuntimeException>unchecked(new VersionedException(shown(), sqlState, message));
+    }
+}

@@ -1,0 +1,222 @@
+"""What Spark users see of an error: its class, condition and SQLSTATE, and one line that names the
+table and the column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+STATEMENTS: list[tuple[str, str, str, tuple[str, ...]]] = [
+    ("ALTER TABLE {t} ALTER COLUMN id TYPE STRING", "NOT_SUPPORTED", "0A000", ("id",)),
+    ("ALTER TABLE {t} ADD COLUMN c INT NOT NULL", "INVALID_REQUEST", "42000", ("c",)),
+    ("ALTER TABLE {t} REPLACE COLUMNS (a INT)", "NOT_SUPPORTED", "0A000", ("ADD COLUMN",)),
+    (
+        "ALTER TABLE {t} SET TBLPROPERTIES ('isolation' = 'none')",
+        "INVALID_OPTION",
+        "42616",
+        ("isolation", "'serializable'"),
+    ),
+    ("CREATE TABLE {n}.z (a INTERVAL YEAR)", "NOT_SUPPORTED", "0A000", ("{n}.z", "column a")),
+    ("CREATE TABLE {n}.z (a INT) LOCATION '/tmp/x'", "NOT_SUPPORTED", "0A000", ("LOCATION",)),
+    ("SELECT * FROM {t} VERSION AS OF 99", "VERSION_NOT_FOUND", "42704", ("99", "newest is 1")),
+    ("SELECT * FROM {t} VERSION AS OF 'x'", "VERSION_NOT_FOUND", "42704", ("tag",)),
+    ("UPDATE {k} SET id = 2", "KEY_NOT_UPDATABLE", "42808", ("{k}", "id", "DELETE the row")),
+    ("CALL versioned.system.nope('x')", "PROCEDURE_NOT_FOUND", "42883", ("nope",)),
+    ("CALL versioned.system.rollback_to_version('{n}.t', 7)", "VERSION_NOT_FOUND", "42704", ("7",)),
+    ("SELECT * FROM {n}.nope", "TABLE_OR_VIEW_NOT_FOUND", "42P01", ("nope",)),
+    ("ALTER TABLE {t} DROP COLUMN nope", "UNRESOLVED_COLUMN", "42703", ("nope",)),
+]
+"""A statement, its condition (of ours without ``VERSIONED_``), its SQLSTATE, and what the message says
+beside the table."""
+
+
+@pytest.fixture
+def table(catalog: Catalog, ns: str) -> Table:
+    made = catalog.create_table(f"{ns}.t", "id INT NOT NULL, v VARCHAR(3), s STRING")
+    made.append(pa.table({"id": pa.array([1], pa.int32()), "v": ["a"], "s": ["x"]}))
+    keyed = catalog.create_table(f"{ns}.k", "id INT NOT NULL, v STRING", primary_key=["id"])
+    keyed.append(pa.table({"id": pa.array([1], pa.int32())}))
+    return made
+
+
+def told(act: Callable[[], Any], condition: str, sqlstate: str, *says: str) -> None:
+    """The act fails with one line that says all this."""
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as caught:
+        act()
+    error, message = caught.value, str(caught.value)
+    assert error.getSqlState() == sqlstate, message
+    shown = error.getCondition()
+    if shown is not None and shown.startswith("VERSIONED_"):
+        assert shown == f"VERSIONED_{condition}"
+        assert message.splitlines() == [message]
+        assert message.startswith(f"[{shown}] ")
+        assert message.endswith(f". SQLSTATE: {sqlstate}")
+    else:
+        assert shown.startswith(condition)
+    for text in says:
+        assert text in message
+
+
+def test_statements(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    names = {"t": f"versioned.{ns}.t", "k": f"versioned.{ns}.k", "n": f"versioned.{ns}"}
+    for statement, condition, sqlstate, says in STATEMENTS:
+        sql = statement.format(**names)
+        named = [names["t"]] if "{t}" in statement and sqlstate[:3] != "427" else []
+        told(
+            lambda sql=sql: sql_spark.sql(sql).collect(),
+            condition,
+            sqlstate,
+            *named,
+            *(text.format(**names) for text in says),
+        )
+    assert table.refresh().version == 1
+
+
+def test_the_format(sql_spark: SparkSession, table: Table, warehouse: Path, ns: str) -> None:
+    def write(query: str) -> None:
+        frame = sql_spark.sql(query).write.format("versioned").mode("append")
+        frame.option("warehouse", str(warehouse)).save(f"{ns}.t")
+
+    name = f"{ns}.t"
+    told(lambda: write("SELECT 1 id, 2 nope"), "COLUMN_NOT_FOUND", "42703", name, "nope")
+    told(lambda: write("SELECT 1 id, 'abcd' v"), "VALUE_TOO_LONG", "22001", name, "v", "4 charac")
+    told(lambda: write("SELECT CAST(NULL AS INT) id"), "NULL_VALUE", "23502", name, "id")
+    read = sql_spark.read.format("versioned")
+    told(lambda: read.load("/no/table"), "TABLE_NOT_FOUND", "42P01", "/no/table")
+    told(lambda: read.option("nope", 1).load("/x"), "INVALID_OPTION", "42616", "nope", "/x")
+    assert table.refresh().version == 1
+
+
+def test_streams(
+    sql_spark: SparkSession, table: Table, warehouse: Path, ns: str, tmp_path: Path
+) -> None:
+    where = f"{warehouse}/{ns}/t"
+    stream = sql_spark.readStream
+    told(lambda: stream.format("versioned").load(where), "NOT_SUPPORTED", "0A000", where)
+    name = f"versioned.{ns}.t"
+    told(lambda: sql_spark.readStream.table(name), "NOT_SUPPORTED", "0A000", name)
+    rates = stream.format("rate").load().writeStream.option("checkpointLocation", str(tmp_path))
+    told(lambda: rates.format("versioned").start(where), "NOT_SUPPORTED", "0A000", "foreachBatch")
+
+
+def test_a_segment_is_missing(sql_spark: SparkSession, table: Table, ns: str) -> None:
+    for segment in Path(table.location).glob("data/*.parquet"):
+        segment.unlink()
+    for io in ("native", "python"):
+        sql_spark.conf.set("spark.versioned.io", io)
+        try:
+            read = sql_spark.table(f"versioned.{ns}.t")
+            with pytest.raises(Exception, match="missing") as caught:
+                read.collect()
+        finally:
+            sql_spark.conf.set("spark.versioned.io", "native")
+        assert caught.value.getSqlState() == "XX001"  # type: ignore[attr-defined]
+        assert "Traceback" not in str(caught.value)
+
+
+RERUN = {
+    "update": "UPDATE {t} SET n = n + landing(1) WHERE id = 1",
+    "delete": "DELETE FROM {t} WHERE id = 1 AND n + landing(0) < 7",
+    "merge": (
+        "MERGE INTO {t} t USING (SELECT landing(1) AS id) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET n = t.n + 1"
+    ),
+    "overwrite": "INSERT OVERWRITE {t} SELECT id, n + landing(1) FROM {t}",
+}
+
+
+@pytest.fixture
+def counted(catalog: Catalog, ns: str) -> Callable[[str], Table]:
+    def make(key: str) -> Table:
+        keyed = {"primary_key": [key]} if key else {}
+        made = catalog.create_table(
+            f"{ns}.c", "id INT NOT NULL, n INT", properties={"isolation": "serializable"}, **keyed
+        )
+        made.append(numbers(1, 1))
+        return made
+
+    return make
+
+
+def numbers(id_: int, n: int) -> pa.Table:
+    return pa.table({"id": pa.array([id_], pa.int32()), "n": pa.array([n], pa.int32())})
+
+
+def land(spark: SparkSession, location: str, until: int) -> None:
+    """Have ``landing(x)`` commit an update of the same row while the table is not at ``until``."""
+    from pyspark.sql import functions as f
+
+    @f.udf("int", useArrow=False)
+    def landing(value: int) -> int:
+        other = Catalog.load_path(location)
+        if other.version < until:
+            other.update({"n": other.version * 10}, [("id", "=", 1)])
+        return value
+
+    spark.udf.register("landing", landing)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [*((name, "") for name in RERUN), ("update", "id"), ("merge", "id")]
+)
+def test_a_statement_that_lost_is_run_again(
+    sql_spark: SparkSession, counted: Callable[[str], Table], ns: str, name: str, key: str
+) -> None:
+    table = counted(key)
+    land(sql_spark, table.location, 2)  # the row is (1, 10) when the statement is run again
+    sql_spark.conf.set("spark.versioned.conflictRetries", 3)
+    try:
+        sql_spark.sql(RERUN[name].format(t=f"versioned.{ns}.c"))
+    finally:
+        sql_spark.conf.set("spark.versioned.conflictRetries", 0)
+    rows = table.refresh().scan(columns=["n"]).to_arrow()["n"].to_pylist()
+    assert rows == [{"delete": 10}.get(name, 11)]
+
+
+def test_how_often_a_statement_is_run_again(
+    sql_spark: SparkSession, counted: Callable[[str], Table], ns: str
+) -> None:
+    table = counted("")
+    statement = RERUN["update"].format(t=f"versioned.{ns}.c")
+    land(sql_spark, table.location, 9)  # it loses every time
+    for retries, version in ((0, 2), (2, 5)):
+        sql_spark.conf.set("spark.versioned.conflictRetries", retries)
+        try:
+            told(lambda: sql_spark.sql(statement), "COMMIT_CONFLICT", "40001", f"versioned.{ns}.c")
+        finally:
+            sql_spark.conf.set("spark.versioned.conflictRetries", 0)
+        assert table.refresh().version == version
+
+
+def test_what_was_read_before_is_not_written_again(
+    sql_spark: SparkSession, counted: Callable[[str], Table], ns: str
+) -> None:
+    """Rows of an older version of the table would undo what was committed since."""
+    table, name = counted(""), f"versioned.{ns}.c"
+    land(sql_spark, table.location, 2)
+    sql_spark.conf.set("spark.versioned.conflictRetries", 3)
+    try:
+        told(
+            lambda: sql_spark.sql(
+                f"MERGE INTO {name} t USING (SELECT * FROM {name} VERSION AS OF 1) s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET n = s.n + landing(1)"
+            ),
+            "COMMIT_CONFLICT",
+            "40001",
+        )
+    finally:
+        sql_spark.conf.set("spark.versioned.conflictRetries", 0)
+    assert table.refresh().scan(columns=["n"]).to_arrow()["n"].to_pylist() == [10]
