@@ -57,7 +57,6 @@ from versioned_catalog.schema.transforms import parse_partitioning
 from versioned_catalog.schema.types import (
     UNASSIGNED,
     Array,
-    Atom,
     Column,
     Constant,
     DataType,
@@ -347,8 +346,6 @@ def _bind_property(evolution: Evolution, key: str, value: str) -> Property | Sor
 
 # --- defaults -----------------------------------------------------------------------------------
 
-_NOW_TYPES: dict[Now, DataType] = {Now.TIMESTAMP: Atom.TIMESTAMP, Now.DATE: Atom.DATE}
-
 
 def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
     """A default as it is stored.
@@ -361,10 +358,10 @@ def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
             f"the column {where} is {type_name(type_)}, which can't have a default; leave it out"
         )
     if isinstance(value, Now):
-        if _NOW_TYPES[value] is not type_:
+        if value.type is not type_:
             raise InvalidRequestError(
                 f"the column {where} is {type_name(type_)}, but {value.value} is "
-                f"{type_name(_NOW_TYPES[value])}; give a constant"
+                f"{type_name(value.type)}; give a constant"
             )
         return value
     if isinstance(value, Constant):
