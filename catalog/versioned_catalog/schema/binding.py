@@ -57,12 +57,14 @@ from versioned_catalog.schema.transforms import parse_partitioning
 from versioned_catalog.schema.types import (
     UNASSIGNED,
     Array,
+    Char,
     Column,
     Constant,
     DataType,
     Map,
     Now,
     Struct,
+    Varchar,
     WriteDefault,
     children,
     is_nested,
@@ -307,7 +309,7 @@ def _bind_move(request: MoveColumn, evolution: Evolution) -> Move:
 
 def _bind_type(evolution: Evolution, path: ColumnPath, type_: DataType) -> Retype:
     column = _find(evolution.schema, path)
-    if column.type != type_:
+    if column.type != type_ and not isinstance(column.type, Char | Varchar):
         _check_not_in_key(evolution, column.id, "change the type of")
     return Retype(refer(evolution, column.id), type_)
 

@@ -4,18 +4,22 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import scala.Function1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
+import versioned.spark.extension.CharsAsChars;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.EvolveWithRows;
 import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadNatively;
+import versioned.spark.extension.ShowNestedChars;
 
 /** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
 public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session)); // before names are resolved
+        extensions.injectHintResolutionRule(session -> new ShowNestedChars(session)); // likewise
         extensions.injectResolutionRule(session -> new ReadNatively());
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
+        extensions.injectPostHocResolutionRule(session -> new CharsAsChars());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
         extensions.injectCheckRule(session -> new NoticeOwnReads());
         return BoxedUnit.UNIT;
