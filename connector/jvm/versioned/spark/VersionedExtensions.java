@@ -8,6 +8,7 @@ import versioned.spark.extension.CharsAsChars;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.EvolveWithRows;
 import versioned.spark.extension.NoticeOwnReads;
+import versioned.spark.extension.ReadCopiesPlainly;
 import versioned.spark.extension.ReadNatively;
 import versioned.spark.extension.ShowNestedChars;
 
@@ -21,6 +22,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectResolutionRule(session -> new AllowSetNotNull());
         extensions.injectPostHocResolutionRule(session -> new CharsAsChars());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
+        extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());
         extensions.injectCheckRule(session -> new NoticeOwnReads());
         return BoxedUnit.UNIT;
     }

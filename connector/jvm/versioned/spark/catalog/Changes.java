@@ -2,11 +2,9 @@ package versioned.spark.catalog;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.stream.Stream;
+import java.util.List;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
@@ -85,28 +83,9 @@ final class Changes {
             one.put("kind", "drop_default");
             return;
         }
-        DataType type = typeAt(schema, change.fieldNames(), 0);
+        DataType type = NestedField.find(schema, List.of(change.fieldNames()))
+            .map(found -> found.field().dataType()).orElse(null);
         one.put("kind", "set_default")
             .set("default", Columns.defaultOf(String.join(".", change.fieldNames()), type, sql));
-    }
-
-    /** The type of a column or nested field; null where there is none. */
-    private static DataType typeAt(DataType above, String[] path, int depth) {
-        if (depth == path.length) {
-            return above;
-        }
-        String name = path[depth];
-        if (above instanceof StructType struct) {
-            return Stream.of(struct.fields()).filter(field -> field.name().equalsIgnoreCase(name)).findFirst()
-                .map(field -> typeAt(field.dataType(), path, depth + 1)).orElse(null);
-        }
-        if (above instanceof ArrayType array && name.equalsIgnoreCase("element")) {
-            return typeAt(array.elementType(), path, depth + 1);
-        }
-        if (above instanceof MapType map && name.equalsIgnoreCase("key")) {
-            return typeAt(map.keyType(), path, depth + 1);
-        }
-        return above instanceof MapType map && name.equalsIgnoreCase("value")
-            ? typeAt(map.valueType(), path, depth + 1) : null;
     }
 }
