@@ -7,6 +7,7 @@ import versioned.spark.extension.AllowSetNotNull;
 import versioned.spark.extension.CharsAsChars;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.EvolveWithRows;
+import versioned.spark.extension.KeepNestedSubqueriesOut;
 import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadCopiesPlainly;
 import versioned.spark.extension.ReadNatively;
@@ -23,6 +24,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectPostHocResolutionRule(session -> new CharsAsChars());
         extensions.injectOptimizerRule(session -> new DeleteAllRows());
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());
+        extensions.injectOptimizerRule(session -> new KeepNestedSubqueriesOut());
         extensions.injectCheckRule(session -> new NoticeOwnReads());
         return BoxedUnit.UNIT;
     }
