@@ -6,11 +6,13 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.datasources.ApplyCharTypePadding$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.RowChange;
 import versioned.spark.catalog.VersionedTable;
 
 /**
@@ -49,6 +51,7 @@ public final class CharsAsChars extends Rule<LogicalPlan> {
     }
 
     private static boolean isOurs(LogicalPlan plan) {
-        return plan instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable;
+        return plan instanceof DataSourceV2Relation relation && (relation.table() instanceof VersionedTable
+            || relation.table() instanceof RowLevelOperationTable rows && rows.operation() instanceof RowChange);
     }
 }
