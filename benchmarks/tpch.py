@@ -190,7 +190,9 @@ def load(spark: Any, names: str, properties: str) -> None:
             ]
             rows.selectExpr(*cast).writeTo(f"{names}.{table}").append()
     for table in TABLES:
-        spark.sql(f"CREATE TABLE spark_catalog.plain.{table} USING parquet AS SELECT * FROM {names}.{table} LIMIT 0")
+        spark.sql(
+            f"CREATE TABLE spark_catalog.plain.{table} USING parquet AS SELECT * FROM {names}.{table} LIMIT 0"
+        )
         schema = spark.table(f"{names}.{table}").schema
         types = [f"CAST({f.name} AS {f.dataType.simpleString()}) AS {f.name}" for f in schema]
         for part in range(LOADS):

@@ -273,7 +273,6 @@ def test_a_rollback_takes_nothing_back_unseen(
     [
         lambda t: t.set_tag("x"),
         lambda t: t.append(rows((3, 3)).slice(0, 0)),
-        lambda t: t.alter().set_property("p", "1").commit(),
     ],
 )
 def test_what_says_nothing_is_no_conflict(table: Table, meanwhile: Callable[[Table], Any]) -> None:

@@ -78,11 +78,13 @@ class Namespaces:
         """
         parts, new, gone = parse_path(name), check_properties(set), frozenset(_keys(unset))
 
-        def change(state: WarehouseState) -> WarehouseEntry:
+        def change(state: WarehouseState) -> WarehouseEntry | None:
             check_namespace(state, parts)
             old = state.namespaces[full_key(parts)].properties
             kept = {key: text for key, text in old.items() if key not in gone}
             described = Namespace(parts, kept | new)
+            if described.properties == old:
+                return None
             return WarehouseEntry(head_of("alter_namespace"), set_namespaces=(described,))
 
         self._names.commit(change)

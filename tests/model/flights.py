@@ -521,7 +521,8 @@ class InFlight:
                 told.must.append("the table was replaced")
             if not told.must:
                 try:
-                    self.laws.alter(self.model, given)
+                    after = self.laws.alter(self.model, given)
+                    told.nothing = naive.same(after, self.model.fields)
                 except Refused as error:
                     told.must.append(f"6: {error}")
             return told

@@ -84,6 +84,11 @@ class Model:
         self.past.append(Version(self.fields, list(self.rows), self.fixed, self.life))
 
 
+def same(fields: tuple[Field, ...], others: tuple[Field, ...]) -> bool:
+    """Whether two schemas are the same, NaN being NaN; an ALTER from one to the other is none."""
+    return repr(fields) == repr(others)
+
+
 def inner(type_: Type) -> tuple[Field, ...]:
     """The fields directly inside a type."""
     if isinstance(type_, str):

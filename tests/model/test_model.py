@@ -141,8 +141,11 @@ class Histories(InFlight, RuleBasedStateMachine):
             assert self.table.version == version
             return
         assert fields is not None, changes
-        self.model.fields = fields
-        self.model.commit()
+        changed = self.table.version != version
+        assert changed is not naive.same(fields, self.model.fields), changes
+        if changed:
+            self.model.fields = fields
+            self.model.commit()
 
     @rule(random=randoms, overwrite=st.integers(0, 4).map(lambda n: n == 0))
     def write(self, random: Random, overwrite: bool) -> None:

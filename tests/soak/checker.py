@@ -16,7 +16,10 @@ from soak.model import ModelError, Snapshot, after, column_named, matched
 Json = dict[str, Any]
 
 NO_ENTRY = frozenset(
-    ["delete", "update", "overwrite_where", "rollback", "set_tag", "compact", "expire", "vacuum"]
+    [
+        *("delete", "update", "overwrite_where", "rollback", "set_tag", "alter"),
+        *("compact", "expire", "vacuum"),
+    ]
 )
 """What makes no entry where it changes nothing."""
 
@@ -421,6 +424,11 @@ class Replay:
             back = self._at(one.intent["to"])
             if _Shown(back).digest != _Shown(last).digest or back.names != last.names:
                 yield f"{one} to {back.version} was acknowledged at {reported} and changed nothing"
+        elif one.op == "alter":
+            # Another may have renamed, widened or given a default alike since it was planned.
+            always = ("add_column", "drop_column", "set_property")
+            if any(change[0] in always for change in one.intent["changes"]):
+                yield f"{one} was acknowledged at {reported} and changed nothing"
         elif one.op in ("delete", "update", "overwrite_where"):
             planned = self._at(one.intent["base"])
             between = range(one.intent["base"], reported + 1)

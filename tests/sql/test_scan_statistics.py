@@ -70,9 +70,9 @@ def test_a_long_list_skips_segments_by_its_range(
     assert is_native(found)
     assert pruned(found) == (3, 4)
     assert sorted(row.k for row in found.collect()) == wanted[:5]
-    sql_spark.createDataFrame([(k, "yes") for k in wanted], "x LONG, word STRING").write.saveAsTable(
-        f"spark_catalog.default.{ns}_wanted"
-    )
+    sql_spark.createDataFrame(
+        [(k, "yes") for k in wanted], "x LONG, word STRING"
+    ).write.saveAsTable(f"spark_catalog.default.{ns}_wanted")
     joined = sql_spark.sql(
         f"SELECT /*+ BROADCAST(w) */ k FROM versioned.{ns}.t "
         f"JOIN spark_catalog.default.{ns}_wanted w ON k = x WHERE word = 'yes'"

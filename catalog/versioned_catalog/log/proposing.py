@@ -249,11 +249,13 @@ def _check_batch(batch: Batch | None, state: TableState, table: str) -> None:
 
 def _alter(
     operation: Alter, state: TableState, commit_id: str, table: str, log: TableTimeline
-) -> Commit:
+) -> Commit | None:
     before = evolution_of(state)
     version = max(state.schemas) + 1
     moved = state.version != operation.base.version
     after = (rebase if moved else apply_all)(operation.changes, before, version)
+    if after.schema == before.schema and after.properties == before.properties:
+        return None
     _check_nulls(operation, state, after.schema, table)
     properties = dict(after.properties)
     if hides_rows(state.properties):

@@ -57,13 +57,14 @@ from versioned_catalog.schema.transforms import parse_partitioning
 from versioned_catalog.schema.types import (
     UNASSIGNED,
     Array,
-    Atom,
+    Char,
     Column,
     Constant,
     DataType,
     Map,
     Now,
     Struct,
+    Varchar,
     WriteDefault,
     children,
     is_nested,
@@ -314,7 +315,7 @@ def _bind_move(request: MoveColumn, evolution: Evolution) -> Move:
 
 def _bind_type(evolution: Evolution, path: ColumnPath, type_: DataType) -> Retype:
     column = _find(evolution.schema, path)
-    if column.type != type_:
+    if column.type != type_ and not isinstance(column.type, Char | Varchar):
         _check_not_in_key(evolution, column.id, "change the type of")
     return Retype(refer(evolution, column.id), type_)
 
@@ -353,8 +354,6 @@ def _bind_property(evolution: Evolution, key: str, value: str) -> Property | Sor
 
 # --- defaults -----------------------------------------------------------------------------------
 
-_NOW_TYPES: dict[Now, DataType] = {Now.TIMESTAMP: Atom.TIMESTAMP, Now.DATE: Atom.DATE}
-
 
 def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
     """A default as it is stored.
@@ -367,10 +366,10 @@ def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
             f"the column {where} is {type_name(type_)}, which can't have a default; leave it out"
         )
     if isinstance(value, Now):
-        if _NOW_TYPES[value] is not type_:
+        if value.type is not type_:
             raise InvalidRequestError(
                 f"the column {where} is {type_name(type_)}, but {value.value} is "
-                f"{type_name(_NOW_TYPES[value])}; give a constant"
+                f"{type_name(value.type)}; give a constant"
             )
         return value
     if isinstance(value, Constant):

@@ -13,6 +13,7 @@ from versioned_catalog.schema.constants import Typed, fit, misfit, to_constant
 from versioned_catalog.schema.sql_tokens import Cursor, Kind, clip, sql_string
 from versioned_catalog.schema.sql_types import MAX_DEPTH, UNITS, render_type, take_type
 from versioned_catalog.schema.types import (
+    NOW_FUNCTIONS,
     Array,
     Atom,
     Char,
@@ -37,12 +38,6 @@ from versioned_catalog.schema.value_text import (
     parse_json,
 )
 
-_NOW = {
-    "CURRENT_TIMESTAMP": Now.TIMESTAMP,
-    "NOW": Now.TIMESTAMP,
-    "CURRENT_DATE": Now.DATE,
-}
-_NOW_TYPES: dict[Now, DataType] = {Now.TIMESTAMP: Atom.TIMESTAMP, Now.DATE: Atom.DATE}
 _SUFFIXED: dict[str, DataType] = {"Y": Atom.BYTE, "S": Atom.SHORT, "L": Atom.LONG}
 _SPECIAL = {"nan": math.nan, "infinity": math.inf, "inf": math.inf}
 _MULTIPLES = {"WEEK": 7 * 86_400_000_000, "MILLISECOND": 1000, "MICROSECOND": 1} | {
@@ -75,8 +70,8 @@ def take_default(cursor: Cursor, type_: DataType) -> WriteDefault | None:
         source = cursor.text[start : cursor.token.start].strip()
         if not isinstance(value, Now):
             return to_constant(fit(value, type_))
-        if _NOW_TYPES[value] is not type_:
-            raise ValueError(f"it is a {render_type(_NOW_TYPES[value])}")
+        if value.type is not type_:
+            raise ValueError(f"it is a {render_type(value.type)}")
         return value
     except InvalidRequestError:
         raise
@@ -96,7 +91,7 @@ def _check_end(cursor: Cursor) -> None:
 def _no_constant(cursor: Cursor) -> InvalidRequestError:
     return cursor.error(
         "defaults are constants (a literal, array(…), map(…), named_struct(…), "
-        "current_timestamp() or current_date())"
+        "current_timestamp() or current_date()); give any other value in the write"
     )
 
 
@@ -153,7 +148,12 @@ def _word(cursor: Cursor, depth: int) -> Any:
     if word in _CONSTANTS:
         cursor.take()
         return _CONSTANTS[word]
-    if word not in _TYPED and word not in _CALLS and word not in _NOW and word != "INTERVAL":
+    if (
+        word not in _TYPED
+        and word not in _CALLS
+        and word.lower() not in NOW_FUNCTIONS
+        and word != "INTERVAL"
+    ):
         raise _no_constant(cursor)
     unexpected = _no_constant(cursor)
     cursor.take()
@@ -161,7 +161,7 @@ def _word(cursor: Cursor, depth: int) -> Any:
         return _interval(cursor)
     if word in _TYPED and cursor.token.kind is Kind.STRING:
         return _typed(word, cursor.string())
-    if word in _NOW:
+    if word.lower() in NOW_FUNCTIONS:
         return _now(cursor, word)
     if word in _CALLS and cursor.accept("("):
         return _call(cursor, word, depth + 1)
@@ -176,9 +176,9 @@ _CALLS = ("ARRAY", "MAP", "NAMED_STRUCT", "CAST", "FLOAT", "DOUBLE")
 def _now(cursor: Cursor, word: str) -> Now:
     if cursor.accept("("):
         cursor.expect(")")
-    elif word == "NOW":
-        raise cursor.error("now() needs its parentheses")
-    return _NOW[word]
+    elif word in ("NOW", "CURDATE"):
+        raise cursor.error(f"{word.lower()}() needs its parentheses")
+    return NOW_FUNCTIONS[word.lower()]
 
 
 def _typed(word: str, text: str) -> object:

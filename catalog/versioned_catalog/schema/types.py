@@ -176,6 +176,20 @@ class Now(enum.Enum):
     TIMESTAMP = "current_timestamp"
     DATE = "current_date"
 
+    @property
+    def type(self) -> Atom:
+        """The type of its value; a column of another type can't have it."""
+        return Atom.TIMESTAMP if self is Now.TIMESTAMP else Atom.DATE
+
+
+NOW_FUNCTIONS = {
+    "current_timestamp": Now.TIMESTAMP,
+    "now": Now.TIMESTAMP,
+    "current_date": Now.DATE,
+    "curdate": Now.DATE,
+}
+"""Spark's functions, in lower case, that are such a default."""
+
 
 WriteDefault = Constant | Now
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark_versioned.sql.creating import refuse_unknown
+from pyspark_versioned.sql.creating import column_of, refuse_unknown
 from pyspark_versioned.sql.values import parse_default, parse_type
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.schema.changes import (
@@ -42,7 +42,7 @@ def parse_changes(given: Sequence[dict[str, Any]], schema: Schema, table: str) -
     """
     _refuse_replacing(given, schema, table)
     _refuse_constraints(given, table)
-    return [change for one in given for change in _parse(one, schema)]
+    return [change for one in given for change in _parse(one, schema, table)]
 
 
 def _refuse_replacing(given: Sequence[dict[str, Any]], schema: Schema, table: str) -> None:
@@ -70,11 +70,11 @@ def _refuse_constraints(given: Sequence[dict[str, Any]], table: str) -> None:
             )
 
 
-def _parse(one: dict[str, Any], schema: Schema) -> list[Change]:
+def _parse(one: dict[str, Any], schema: Schema, table: str) -> list[Change]:
     path = tuple(one.get("path", ()))
     match one["kind"]:
         case "add_column":
-            return [_add(one, path)]
+            return [_add(one, path, table)]
         case "drop_column":
             return [] if one["if_exists"] and schema.find(path) is None else [DropColumn(path)]
         case "rename_column":
@@ -88,7 +88,8 @@ def _parse(one: dict[str, Any], schema: Schema) -> list[Change]:
         case "set_comment":
             return [SetComment(path, one["comment"])]
         case "set_default":
-            value = parse_default(one["default"], schema.get(path).type)
+            column = schema.get(path)
+            value = parse_default(one["default"], column.type, column_of(table, path))
             return [SetDefault(path, value)]
         case "drop_default":
             return [DropDefault(path)]
@@ -104,10 +105,10 @@ def _parse(one: dict[str, Any], schema: Schema) -> list[Change]:
             )
 
 
-def _add(one: dict[str, Any], path: tuple[str, ...]) -> AddColumn:
+def _add(one: dict[str, Any], path: tuple[str, ...], table: str) -> AddColumn:
     type_ = parse_type(one["type"], path)
     given = one.get("default")
-    default = UNSET if given is None else parse_default(given, type_)
+    default = UNSET if given is None else parse_default(given, type_, column_of(table, path))
     return AddColumn(
         path,
         type_,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark_versioned.sql.values import parse_default, parse_type, read_default
@@ -54,11 +54,12 @@ class Declaration:
         )
 
 
-def parse_declaration(request: Mapping[str, Any]) -> Declaration:
+def parse_declaration(request: Mapping[str, Any], *, defaults: bool = True) -> Declaration:
     """What a CREATE TABLE says.
 
     Args:
         request: ``name``, ``columns``, ``partitioning``, ``constraints`` and ``properties``.
+        defaults: False leaves them out: those of a query's columns belong to the tables it read.
 
     Raises:
         InvalidRequestError: it asks for what a versioned table can't be.
@@ -81,15 +82,9 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
         )
     comment = given.pop("comment", None)
     properties = {key: value for key, value in given.items() if key not in _SPARKS_OWN}
-    columns = tuple(map(_column, request["columns"]))
+    columns = tuple(_column(column, table, defaults=defaults) for column in request["columns"])
     key = _primary_key(request["constraints"], table)
     return Declaration(name, columns, tuple(request["partitioning"]), properties, comment, key)
-
-
-def without_defaults(declaration: Declaration) -> Declaration:
-    """The same with no defaults: those of a query's columns belong to the tables it read."""
-    plain = tuple(replace(c, read_default=None, write_default=None) for c in declaration.columns)
-    return replace(declaration, columns=plain)
 
 
 def _primary_key(constraints: Sequence[Mapping[str, Any]], table: str) -> tuple[str, ...]:
@@ -122,9 +117,15 @@ def _check_provider(provider: str, table: str) -> None:
         )
 
 
-def _column(given: Mapping[str, Any]) -> Column:
+def column_of(table: str, path: tuple[str, ...]) -> str:
+    """What errors call a column of a table."""
+    return f"{table}: the column {render_path(path)}"
+
+
+def _column(given: Mapping[str, Any], table: str, *, defaults: bool) -> Column:
     type_ = parse_type(given["type"], (given["name"],))
-    default = parse_default(given.get("default"), type_)
+    sql = given.get("default") if defaults else None
+    default = parse_default(sql, type_, column_of(table, (given["name"],)))
     return Column(
         UNASSIGNED,
         given["name"],

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pyspark_versioned.sql.creating import Declaration, parse_declaration, without_defaults
+from pyspark_versioned.sql.creating import Declaration, parse_declaration
 from pyspark_versioned.sql.describing import describe_schema, reference
 from pyspark_versioned.sql.snapshots import open_catalog
 from pyspark_versioned.sql.written import parse_records
@@ -31,7 +31,8 @@ _TOLD = ("catalog", "name", "columns", "partitioning", "constraints", "propertie
 
 def stage(request: Json) -> Json:
     """Decide where a table will be, and tell what it will look like; nothing is written."""
-    catalog, declared = open_catalog(request["catalog"]), parse_declaration(request)
+    # Whether a query gives the rows is not known yet; if one does, no default is meant.
+    catalog, declared = open_catalog(request["catalog"]), parse_declaration(request, defaults=False)
     if not catalog.namespace_exists(declared.name[:-1]):
         return {"missing_namespace": True}
     there = catalog.table_exists(declared.name)
@@ -42,7 +43,7 @@ def stage(request: Json) -> Json:
     placement = catalog.place_table(declared.name, _MODES[request["mode"]])  # type: ignore[arg-type]
     made = {member: request[member] for member in _TOLD}
     made |= {"placement": asdict(placement), "from_query": False}
-    plan = plan_rows(made)
+    plan = plan_rows({**made, "from_query": True})
     return {
         "loaded": {
             "table": reference(
@@ -85,8 +86,7 @@ def make(made: Json, records: Sequence[SegmentRecord], commit_id: str) -> Json:
 
 
 def _declared(made: Json) -> Declaration:
-    declared = parse_declaration(made)
-    return without_defaults(declared) if made["from_query"] else declared
+    return parse_declaration(made, defaults=not made["from_query"])
 
 
 QUESTIONS = {"stage": stage, "commit_stage": commit_stage}

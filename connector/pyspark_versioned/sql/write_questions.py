@@ -28,6 +28,7 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
 from versioned_catalog.schema.ttl import hides_rows
+from versioned_catalog.schema.types import Char, Varchar, walk
 from versioned_catalog.segments.file_schema import file_schema
 from versioned_catalog.writing.plan import WritePlan, plan_delta, plan_now
 
@@ -38,7 +39,8 @@ def plan_write(request: Json) -> Json:
     """How rows become segments.
 
     Of the request: ``table``, at the version that the write is planned on; ``creation`` for a table
-    in the making; ``schema``, of the rows; ``filters`` of an overwrite; ``options``, their names.
+    in the making; ``schema``, of the rows; ``filters`` of an overwrite; ``options``, their names;
+    ``lengths_checked``, whether Spark looks after the lengths of CHAR and VARCHAR.
     """
     _refuse_options(request["options"], request["table"]["name"])
     _condition(request.get("filters", ()), request["table"]["name"])
@@ -54,7 +56,7 @@ def plan_write(request: Json) -> Json:
         )
     footer = file_schema(schema, spec.table_uuid).metadata
     return {
-        "native": _is_native(schema),
+        "native": _is_native(schema, lengths_checked=request["lengths_checked"]),
         "prefix": f"{max(spec.base_version, 0)}-",
         "schema": write_schema(schema.columns).jsonValue(),
         "ids": field_ids(schema.columns),
@@ -99,10 +101,12 @@ def _refuse_implicit(given: Sequence[str], table: str) -> None:
         )
 
 
-def _is_native(schema: Schema) -> bool:
-    """Whether Spark can write the rows; lengths that it is not told of, Python looks after, as well as
-    the order of rows that have a key."""
+def _is_native(schema: Schema, *, lengths_checked: bool) -> bool:
+    """Whether Spark can write the rows; lengths that it is not told of, or does not look at, Python
+    looks after, as well as the order of rows that have a key."""
+    bounded = any(isinstance(column.type, Char | Varchar) for column, _ in walk(schema.columns))
     told = all(can_declare(column.type) for column in schema.columns)
+    told = told and (lengths_checked or not bounded)
     return told and is_written_alike(schema.columns) and not schema.row_key
 
 

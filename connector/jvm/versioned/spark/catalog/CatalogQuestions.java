@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import versioned.spark.python.Commits;
@@ -81,9 +83,11 @@ public final class CatalogQuestions {
     }
 
     /** A request that changes a table. */
-    public ObjectNode alteration(Identifier ident, TableChange[] changes) {
+    public ObjectNode alteration(Identifier ident, TableChange[] changes) throws NoSuchTableException {
+        boolean setsDefault = Stream.of(changes).anyMatch(TableChange.UpdateColumnDefaultValue.class::isInstance);
+        StructType schema = setsDefault ? load(ident, request(ident), false).schema() : new StructType();
         ObjectNode request = request(ident);
-        request.set("changes", Changes.json(changes));
+        request.set("changes", Changes.json(changes, schema));
         return request;
     }
 

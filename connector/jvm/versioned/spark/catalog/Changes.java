@@ -2,8 +2,10 @@ package versioned.spark.catalog;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
 
@@ -11,13 +13,14 @@ import versioned.spark.python.Values;
 final class Changes {
     private Changes() {}
 
-    static ArrayNode json(TableChange[] changes) {
+    /** @param schema the table's, to find the type of a column that is given a default */
+    static ArrayNode json(TableChange[] changes, StructType schema) {
         ArrayNode json = Python.JSON.createArrayNode();
         for (TableChange change : changes) {
             ObjectNode one = json.addObject();
             if (change instanceof TableChange.ColumnChange column) {
                 one.set("path", Python.JSON.valueToTree(column.fieldNames()));
-                describeColumn(one, column);
+                describeColumn(one, column, schema);
             } else if (change instanceof TableChange.SetProperty set) {
                 one.put("kind", "set_property").put("key", set.property()).put("value", set.value());
             } else if (change instanceof TableChange.RemoveProperty remove) {
@@ -33,7 +36,7 @@ final class Changes {
         return json;
     }
 
-    private static void describeColumn(ObjectNode one, TableChange.ColumnChange change) {
+    private static void describeColumn(ObjectNode one, TableChange.ColumnChange change, StructType schema) {
         if (change instanceof TableChange.AddColumn add) {
             describeAdd(one, add);
         } else if (change instanceof TableChange.DeleteColumn drop) {
@@ -50,7 +53,7 @@ final class Changes {
             one.put("kind", "move_column");
             describePosition(one, move.position());
         } else if (change instanceof TableChange.UpdateColumnDefaultValue value) {
-            describeDefault(one, value);
+            describeDefault(one, value, schema);
         } else {
             one.put("kind", change.getClass().getSimpleName());
         }
@@ -60,7 +63,8 @@ final class Changes {
         one.put("kind", "add_column").put("nullable", add.isNullable()).put("comment", add.comment());
         one.set("type", Values.type(add.dataType()));
         if (add.defaultValue() != null) {
-            one.set("default", Columns.defaultOf(add.defaultValue()));
+            String name = String.join(".", add.fieldNames());
+            one.set("default", Columns.defaultOf(name, add.dataType(), add.defaultValue().getSql()));
         }
         describePosition(one, add.position());
     }
@@ -72,16 +76,16 @@ final class Changes {
         }
     }
 
-    private static void describeDefault(ObjectNode one, TableChange.UpdateColumnDefaultValue change) {
+    private static void describeDefault(ObjectNode one, TableChange.UpdateColumnDefaultValue change,
+            StructType schema) {
         String sql = change.newDefaultValue();
         if (sql == null || sql.isEmpty()) {
             one.put("kind", "drop_default");
             return;
         }
-        ObjectNode value = one.put("kind", "set_default").putObject("default").put("sql", sql);
-        if (change.newCurrentDefault() != null && change.newCurrentDefault().getExpression() instanceof Literal<?> known
-                && Values.hasText(known.dataType())) {
-            value.set("literal", Values.json(known));
-        }
+        DataType type = NestedField.find(schema, List.of(change.fieldNames()))
+            .map(found -> found.field().dataType()).orElse(null);
+        one.put("kind", "set_default")
+            .set("default", Columns.defaultOf(String.join(".", change.fieldNames()), type, sql));
     }
 }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import versioned.spark.internals.SparkDefaults;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
 
@@ -49,16 +50,25 @@ final class Columns {
             one.put("name", column.name()).put("nullable", column.nullable()).put("comment", column.comment());
             one.set("type", Values.type(column.dataType()));
             if (column.defaultValue() != null) {
-                one.set("default", defaultOf(column.defaultValue()));
+                one.set("default", defaultOf(column.name(), column.dataType(), column.defaultValue().getSql()));
             }
         }
         return json;
     }
 
-    static ObjectNode defaultOf(ColumnDefaultValue value) {
-        ObjectNode json = Python.JSON.createObjectNode().put("sql", value.getSql());
-        if (Values.hasText(value.getValue().dataType())) {
-            json.set("literal", Values.json(value.getValue()));
+    /**
+     * A default as it was written, what it is worth now, and whether it will be worth the same at all times.
+     *
+     * @param column the column, for Spark's errors
+     * @param type the column's; null where it is not known, and the value is left out
+     */
+    static ObjectNode defaultOf(String column, DataType type, String sql) {
+        ObjectNode json = Python.JSON.createObjectNode().put("sql", sql);
+        SparkDefaults parsed = SparkDefaults.of(sql);
+        json.set("changing", Python.JSON.valueToTree(parsed.changing()));
+        json.put("one_function", parsed.isOneFunction());
+        if (type != null && parsed.changing().isEmpty()) {
+            json.set("literal", Values.json(SparkDefaults.value(column, type, sql), type));
         }
         return json;
     }

@@ -58,7 +58,7 @@ public final class EvolvingCatalog implements TableCatalog {
             throw refused("change " + wanted);
         }
         ObjectNode request = table.ref().request();
-        request.set("changes", Changes.json(changes));
+        request.set("changes", Changes.json(changes, table.schema()));
         table = VersionedTable.evolving(Python.ask("evolve", request).get("loaded"));
         return table;
     }

@@ -20,7 +20,7 @@ final class EvolvingTable extends VersionedTable implements SupportsSchemaEvolut
     @Override
     public boolean supportsColumnChange(TableChange.ColumnChange change) {
         ObjectNode request = ref().request();
-        request.set("changes", Changes.json(new TableChange[] {change}));
+        request.set("changes", Changes.json(new TableChange[] {change}, schema()));
         return Python.ask("needs_change", request).get("needed").asBoolean();
     }
 }

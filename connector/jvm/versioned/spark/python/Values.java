@@ -2,9 +2,15 @@ package versioned.spark.python;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.NullNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.TextNode;
 import java.math.BigDecimal;
 import java.util.Base64;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
@@ -54,7 +60,35 @@ public final class Values {
     public static ObjectNode json(Object value, DataType type) {
         ObjectNode json = Python.JSON.createObjectNode();
         json.set("type", type(type));
-        return json.put("value", text(value, type));
+        json.set("value", nested(value, type));
+        return json;
+    }
+
+    /** Value texts of nested values: a list of a struct's fields or an array's elements, a map's keys and values as two. */
+    private static JsonNode nested(Object value, DataType type) {
+        if (value instanceof InternalRow row && type instanceof StructType struct) {
+            ArrayNode json = Python.JSON.createArrayNode();
+            for (int i = 0; i < struct.length(); i++) {
+                json.add(nested(row.isNullAt(i) ? null : row.get(i, struct.apply(i).dataType()), struct.apply(i).dataType()));
+            }
+            return json;
+        }
+        if (value instanceof ArrayData items && type instanceof ArrayType array) {
+            return items(items, array.elementType());
+        }
+        if (value instanceof MapData entries && type instanceof MapType map) {
+            return Python.JSON.createArrayNode().add(items(entries.keyArray(), map.keyType()))
+                .add(items(entries.valueArray(), map.valueType()));
+        }
+        return value == null ? NullNode.getInstance() : TextNode.valueOf(text(value, type));
+    }
+
+    private static ArrayNode items(ArrayData items, DataType type) {
+        ArrayNode json = Python.JSON.createArrayNode();
+        for (int i = 0; i < items.numElements(); i++) {
+            json.add(nested(items.isNullAt(i) ? null : items.get(i, type), type));
+        }
+        return json;
     }
 
     /**

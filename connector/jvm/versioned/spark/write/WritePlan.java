@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.catalog.TableRef;
@@ -49,6 +50,7 @@ record WritePlan(boolean isNative, HadoopFolder folder, String prefix, StructTyp
             request.set("filters", filters);
         }
         request.set("schema", Values.type(info.schema()));
+        request.put("lengths_checked", !SQLConf.get().charVarcharAsString());
         if (creation != null) {
             request.set("creation", creation);
         }

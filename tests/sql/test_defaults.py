@@ -1,0 +1,152 @@
+"""DEFAULTs by SQL: constants of any kind, two functions by name, and nothing that changes unseen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import types as spark_types
+
+from pyspark_versioned.sql.values import parse_default
+from versioned_catalog import Catalog, InvalidRequestError
+from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.schema.literals import to_python
+from versioned_catalog.schema.types import Constant, Now
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Json = dict[str, Any]
+CHANGING = [
+    "current_timestamp() + INTERVAL 1 HOUR",
+    "localtimestamp()",
+    "CAST(current_timestamp() AS STRING)",
+    "current_date() + 30",
+    "date_sub(current_date(), 1)",
+    "unix_timestamp()",
+    "current_time()",
+    "current_user",
+    "concat('a', session_user())",
+    "current_timezone()",
+    "current_database()",
+    "current_catalog()",
+    "uuid()",
+    "rand()",
+    "version()",
+    "CAST(' Now' AS TIMESTAMP)",
+    "to_timestamp('today')",
+    "named_struct('a', array(now()))",
+]
+CONSTANT = ["1 + 1", "round(pi())", "CAST('2020-01-01' AS DATE) + 1", "'now'", "array(1, 1 + 1)"]
+
+
+def told(sql: str, *changing: str, one: bool = False, **more: Any) -> Json:
+    return {"sql": sql, "changing": list(changing), "one_function": one, **more}
+
+
+@pytest.mark.parametrize(
+    "function, type_, now",
+    [
+        ("now", "TIMESTAMP", Now.TIMESTAMP),
+        ("current_timestamp", "TIMESTAMP", Now.TIMESTAMP),
+        ("curdate", "DATE", Now.DATE),
+        ("current_date", "DATE", Now.DATE),
+    ],
+)
+def test_functions_that_are_kept_by_name(function: str, type_: str, now: Now) -> None:
+    given = told(f"{function}()", function, one=True)
+    assert parse_default(given, parse_type(type_), "t: the column x") is now
+
+
+@pytest.mark.parametrize(
+    "type_, given",
+    [
+        ("DATE", told("now()", "now", one=True)),
+        ("TIMESTAMP_NTZ", told("current_timestamp()", "current_timestamp", one=True)),
+        ("TIMESTAMP", told("current_timestamp() + INTERVAL 1 HOUR", "current_timestamp")),
+        ("STRING", told("current_user()", "current_user", one=True)),
+        ("TIMESTAMP", told("TIMESTAMP 'now'")),
+        ("TIMESTAMP", told("array(timestamp_ltz'Today CET')[0]")),
+        ("DATE", told('DATE"yesterday"')),
+    ],
+)
+def test_what_changes_is_refused(type_: str, given: Json) -> None:
+    given["literal"] = {"type": "string", "value": "0"}
+    with pytest.raises(InvalidRequestError, match=r"s\.t: the column x.*leave it out, and give"):
+        parse_default(given, parse_type(type_), "s.t: the column x")
+
+
+def test_nested_constants() -> None:
+    field = [
+        {"name": "a", "type": "integer", "nullable": True, "metadata": {}},
+        {"name": "b", "type": "timestamp", "nullable": True, "metadata": {}},
+    ]
+    shape = {"type": "struct", "fields": field}
+    pairs = {"type": "map", "keyType": "string", "valueType": shape, "valueContainsNull": True}
+    literal = {"type": pairs, "value": [["k", "l"], [["1", "0"], None]]}
+    type_ = parse_type("MAP<STRING, STRUCT<a: INT, b: TIMESTAMP>>")
+    made = parse_default(told("map(...)", literal=literal), type_, "t: the column x")
+    assert isinstance(made, Constant)
+    shown = to_python(made, type_)
+    assert [(k, v and v["a"]) for k, v in dict(shown).items()] == [("k", 1), ("l", None)]
+
+
+def test_what_spark_says_of_a_default(sql_spark: SparkSession) -> None:
+    defaults = sql_spark._jvm.versioned.spark.internals.SparkDefaults
+    assert [sql for sql in CHANGING if defaults.of(sql).changing().isEmpty()] == []
+    assert [sql for sql in CHANGING if not defaults.of(sql).changing().isEmpty()] == CHANGING
+    assert [sql for sql in CONSTANT if defaults.of(sql).changing().isEmpty()] == CONSTANT
+    for name in ("now()", "NOW ( )", "current_timestamp", "`current_timestamp`()"):
+        assert defaults.of(name).isOneFunction()
+    assert list(defaults.of("curdate()").changing()) == ["current_date"]
+    assert not defaults.of("current_date() + 30").isOneFunction()
+
+
+def test_create_add_and_set(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    table = f"versioned.{ns}.t"
+
+    def column(*path: str) -> Any:
+        return catalog.load_table(f"{ns}.t").schema.get(path)
+
+    sql_spark.sql(
+        f"CREATE TABLE {table} (k INT DEFAULT 1 + 1, x TIMESTAMP DEFAULT now(), s STRUCT<a: INT>)"
+    )
+    assert column("x").write_default is Now.TIMESTAMP
+    assert column("x").read_default is None
+    sql_spark.sql(f"ALTER TABLE {table} ADD COLUMN s.d DATE DEFAULT curdate()")
+    assert column("s", "d").write_default is Now.DATE
+    sql_spark.sql(
+        f"ALTER TABLE {table} ALTER COLUMN s.d SET DEFAULT CAST('2020-01-01' AS DATE) + 1"
+    )
+    assert column("s", "d").write_default == Constant('"18263"')
+    sql_spark.sql(f"ALTER TABLE {table} ALTER COLUMN k SET DEFAULT CAST(round(pi()) AS INT)")
+    assert column("k").write_default == Constant('"3"')
+    for statement in (
+        f"CREATE TABLE {table}2 (x STRING DEFAULT current_user())",
+        f"CREATE OR REPLACE TABLE {table} (x TIMESTAMP_NTZ DEFAULT localtimestamp())",
+        f"ALTER TABLE {table} ADD COLUMN e DATE DEFAULT current_date() + 30",
+        f"ALTER TABLE {table} ALTER COLUMN x SET DEFAULT current_timestamp() - INTERVAL 1 DAY",
+    ):
+        with pytest.raises(Exception, match=f"{ns}.t.*the column [xe]: DEFAULT .*can't be stored"):
+            sql_spark.sql(statement)
+    assert not catalog.table_exists(f"{ns}.t2")
+    assert column("x").write_default is Now.TIMESTAMP
+
+
+def test_defaults_by_the_catalog_api(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    def schema(default: str) -> spark_types.StructType:
+        told = {"CURRENT_DEFAULT": default, "EXISTS_DEFAULT": "TIMESTAMP'2020-01-01 00:00:00'"}
+        return spark_types.StructType(
+            [spark_types.StructField("x", spark_types.TimestampType(), True, told)]
+        )
+
+    name = f"versioned.{ns}.t"
+    moving = schema("now() + INTERVAL 1 HOUR")
+    with pytest.raises(Exception, match=r"the column x: DEFAULT .*can't be stored"):
+        sql_spark.catalog.createTable(name, source="versioned", schema=moving)
+    sql_spark.catalog.createTable(name, source="versioned", schema=schema("now()")).count()
+    assert catalog.load_table(f"{ns}.t").schema.get(("x",)).write_default is Now.TIMESTAMP
+    # Of a query's columns no default is taken over, whatever it is.
+    frame = sql_spark.createDataFrame([], schema("now() + INTERVAL 1 HOUR"))
+    frame.writeTo(f"{name}2").create()
+    assert catalog.load_table(f"{ns}.t2").schema.get(("x",)).write_default is None
