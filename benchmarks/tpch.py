@@ -183,21 +183,24 @@ def load(spark: Any, names: str, properties: str) -> None:
                 spark.sql(f"ALTER TABLE {names}.{table} {change}")
                 origin |= _renamed(change, origin)
             rows = spark.read.parquet(str(SOURCE / table / f"{part}.parquet"))
-            wanted = spark.table(f"{names}.{table}").schema
-            cast = [
-                f"CAST({origin.get(field.name, 'NULL')} AS {field.dataType.simpleString()}) AS {field.name}"
-                for field in wanted
-            ]
-            rows.selectExpr(*cast).writeTo(f"{names}.{table}").append()
+            fields = spark.table(f"{names}.{table}").schema
+            rows.selectExpr(*_casts(fields, origin)).writeTo(f"{names}.{table}").append()
     for table in TABLES:
-        spark.sql(
-            f"CREATE TABLE spark_catalog.plain.{table} USING parquet AS SELECT * FROM {names}.{table} LIMIT 0"
-        )
-        schema = spark.table(f"{names}.{table}").schema
-        types = [f"CAST({f.name} AS {f.dataType.simpleString()}) AS {f.name}" for f in schema]
+        empty = f"SELECT * FROM {names}.{table} LIMIT 0"
+        spark.sql(f"CREATE TABLE spark_catalog.plain.{table} USING parquet AS {empty}")
+        fields = spark.table(f"{names}.{table}").schema
         for part in range(LOADS):
             rows = spark.read.parquet(str(SOURCE / table / f"{part}.parquet"))
-            rows.selectExpr(*types).write.insertInto(f"spark_catalog.plain.{table}")
+            rows.selectExpr(*_casts(fields)).write.insertInto(f"spark_catalog.plain.{table}")
+
+
+def _casts(fields: Any, origin: dict[str, str] | None = None) -> list[str]:
+    """Expressions that fill columns: each from the column of its name, or from its origin."""
+    return [
+        f"CAST({f.name if origin is None else origin.get(f.name, 'NULL')} "
+        f"AS {f.dataType.simpleString()}) AS {f.name}"
+        for f in fields
+    ]
 
 
 def _renamed(change: str, origin: dict[str, str]) -> dict[str, str]:
