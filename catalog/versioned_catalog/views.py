@@ -19,7 +19,6 @@ from versioned_catalog.log.view import ReadTable, View, ViewColumn
 from versioned_catalog.log.warehouse import (
     WITH_VIEWS,
     Name,
-    TableName,
     WarehouseEntry,
     WarehouseState,
     full_key,
@@ -245,6 +244,33 @@ class Views:
             for problem in self._problems(view, read, shown)
         ]
 
+    def problems_of(
+        self, view: View, table: str | Name, shown: Shown = render_path
+    ) -> list[Problem]:
+        """What one view can't read any more under the name of a table.
+
+        Args:
+            view: the view.
+            table: the name, as the view's query has it.
+            shown: how the texts write names.
+        """
+        key = full_key(parse_path(table))
+        return [
+            problem
+            for read in view.reads
+            if full_key(read.name) == key
+            for problem in self._problems(view, read, shown)
+        ]
+
+    def name_of(self, created_uuid: str) -> Name | None:
+        """The name of a table of this catalog, by its created UUID; None where it has none."""
+        tables = self._names.state().tables.values()
+        return next((one.name for one in tables if one.table_uuid == created_uuid), None)
+
+    def has_landed(self, commit_id: str) -> bool:
+        """Whether a commit of names is in the warehouse's log."""
+        return self._names.has_landed(commit_id)
+
     def _every_view(self) -> list[View]:
         views = self._names.state().views
         return [views[key] for key in sorted(views)]
@@ -278,7 +304,7 @@ class Views:
             return []  # a view of the same columns may have taken the table's place
         named = state.tables.get(full_key(read.name))
         if named is None:
-            return [missing(view, read, _name_now(state, read), shown)]
+            return [missing(view, read, self.name_of(read.created_uuid), shown)]
         try:
             found = self.load_table(named.name).state
         except VersionedError as error:
@@ -316,11 +342,6 @@ def _find(state: WarehouseState, name: Name) -> View:
 
 def _names_of(view: View | None) -> tuple[Name, ...]:
     return () if view is None else (view.name,)
-
-
-def _name_now(state: WarehouseState, read: ReadTable) -> Name | None:
-    tables: Iterable[TableName] = state.tables.values()
-    return next((one.name for one in tables if one.table_uuid == read.created_uuid), None)
 
 
 def _check_circle(state: WarehouseState, view: View) -> None:
