@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.view import EVOLVING_MODES, ReadColumn, ReadTable, View
+from versioned_catalog.log.view import EVOLUTION, EVOLVING_MODES, ReadColumn, ReadTable, View
 from versioned_catalog.log.warehouse import Name
 from versioned_catalog.schema.paths import ColumnPath, render_path
 from versioned_catalog.schema.schema import Schema, name_key
@@ -25,7 +25,7 @@ class Problem:
 
     Args:
         view: the view's name.
-        table: the name of the table that it reads.
+        table: the name of the table, or view, that it reads.
         column: the path of the column, as the view knows it; None for the whole table.
         column_id: the column's ID.
         text: what is wrong, and what to do.
@@ -95,6 +95,15 @@ def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render
     return Problem(view.name, read.name, None, None, text)
 
 
+def missing_view(view: View, name: Name, shown: Shown = render_path) -> Problem:
+    """What is wrong where a view that another one reads was dropped or renamed."""
+    text = (
+        f"the view {shown(view.name)} reads the view {shown(name)}, which was dropped or renamed; "
+        f"create it, or {_replace(view, shown)}"
+    )
+    return Problem(view.name, name, None, None, text)
+
+
 def _bound(
     view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
 ) -> str | None:
@@ -106,6 +115,8 @@ def _bound(
         if view.schema_mode in EVOLVING_MODES or _below(here) == column.below:
             return None
         return f"{says}whose fields are others now, or in another order; {_replace(view, shown)}"
+    if here is None and view.schema_mode == EVOLUTION:
+        return None  # the query may ask for whatever columns there are
     taken = "" if here is None else _taken(here, column, table)
     if column.id not in schema.ids:
         return f"{says}which was dropped{taken}; {_replace(view, shown)}"
@@ -122,7 +133,7 @@ def _by_name(
     view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
 ) -> str | None:
     """What is wrong with a column of another table, or of another incarnation."""
-    if schema.find(column.path) is not None:
+    if schema.find(column.path) is not None or view.schema_mode == EVOLUTION:
         return None
     return (
         f"the view {shown(view.name)} reads the column {_quoted(column)} of {shown(read.name)}, which "
@@ -154,8 +165,8 @@ def _differ(one: str, other: str) -> bool:
 def _replace(view: View, shown: Shown) -> str:
     query = view.sql if len(view.sql) <= LONGEST_QUERY else f"{view.sql[:LONGEST_QUERY]}…"
     return (
-        f"CREATE OR REPLACE VIEW {shown(view.name)} AS ... makes it read the columns of now; its query "
-        f"is: {query}"
+        f"bind it to the columns of now with CREATE OR REPLACE VIEW {shown(view.name)} AS ...; its "
+        f"query is: {query}"
     )
 
 

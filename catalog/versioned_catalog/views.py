@@ -35,7 +35,7 @@ from versioned_catalog.schema.ddl import parse_columns
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.sql_types import render_type
 from versioned_catalog.table import Table
-from versioned_catalog.view_columns import Problem, Shown, bind, missing, problems
+from versioned_catalog.view_columns import Problem, Shown, bind, missing, missing_view, problems
 
 Mode = Literal["create", "replace", "create or replace"]
 
@@ -213,13 +213,21 @@ class Views:
 
         self._names.commit(change)
 
-    def views(self) -> pa.Table:
+    def views(self, table: str | Name | None = None, shown: Shown = render_path) -> pa.Table:
         """What every view reads, and what is wrong with it: a row a column of a table, by view.
 
-        ``problem`` is null where the view can read the column. Of a view that another one reads, and
-        of a table whose columns are not bound, there is a row without a column.
+        ``problem`` is null where the view can read the column. There is a row without a column for a
+        view that another one reads, and for a view of which it is not known what it reads.
+
+        Args:
+            table: only what is read of this table.
+            shown: how the problems write names.
+
+        Raises:
+            NotFoundError: there is no such table.
         """
-        rows = [row for view in self._every_view() for row in self._rows(view)]
+        only = self._identity(table)
+        rows = [row for view in self._every_view() for row in self._rows(view, only, shown)]
         return table_of(rows, LISTING)
 
     def view_problems(
@@ -234,8 +242,7 @@ class Views:
         Raises:
             NotFoundError: there is no such table.
         """
-        state = self._names.state()
-        only = None if name is None else self._names.find(state, parse_path(name)).table_uuid
+        only = self._identity(name)
         return [
             problem
             for view in self._every_view()
@@ -260,6 +267,18 @@ class Views:
             for read in view.reads
             if full_key(read.name) == key
             for problem in self._problems(view, read, shown)
+        ] + [
+            problem
+            for problem in self._missing_views(view, shown)
+            if full_key(problem.table) == key
+        ]
+
+    def _missing_views(self, view: View, shown: Shown = render_path) -> list[Problem]:
+        state = self._names.state()
+        return [
+            missing_view(view, name, shown)
+            for name in view.reads_views
+            if full_key(name) not in state.views and full_key(name) not in state.tables
         ]
 
     def name_of(self, created_uuid: str) -> Name | None:
@@ -271,14 +290,22 @@ class Views:
         """Whether a commit of names is in the warehouse's log."""
         return self._names.has_landed(commit_id)
 
+    def _identity(self, table: str | Name | None) -> str | None:
+        """The created UUID of a table."""
+        if table is None:
+            return None
+        return self._names.find(self._names.state(), parse_path(table)).table_uuid
+
     def _every_view(self) -> list[View]:
         views = self._names.state().views
         return [views[key] for key in sorted(views)]
 
-    def _rows(self, view: View) -> Iterator[dict[str, Any]]:
+    def _rows(self, view: View, only: str | None, shown: Shown) -> Iterator[dict[str, Any]]:
         one = {"view": render_path(view.name)}
         for read in view.reads:
-            found = {p.column_id: p.text for p in self._problems(view, read)}
+            if only not in (None, read.created_uuid):
+                continue
+            found = {p.column_id: p.text for p in self._problems(view, read, shown)}
             whole = found.get(None)
             for column in read.columns:
                 yield one | {
@@ -289,12 +316,11 @@ class Views:
                 }
             if not read.columns:
                 yield one | {"reads": render_path(read.name), "problem": whole}
+        if only is not None:
+            return
+        gone = {problem.table: problem.text for problem in self._missing_views(view, shown)}
         for name in view.reads_views:
-            gone = full_key(name) not in self._names.state().views
-            yield one | {
-                "reads": render_path(name),
-                "problem": f"there is no view {render_path(name)} any more" if gone else None,
-            }
+            yield one | {"reads": render_path(name), "problem": gone.get(name)}
         if not view.reads and not view.reads_views:
             yield one
 

@@ -12,7 +12,10 @@ Parts = tuple[str, ...]
 """A name, as its parts."""
 
 COMPENSATION = "COMPENSATION"
-EVOLVING_MODES = frozenset({"EVOLUTION", "TYPE EVOLUTION"})
+EVOLUTION = "EVOLUTION"
+"""The schema mode under which a view shows the columns that its query has now."""
+
+EVOLVING_MODES = frozenset({EVOLUTION, "TYPE EVOLUTION"})
 """Schema modes under which a view shows the types that its query has now."""
 
 

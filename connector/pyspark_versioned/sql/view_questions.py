@@ -7,23 +7,24 @@ from typing import Any
 
 from pyspark_versioned.sql.catalog_questions import load
 from pyspark_versioned.sql.snapshots import open_catalog, open_table
+from pyspark_versioned.sql.view_warnings import shown_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
-from versioned_catalog.log.view import ReadTable, View, ViewColumn
+from versioned_catalog.log.view import EVOLVING_MODES, ReadTable, View, ViewColumn
 from versioned_catalog.log.warehouse import Name, full_key
-from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.view_columns import bind
 
 Json = dict[str, Any]
 
 
 def load_relation(request: Json) -> Json:
-    """A table or a view. Of the request: ``within``, the view whose query names it, if one does.
+    """A table or a view. Of the request: ``within``, the whole name of the view whose query names it, if
+    one does.
 
     Raises:
         InvalidRequestError: that view reads columns of the table that were renamed or dropped since.
     """
     catalog, name = open_catalog(request["catalog"]), _name(request)
-    if not catalog.table_exists(name) and catalog.view_exists(name):
+    if catalog.view_exists(name):
         return {"view": _describe(catalog.load_view(name), request)}
     if "within" in request:
         _check_columns(catalog, request)
@@ -32,11 +33,11 @@ def load_relation(request: Json) -> Json:
 
 def _check_columns(catalog: Catalog, request: Json) -> None:
     """Refuse to read a table for a view whose columns it does not have any more."""
-    within = _own(catalog, request, parse_path(request["within"]))
+    within = _own(request, tuple(request["within"]))
     if within is None or not catalog.view_exists(within):
         return
     view = catalog.load_view(within)
-    shown = partial(_shown, request)
+    shown = partial(shown_name, request)
     for problem in catalog.problems_of(view, _name(request), shown):
         raise InvalidRequestError(problem.text)
 
@@ -44,6 +45,7 @@ def _check_columns(catalog: Catalog, request: Json) -> None:
 def _describe(view: View, request: Json) -> Json:
     catalog = request["catalog"]["name"]
     return {
+        "name": [catalog, *view.name],
         "sql": view.sql,
         "columns": [
             {"name": c.name, "type": c.type, "nullable": c.nullable, "comment": c.comment}
@@ -56,9 +58,6 @@ def _describe(view: View, request: Json) -> Json:
         "comment": view.comment,
         "properties": dict(view.properties),
         "settings": dict(view.settings),
-        "depends_on": [
-            [catalog, *name] for name in (*(read.name for read in view.reads), *view.reads_views)
-        ],
     }
 
 
@@ -91,8 +90,15 @@ def put_view(request: Json) -> Json:
 
 def _view(catalog: Catalog, request: Json) -> View:
     name, given = _name(request), request["view"]
+    if given["schema_mode"] in EVOLVING_MODES:
+        # Up to 4.3, Spark writes the new types to the session catalog's view of that name.
+        raise InvalidRequestError(
+            f"{shown_name(request, name)}: Spark does not carry out WITH SCHEMA {given['schema_mode']} "
+            "outside its session catalog; leave it out, and use CREATE OR REPLACE VIEW when columns "
+            "change"
+        )
     if "reads" in given:
-        reads, reads_views = _reads(catalog, request), _reads_views(catalog, request)
+        reads, reads_views = _reads(catalog, request), _reads_views(request)
     else:
         old = catalog.load_view(name)
         reads, reads_views = old.reads, old.reads_views
@@ -130,13 +136,13 @@ def _reads(catalog: Catalog, request: Json) -> tuple[ReadTable, ...]:
     return tuple(bind(names[key], states[key], paths[key]) for key in names)
 
 
-def _reads_views(catalog: Catalog, request: Json) -> tuple[Name, ...]:
+def _reads_views(request: Json) -> tuple[Name, ...]:
     """The views of this catalog that the query reads."""
-    given = (_own(catalog, request, tuple(one)) for one in request["view"]["reads_views"])
+    given = (_own(request, tuple(one)) for one in request["view"]["reads_views"])
     return tuple({full_key(one): one for one in given if one is not None}.values())
 
 
-def _own(catalog: Catalog, request: Json, name: Name) -> Name | None:
+def _own(request: Json, name: Name) -> Name | None:
     """A whole name as one of this catalog, without the catalog's; None where it is another's."""
     return name[1:] if len(name) > 1 and name[0] == request["catalog"]["name"] else None
 
@@ -168,10 +174,6 @@ def rename_view(request: Json) -> Json:
 
 def _name(request: Json) -> Name:
     return tuple(request["name"])
-
-
-def _shown(request: Json, name: Name) -> str:
-    return render_path((request["catalog"]["name"], *name))
 
 
 QUESTIONS = {

@@ -2,6 +2,7 @@ package versioned.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
@@ -9,6 +10,8 @@ import org.apache.spark.sql.catalyst.analysis.ViewAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Relation;
 import org.apache.spark.sql.connector.catalog.RelationCatalog;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
 import versioned.spark.view.ViewQuestions;
 import versioned.spark.view.Views;
@@ -23,6 +26,18 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
         JsonNode answer = questions().ask("load_relation", views().relation(ident));
         Optional<View> view = Views.parse(answer, name());
         return view.isPresent() ? view.get() : questions().relation(ident, answer);
+    }
+
+    /** A table; a view is none here. */
+    @Override
+    public Table loadTable(Identifier ident) throws NoSuchTableException {
+        return questions().load(ident, questions().request(ident).put("views", true), false);
+    }
+
+    /** A table that is written to. */
+    @Override
+    public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+        return questions().load(ident, questions().request(ident).put("writes", true), false);
     }
 
     @Override

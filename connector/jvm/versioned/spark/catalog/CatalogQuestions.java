@@ -123,10 +123,12 @@ public final class CatalogQuestions {
         if (answer.path("missing").asBoolean()) {
             throw new NoSuchTableException(ident);
         }
-        if (answer.has("warnings")) {
-            answer.get("warnings").forEach(warning -> LOG.warn(warning.asText()));
-        }
+        warn(answer);
         return answer.get("loaded");
+    }
+
+    private static void warn(JsonNode answer) {
+        answer.path("warnings").forEach(warning -> LOG.warn(warning.asText()));
     }
 
     /**
@@ -178,6 +180,7 @@ public final class CatalogQuestions {
         if (answer.path("exists").asBoolean()) {
             throw new TableAlreadyExistsException(to);
         }
+        warn(answer);
     }
 
     /** The texts of a JSON array. */

@@ -10,6 +10,7 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Exists;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetArrayStructFields;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
@@ -119,7 +120,7 @@ final class ColumnUses {
             add(column, Set.of(List.copyOf(path)));
             return;
         }
-        if (base instanceof SubqueryExpression subquery) {
+        if (base instanceof SubqueryExpression subquery && !(base instanceof Exists)) {
             useAll(subquery.plan().output());
         }
         CollectionConverters.asJava(base.children()).forEach(this::use);

@@ -6,11 +6,11 @@ import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
 import org.apache.spark.sql.catalyst.analysis.ViewAlreadyExistsException;
-import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
-import org.apache.spark.sql.catalyst.trees.Origin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.View;
+import org.apache.spark.sql.internal.SQLConf;
 import versioned.spark.catalog.CatalogQuestions;
+import versioned.spark.python.Python;
 
 /**
  * What a catalog asks about views.
@@ -21,9 +21,9 @@ public record ViewQuestions(CatalogQuestions questions) {
     /** A request for a table or a view; in the query of a view it says which one that is. */
     public ObjectNode relation(Identifier ident) {
         ObjectNode request = questions.request(ident);
-        Origin origin = CurrentOrigin.get();
-        if (origin.objectType().contains("VIEW") && origin.objectName().isDefined()) {
-            request.put("within", origin.objectName().get());
+        String within = SQLConf.get().getConfString(Views.WITHIN, null);
+        if (within != null) {
+            request.set("within", Python.parse(within));
         }
         return request;
     }

@@ -8,8 +8,6 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.connector.catalog.Column;
-import org.apache.spark.sql.connector.catalog.Dependency;
-import org.apache.spark.sql.connector.catalog.DependencyList;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.View;
@@ -20,6 +18,12 @@ import versioned.spark.python.VersionedException;
 
 /** Views between Spark's class and JSON. */
 public final class Views {
+    /**
+     * A setting that is there while Spark resolves the query of a view of ours: the view's whole name, as a JSON array.
+     * Spark takes a view's settings for its query alone, and says nowhere else exactly which view it is at.
+     */
+    static final String WITHIN = "spark.versioned.within";
+
     private Views() {}
 
     /** The view of an answer to {@code load_relation}, if it is one. */
@@ -32,16 +36,21 @@ public final class Views {
             .withQueryText(json.get("sql").asText())
             .withCurrentCatalog(json.hasNonNull("catalog") ? json.get("catalog").asText() : catalog)
             .withCurrentNamespace(CatalogQuestions.parts(json.get("namespace")))
-            .withSqlConfigs(CatalogQuestions.texts(json.get("settings")))
+            .withSqlConfigs(settings(json))
             .withSchemaMode(json.get("schema_mode").asText())
-            .withQueryColumnNames(CatalogQuestions.parts(json.get("query_columns")))
-            .withViewDependencies(dependencies(json.get("depends_on")));
+            .withQueryColumnNames(CatalogQuestions.parts(json.get("query_columns")));
         builder.withColumns(columns(json.get("columns")));
         builder.withProperties(CatalogQuestions.texts(json.get("properties")));
         if (json.hasNonNull("comment")) {
             builder.withComment(json.get("comment").asText());
         }
         return builder.build();
+    }
+
+    private static Map<String, String> settings(JsonNode json) {
+        Map<String, String> settings = new TreeMap<>(CatalogQuestions.texts(json.get("settings")));
+        settings.put(WITHIN, json.get("name").toString());
+        return settings;
     }
 
     private static Column[] columns(JsonNode columns) {
@@ -51,14 +60,9 @@ public final class Views {
             .toArray(Column[]::new);
     }
 
-    private static DependencyList dependencies(JsonNode names) {
-        return DependencyList.of(StreamSupport.stream(names.spliterator(), false)
-            .map(name -> (Dependency) Dependency.table(CatalogQuestions.parts(name))).toArray(Dependency[]::new));
-    }
-
-    /** Whether Spark copied a view that it loaded, to change its properties or its schema mode. */
+    /** Whether Spark copied a view that it loaded, to change its properties, its schema mode or the types it shows. */
     static boolean isCopy(View view) {
-        return view.viewDependencies() != null;
+        return view.sqlConfigs().containsKey(WITHIN);
     }
 
     /** A view with what its query reads. */
@@ -88,7 +92,9 @@ public final class Views {
         json.set("namespace", Python.JSON.valueToTree(view.currentNamespace()));
         json.set("query_columns", Python.JSON.valueToTree(view.queryColumnNames()));
         json.set("properties", Python.JSON.valueToTree(properties));
-        json.set("settings", Python.JSON.valueToTree(view.sqlConfigs()));
+        Map<String, String> settings = new TreeMap<>(view.sqlConfigs());
+        settings.remove(WITHIN);
+        json.set("settings", Python.JSON.valueToTree(settings));
         return json;
     }
 }
