@@ -47,9 +47,17 @@ def test_configure_sets_a_catalog(jar: str) -> None:
     assert found == {
         "spark.jars": jar,
         "spark.sql.extensions": "versioned.spark.VersionedExtensions",
-        "spark.sql.catalog.versioned": "versioned.spark.VersionedCatalog",
+        "spark.sql.catalog.versioned": "versioned.spark.VersionedRelationCatalog",
         "spark.sql.catalog.versioned.warehouse": "/w/versioned",
     }
+
+
+def test_spark_4_1_gets_the_catalog_without_views(
+    jar: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark_versioned.registering.version", lambda package: "4.1.4")
+    found = options(Builder(), "versioned")
+    assert found["spark.sql.catalog.versioned"] == "versioned.spark.VersionedCatalog"
 
 
 def test_configure_keeps_what_is_there(jar: str) -> None:

@@ -42,14 +42,15 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import open_store, reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table
+from versioned_catalog.views import Views
 from versioned_catalog.writing.plan import WritePlan
 
 REMEMBERED = 32
 """How many tables a catalog remembers as they were loaded last."""
 
 
-class Catalog(Making, Namespaces):
-    """The namespaces and tables of a warehouse.
+class Catalog(Making, Namespaces, Views):
+    """The namespaces, tables and views of a warehouse.
 
     Args:
         warehouse: a folder: a path, or any URL that fsspec knows and that can put if absent.

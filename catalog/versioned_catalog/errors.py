@@ -31,6 +31,7 @@ ConditionName = Literal[
     "UNSUPPORTED_FEATURE",
     "VALUE_TOO_LONG",
     "VERSION_NOT_FOUND",
+    "VIEW_NOT_FOUND",
 ]
 
 SQLSTATES: dict[ConditionName, str] = {
@@ -59,6 +60,7 @@ SQLSTATES: dict[ConditionName, str] = {
     "UNSUPPORTED_FEATURE": "0A000",
     "VALUE_TOO_LONG": "22001",
     "VERSION_NOT_FOUND": "42704",
+    "VIEW_NOT_FOUND": "42P01",
 }
 """The SQLSTATE of each error condition. Errors show a condition with the prefix ``VERSIONED_``."""
 

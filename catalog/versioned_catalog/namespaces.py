@@ -121,11 +121,11 @@ class Namespaces:
 
         Args:
             name: which.
-            cascade: drop the tables and namespaces in it as well; their names go all at once.
+            cascade: drop the tables, views and namespaces in it as well; their names go all at once.
 
         Raises:
             NotFoundError: it is not there.
-            InvalidRequestError: it holds tables or namespaces.
+            InvalidRequestError: it holds tables, views or namespaces.
         """
         parts = parse_path(name)
         key = full_key(parts)
@@ -135,7 +135,8 @@ class Namespaces:
             check_namespace(state, parts)
             spaces = [one.name for k, one in state.namespaces.items() if k[: len(key)] == key]
             ended[:] = [table for k, table in state.tables.items() if k[: len(key)] == key]
-            if not cascade and (len(spaces) > 1 or ended):
+            views = [view.name for k, view in state.views.items() if k[: len(key)] == key]
+            if not cascade and (len(spaces) > 1 or ended or views):
                 raise InvalidRequestError(
                     f"the namespace {render_path(parts)} is not empty; drop what is in it first, or "
                     "drop it with cascade"
@@ -144,6 +145,7 @@ class Namespaces:
                 head_of("drop_namespace"),
                 remove_namespaces=tuple(spaces),
                 remove_tables=tuple(table.name for table in ended),
+                remove_views=tuple(views),
             )
 
         self._names.commit(change)

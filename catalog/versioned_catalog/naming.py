@@ -12,7 +12,7 @@ from dataclasses import replace
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.beginning import WRITER
 from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import UNIX_EPOCH, Head, check_writable
+from versioned_catalog.log.entry import UNIX_EPOCH, Features, Head, check_writable
 from versioned_catalog.log.timeline import Timeline
 from versioned_catalog.log.warehouse import (
     Name,
@@ -73,8 +73,8 @@ class Names:
         """Commit what ``change`` makes of the warehouse as it is then.
 
         Args:
-            change: gives the entry, of whose head only the operation counts (``head_of``), or None
-                where there is nothing to do; what it raises ends the commit.
+            change: gives the entry, of whose head only the operation and the features count
+                (``head_of``), or None where there is nothing to do; what it raises ends the commit.
             commit_id: idempotency key of the commit; generated if omitted.
         """
         commit_id = commit_id or str(uuid.uuid4())
@@ -93,7 +93,7 @@ class Names:
                 time=UNIX_EPOCH,
                 operation=entry.head.operation,
                 writer=WRITER,
-                features=known.features,
+                features=known.features | entry.head.features,
             )
             return replace(entry, head=head)
 
@@ -115,6 +115,12 @@ class Names:
         found = self.get(state, name)
         if found is None:
             check_namespace(state, name[:-1])
+            if full_key(name) in state.views:
+                raise NotFoundError(
+                    f"{render_path(name)} is a view, not a table; load it with load_view, or drop it "
+                    "with drop_view",
+                    condition="TABLE_NOT_FOUND",
+                )
             near = ", ".join(sorted(t.name[-1] for t in state.tables.values())[:20]) or "none"
             raise NotFoundError(
                 f"there is no table {render_path(name)} in {self._url}; tables: {near}",
@@ -123,9 +129,14 @@ class Names:
         return found
 
 
-def head_of(operation: str) -> Head:
-    """A head that ``Names.commit`` completes, and the timeline dates."""
-    return Head("", 0, "", -1, UNIX_EPOCH, operation)
+def head_of(operation: str, features: Features | None = None) -> Head:
+    """A head that ``Names.commit`` completes, and the timeline dates.
+
+    Args:
+        operation: what is done.
+        features: what the warehouse needs from then on, beside what it needs already.
+    """
+    return Head("", 0, "", -1, UNIX_EPOCH, operation, features=features or Features())
 
 
 def _nothing() -> WarehouseState:
@@ -156,12 +167,14 @@ def check_new_name(name: Name) -> None:
 
 
 def check_free(state: WarehouseState, name: Name) -> None:
-    """Refuse a table's name that is taken, can't be one, or is in no namespace."""
+    """Refuse a name of a table or view that is taken, can't be one, or is in no namespace."""
     check_new_name(name)
-    if full_key(name) in state.tables:
-        raise AlreadyExistsError(
-            f"the table {render_path(name)} is there already", condition="TABLE_ALREADY_EXISTS"
-        )
+    for kind, taken in (("table", state.tables), ("view", state.views)):
+        if full_key(name) in taken:
+            raise AlreadyExistsError(
+                f"the {kind} {render_path(name)} is there already",
+                condition="TABLE_ALREADY_EXISTS",
+            )
     check_namespace(state, name[:-1])
 
 

@@ -17,7 +17,8 @@ _WHY = {
     "spark.pyspark.python": "The Python that has pyspark_versioned. Export it as PYSPARK_PYTHON, too:\n"
     "# while it plans, Spark looks for Python nowhere else.",
     "spark.sql.catalog.": "A catalog: SELECT * FROM <its name>.<namespace>.<table>. There may be any\n"
-    "# number of them. Below it, the folder where its tables are.",
+    "# number of them. Below it, the folder where its tables are. On Spark 4.1,\n"
+    "# which has no views in catalogs, it is versioned.spark.VersionedCatalog.",
 }
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,10 @@ from versioned_catalog.storage.secrets import check_url
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CATALOG_CLASS = "versioned.spark.VersionedCatalog"
+CATALOG_CLASS = "versioned.spark.VersionedRelationCatalog"
+CATALOG_CLASS_OF_4_1 = "versioned.spark.VersionedCatalog"
+"""The catalog without views, which Spark 4.1 can load."""
+
 EXTENSIONS_CLASS = "versioned.spark.VersionedExtensions"
 _JARS = "spark.jars"
 _EXTENSIONS = "spark.sql.extensions"
@@ -75,11 +79,22 @@ def catalog_conf(
     return {
         _JARS: jar_path() if jar is None else jar,
         _EXTENSIONS: EXTENSIONS_CLASS,
-        name: CATALOG_CLASS,
+        name: catalog_class(),
         f"{name}.warehouse": _absolute(os.fspath(warehouse)),
         **({_REDACTION: HIDDEN_KEYS} if storage else {}),
         **storage,
     }
+
+
+def catalog_class() -> str:
+    """The catalog's class for the PySpark that is installed: with views from Spark 4.2 on."""
+    try:
+        installed = version("pyspark")
+    except PackageNotFoundError:  # by SPARK_HOME, or a client alone
+        import pyspark
+
+        installed = pyspark.__version__
+    return CATALOG_CLASS_OF_4_1 if installed.startswith("4.1.") else CATALOG_CLASS
 
 
 def _absolute(warehouse: str) -> str:

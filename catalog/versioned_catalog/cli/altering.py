@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from versioned_catalog.cli.escaping import printable
 from versioned_catalog.cli.program import Group
 from versioned_catalog.cli.session import Session
 from versioned_catalog.cli.showing import show_commit
@@ -39,7 +40,11 @@ def alter(table: str) -> None:
 def commit(session: Session, change: Change, table: str) -> None:
     """Carry out what a command gave."""
     found = session.table(table)
+    broken = session.view_problems(table)
     show_commit(found.name, change(found).commit())
+    for text in session.view_problems(table):
+        if text not in broken:
+            click.echo(f"warning: {printable(text)}", err=True)
 
 
 @alter.command()

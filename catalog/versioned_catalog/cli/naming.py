@@ -1,4 +1,4 @@
-"""What is in the warehouse: ``namespaces`` and ``tables``."""
+"""What is in the warehouse: ``namespaces``, ``tables`` and ``views``."""
 
 from __future__ import annotations
 
@@ -34,4 +34,18 @@ def tables(session: Session, namespace: str | None) -> None:
     show_rows([{"table": render_path((*above, name))} for name in names], ["table"])
 
 
-COMMANDS = (namespaces, tables)
+@click.command(cls=Command)
+@click.option("--broken", is_flag=True, help="Only what a view can't read any more.")
+@click.pass_obj
+def views(session: Session, broken: bool) -> None:
+    """List the views, the columns of tables that each reads, and what is wrong with them."""
+    from versioned_catalog.arrow_rows import rows_of
+
+    rows = rows_of(session.catalog().views())
+    if not rows:
+        session.check_warehouse()
+    shown = [row for row in rows if row["problem"] is not None or not broken]
+    show_rows(shown, ["view", "reads", "column", "column_id", "problem"])
+
+
+COMMANDS = (namespaces, tables, views)

@@ -67,6 +67,12 @@ class Session:
             return Catalog.load_path(name, self.storage)
         return self.catalog().load_table(name)
 
+    def view_problems(self, table: str) -> list[str]:
+        """What views of the warehouse can't read of a table; of a folder it is not known."""
+        if is_folder(table):
+            return []
+        return [problem.text for problem in self.catalog().view_problems(table)]
+
 
 def is_folder(name: str) -> bool:
     """Whether text names a table's folder; no name of a table begins like that."""

@@ -25,11 +25,11 @@ from versioned_catalog.storage.store import safe_path
 FORMAT = 1
 """The format version that this library writes, and the newest it reads."""
 
-KEYED, PATCH, MANIFEST = "keyed", "patch", "manifest"
-"""Features of tables with a row key, of those that partial upserts were written to, and of those with
-a commit whose segments stand in a manifest."""
+KEYED, PATCH, MANIFEST, VIEWS = "keyed", "patch", "manifest", "views"
+"""Features of tables with a row key, of those that partial upserts were written to, of those with a
+commit whose segments stand in a manifest, and of warehouses that hold views."""
 
-KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST})
+KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST, VIEWS})
 """The features that this library implements, for reading and for writing."""
 
 REWRITES = ("delete", "update", "merge", "overwrite")
@@ -59,6 +59,10 @@ WAREHOUSE_OPERATIONS = frozenset(
         "create_table",
         "rename_table",
         "drop_table",
+        "create_view",
+        "alter_view",
+        "rename_view",
+        "drop_view",
     }
 )
 """The operations of a warehouse's log (FORMAT.md, section 12)."""

@@ -1,4 +1,4 @@
-"""The warehouse's log: names to locations (FORMAT.md, section 12)."""
+"""The warehouse's log: names to locations, and views (FORMAT.md, section 12)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from versioned_catalog.limits import check_version
 from versioned_catalog.log.entry import (
     FORMAT,
     OPERATIONS,
+    VIEWS,
     Features,
     Head,
     Stub,
@@ -26,12 +27,16 @@ from versioned_catalog.log.entry import (
     time_from_text,
     time_to_text,
 )
+from versioned_catalog.log.view import View, name_from_json, view_from_json, view_to_json
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.store import Store, safe_path
 
 Name = tuple[str, ...]
 T = TypeVar("T")
+
+WITH_VIEWS = Features(write=frozenset({VIEWS}))
+"""What a warehouse needs that holds views: nothing of its readers."""
 
 
 def full_key(name: Name) -> Name:
@@ -77,6 +82,8 @@ class WarehouseEntry:
     remove_namespaces: tuple[Name, ...] = ()
     set_tables: tuple[TableName, ...] = ()
     remove_tables: tuple[Name, ...] = ()
+    set_views: tuple[View, ...] = ()
+    remove_views: tuple[Name, ...] = ()
 
     @property
     def bytes_beside(self) -> int:
@@ -95,6 +102,7 @@ class WarehouseState:
     namespaces: dict[Name, Namespace] = field(default_factory=dict)
     tables: dict[Name, TableName] = field(default_factory=dict)
     features: Features = field(default_factory=Features)
+    views: dict[Name, View] = field(default_factory=dict)
 
 
 class WarehouseCodec:
@@ -145,6 +153,11 @@ class WarehouseCodec:
             "set": [_table_to_json(table) for table in entry.set_tables],
             "remove": _lists(entry.remove_tables),
         }
+        if entry.set_views or entry.remove_views:
+            out["views"] = {
+                "set": [view_to_json(view) for view in entry.set_views],
+                "remove": _lists(entry.remove_views),
+            }
         return dump_json(out)
 
     def apply(self, state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
@@ -162,6 +175,8 @@ class WarehouseCodec:
         namespaces = _described(namespaces, entry.set_namespaces)
         tables = _without(begun.tables, entry.remove_tables)
         tables |= {full_key(table.name): table for table in entry.set_tables}
+        views = _without(begun.views, entry.remove_views)
+        views |= {full_key(view.name): view for view in entry.set_views}
         return replace(
             begun,
             version=head.version,
@@ -170,6 +185,7 @@ class WarehouseCodec:
             namespaces=namespaces,
             tables=tables,
             features=begun.features | head.features,
+            views=views,
         )
 
     def checkpoint(self, state: WarehouseState) -> bytes:
@@ -186,7 +202,11 @@ class WarehouseCodec:
             "tables": [_table_to_json(table) for table in state.tables.values()],
         }
         described = [_namespace_to_json(one) for one in namespaces if one.properties]
-        return dump_json(out | ({"namespace_properties": described} if described else {}))
+        if described:
+            out["namespace_properties"] = described
+        if state.views:
+            out["views"] = [view_to_json(view) for view in state.views.values()]
+        return dump_json(out)
 
     def restore(self, data: bytes, what: str) -> WarehouseState:
         """The state of a checkpoint.
@@ -198,6 +218,7 @@ class WarehouseCodec:
         names = _names(member(value, "namespaces", list))
         described = map(_namespace, optional(value, "namespace_properties", list) or [])
         tables = [_table(table) for table in member(value, "tables", list)]
+        views = map(view_from_json, optional(value, "views", list) or [])
         return WarehouseState(
             member(value, "table_uuid", str),
             check_version(member(value, "version", int)),
@@ -206,6 +227,7 @@ class WarehouseCodec:
             _described({full_key(name): Namespace(name) for name in names}, described),
             {full_key(table.name): table for table in tables},
             features_from_json(value),
+            {full_key(view.name): view for view in views},
         )
 
 
@@ -214,6 +236,7 @@ def _entry(value: Json) -> WarehouseEntry | Stub:
         return stub_from_json(value)
     namespaces = optional(value, "namespaces", dict) or {}
     tables = optional(value, "tables", dict) or {}
+    views = optional(value, "views", dict) or {}
     return WarehouseEntry(
         head_from_json(value),
         _names(optional(namespaces, "add", list) or []),
@@ -221,6 +244,8 @@ def _entry(value: Json) -> WarehouseEntry | Stub:
         _names(optional(namespaces, "remove", list) or []),
         tuple(_table(table) for table in optional(tables, "set", list) or []),
         _names(optional(tables, "remove", list) or []),
+        tuple(map(view_from_json, optional(views, "set", list) or [])),
+        _names(optional(views, "remove", list) or []),
     )
 
 
@@ -246,10 +271,7 @@ def _lists(names: Iterable[Name]) -> list[list[str]]:
 
 
 def _names(values: list[Json]) -> tuple[Name, ...]:
-    for value in values:
-        if not isinstance(value, list) or not value or not all(isinstance(p, str) for p in value):
-            raise CorruptTableError("names are lists of text")
-    return tuple(tuple(value) for value in values)
+    return tuple(map(name_from_json, values))
 
 
 def _namespace_to_json(namespace: Namespace) -> Json:

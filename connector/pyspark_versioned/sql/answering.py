@@ -21,6 +21,7 @@ def questions() -> dict[str, Question]:
         procedures,
         scan_questions,
         staging,
+        view_questions,
         write_questions,
     )
 
@@ -31,6 +32,7 @@ def questions() -> dict[str, Question]:
         **procedures.QUESTIONS,
         **scan_questions.QUESTIONS,
         **staging.QUESTIONS,
+        **view_questions.QUESTIONS,
         **write_questions.QUESTIONS,
     }
 

@@ -13,6 +13,8 @@ from pyspark_versioned.sql.describing import describe
 from pyspark_versioned.sql.metadata_questions import describe_metadata, hidden_text, told_of
 from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
+from pyspark_versioned.sql.view_refusals import refuse_view
+from pyspark_versioned.sql.view_warnings import view_problems
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, inspection
 from versioned_catalog.log.entry import UNIX_EPOCH
@@ -28,7 +30,10 @@ Json = dict[str, Any]
 
 
 def load(request: Json) -> Json:
-    """A table at its newest version, at a ``version``, or at a ``timestamp`` (µs since 1970)."""
+    """A table at its newest version, at a ``version``, or at a ``timestamp`` (µs since 1970).
+
+    Of the request: ``views``, where a view of that name is not to be refused: it is no table.
+    """
     catalog, name = open_catalog(request["catalog"]), tuple(request["name"])
     if not catalog.table_exists(name):
         return _load_metadata(catalog, request)
@@ -40,6 +45,8 @@ def load(request: Json) -> Json:
 
 
 def _load_metadata(catalog: Catalog, request: Json) -> Json:
+    if not request.get("views") and catalog.view_exists(_name(request)):
+        refuse_view(request)
     name, storage = tuple(request["name"]), request["catalog"]["storage"]
     found = told_of(catalog, name)
     if found is None:
@@ -76,6 +83,8 @@ def create(request: Json) -> Json:
     catalog, declared = open_catalog(request["catalog"]), parse_declaration(request)
     if not catalog.namespace_exists(declared.name[:-1]):
         return {"missing_namespace": True}
+    if catalog.view_exists(declared.name):
+        return {"exists": True}
     if not catalog.table_exists(declared.name):
         placement = catalog.place_table(declared.name)
         made = catalog.make_table(
@@ -101,9 +110,12 @@ def alter(request: Json) -> Json:
     if landed(request, table) is not None:
         return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
     changes = parse_changes(request["changes"], table.schema, table.name)
+    before = view_problems(catalog, request)
     if changes:
         table.alter().add_all(changes).commit(commit_id=request["commit_id"])
-    return {"loaded": describe(table, table.state, request["catalog"]["storage"])}
+    loaded = describe(table, table.state, request["catalog"]["storage"])
+    broken = [text for text in view_problems(catalog, request) if text not in before]
+    return {"loaded": loaded, "warnings": broken}
 
 
 def evolve_table(request: Json) -> Json:
@@ -145,10 +157,10 @@ def rename(request: Json) -> Json:
     if not catalog.table_exists(old):
         done = request.get("retry") and catalog.table_exists(new)
         return {} if done else {"missing": True}
-    if catalog.table_exists(new):
+    if catalog.table_exists(new) or catalog.view_exists(new):
         return {"exists": True}
     catalog.rename_table(old, new)
-    return {}
+    return {"warnings": view_problems(catalog, {**request, "name": new})}
 
 
 def list_tables(request: Json) -> Json:
@@ -199,8 +211,8 @@ def drop_namespace(request: Json) -> Json:
     catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
     if not catalog.namespace_exists(namespace):
         return {} if request.get("retry") else {"missing_namespace": True}
-    filled = catalog.list_tables(namespace) or catalog.list_namespaces(namespace)
-    if filled and not request["cascade"]:
+    filled = (catalog.list_tables, catalog.list_namespaces, catalog.list_views)
+    if any(listed(namespace) for listed in filled) and not request["cascade"]:
         return {"not_empty": True}
     catalog.drop_namespace(namespace, cascade=request["cascade"])
     return {}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from pyspark_versioned.compacting import planned
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import open_catalog
+from pyspark_versioned.sql.view_warnings import shown_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import record_from_json
@@ -43,7 +45,7 @@ class Call:
     Args:
         request: what was asked: ``commit_id``; ``retry``, where it is not asked for the first time.
         catalog: where tables are.
-        name: the table's.
+        name: the table's; no parts where none is given.
         given: value texts by parameter, None for null.
     """
 
@@ -174,6 +176,11 @@ def _verify(call: Call) -> Iterable[Row]:
     deep, every = call.says("deep", False), call.says("every_version", False)
     told = call.catalog.verify_table(call.name, deep=deep, every_version=every)
     yield from ((one.path, one.problem) for one in told.complaints)
+
+
+def _views(call: Call) -> Iterable[Row]:
+    told = call.catalog.views(call.name or None, partial(shown_name, call.request))
+    yield from (tuple(row.values()) for row in told.to_pylist())
 
 
 def _compaction(call: Call, version: int) -> Json:
@@ -375,6 +382,13 @@ PROCEDURES = {
         _verify,
         writes=False,
     ),
+    "views": Procedure(
+        "Lists the views, the columns of tables that each reads, and what is wrong with them.",
+        (replace(_TABLE, comment="only what reads this table; left out, all", required=False),),
+        "STRUCT<view: STRING, reads: STRING, column: STRING, column_id: INT, problem: STRING>",
+        _views,
+        writes=False,
+    ),
 }
 
 
@@ -433,7 +447,7 @@ def call(request: Json) -> Json:
                 f"{'.'.join(request['name'])}: the argument {parameter.name} is null; it is "
                 f"{parameter.comment}"
             )
-    name = _name(request, given["table"])
+    name = () if given["table"] is None else _name(request, given["table"])
     asked = Call(request, open_catalog(request["catalog"]), name, given)
     job = known.job(asked) if "results" not in request else None
     if job is not None:

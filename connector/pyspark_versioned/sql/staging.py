@@ -36,6 +36,8 @@ def stage(request: Json) -> Json:
     if not catalog.namespace_exists(declared.name[:-1]):
         return {"missing_namespace": True}
     there = catalog.table_exists(declared.name)
+    if request["mode"] == "create" and catalog.view_exists(declared.name):
+        return {"exists": True}
     if there and request["mode"] == "create":
         return {"exists": True}
     if not there and request["mode"] == "replace":

@@ -34,9 +34,10 @@ import versioned.spark.python.Condition;
 
 /**
  * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
- * {@code .warehouse}, the folder where its tables are, and {@code .storage.<option>}, what it is opened with.
+ * {@code .warehouse}, the folder where its tables are, and {@code .storage.<option>}, what it is opened with. From Spark
+ * 4.2 on, {@link VersionedRelationCatalog} has views as well.
  */
-public final class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
+public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
     private static final String STORAGE = "storage.";
 
     private CatalogQuestions questions;
@@ -60,6 +61,10 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
     @Override
     public String name() {
         return questions.catalog();
+    }
+
+    final CatalogQuestions questions() {
+        return questions;
     }
 
     @Override

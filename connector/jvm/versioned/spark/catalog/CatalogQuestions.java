@@ -24,7 +24,7 @@ import versioned.spark.python.Python;
 public final class CatalogQuestions {
     private static final Logger LOG = LoggerFactory.getLogger(CatalogQuestions.class);
     private static final Set<String> COMMITTING = Set.of("create", "alter", "drop", "rename", "create_namespace",
-        "alter_namespace", "drop_namespace");
+        "alter_namespace", "drop_namespace", "put_view", "drop_view", "rename_view");
 
     private final String catalog;
     private final String warehouse;
@@ -64,6 +64,13 @@ public final class CatalogQuestions {
     public ObjectNode request(Identifier ident) {
         ObjectNode request = request();
         request.set("name", nameOf(ident));
+        return request;
+    }
+
+    /** A request that gives a table or a view another name. */
+    public ObjectNode request(Identifier from, Identifier to) {
+        ObjectNode request = request(from);
+        request.set("new_name", nameOf(to));
         return request;
     }
 
@@ -113,11 +120,19 @@ public final class CatalogQuestions {
 
     /** Asks what only a table that is there can answer: the answer's description of it. */
     public JsonNode loaded(Identifier ident, String question, ObjectNode request) throws NoSuchTableException {
-        JsonNode answer = ask(question, request);
+        return found(ident, ask(question, request));
+    }
+
+    private static JsonNode found(Identifier ident, JsonNode answer) throws NoSuchTableException {
         if (answer.path("missing").asBoolean()) {
             throw new NoSuchTableException(ident);
         }
+        warn(answer);
         return answer.get("loaded");
+    }
+
+    private static void warn(JsonNode answer) {
+        answer.path("warnings").forEach(warning -> LOG.warn(warning.asText()));
     }
 
     /**
@@ -127,7 +142,15 @@ public final class CatalogQuestions {
      * @param past whether a version was asked for
      */
     public Table load(Identifier ident, ObjectNode request, boolean past) throws NoSuchTableException {
-        JsonNode loaded = loaded(ident, "load", request);
+        return tableOf(loaded(ident, "load", request), past);
+    }
+
+    /** The table of an answer to {@code load_relation}, at its newest version. */
+    public Table relation(Identifier ident, JsonNode answer) throws NoSuchTableException {
+        return tableOf(found(ident, answer), false);
+    }
+
+    private static Table tableOf(JsonNode loaded, boolean past) {
         if (loaded.has("hides")) {
             LOG.warn(loaded.get("hides").asText());
         }
@@ -154,15 +177,14 @@ public final class CatalogQuestions {
 
     /** Gives a table another name. */
     public void rename(Identifier from, Identifier to) throws NoSuchTableException, TableAlreadyExistsException {
-        ObjectNode request = request(from);
-        request.set("new_name", nameOf(to));
-        JsonNode answer = ask("rename", request);
+        JsonNode answer = ask("rename", request(from, to));
         if (answer.path("missing").asBoolean()) {
             throw new NoSuchTableException(from);
         }
         if (answer.path("exists").asBoolean()) {
             throw new TableAlreadyExistsException(to);
         }
+        warn(answer);
     }
 
     /** The texts of a JSON array. */

@@ -101,6 +101,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return ref.name();
     }
 
+    /** Whether a version was asked for. */
+    public boolean isPast() {
+        return role == Role.PAST;
+    }
+
     /** Says that rows which are appended were made of the table's own. */
     public void readsAll() {
         readsAll = true;

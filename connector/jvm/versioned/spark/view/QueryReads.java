@@ -1,0 +1,62 @@
+package versioned.spark.view;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.VersionedTable;
+import versioned.spark.internals.SparkQueries;
+import versioned.spark.python.Python;
+
+/** The tables, columns and views that a view's query reads, from its analysed plan. */
+final class QueryReads {
+    private final ArrayNode tables = Python.JSON.createArrayNode();
+    private final ArrayNode views = Python.JSON.createArrayNode();
+
+    /** @param query in the current catalog and namespace of the session, as that of a view being created is */
+    QueryReads(String query) {
+        LogicalPlan plan = SparkQueries.analyzed(SparkSession.active(), query);
+        List<LogicalPlan> nodes = PlanNodes.of(plan);
+        ColumnUses uses = new ColumnUses(plan, nodes);
+        nodes.forEach(node -> add(node, uses));
+    }
+
+    ArrayNode tables() {
+        return tables;
+    }
+
+    ArrayNode views() {
+        return views;
+    }
+
+    private void add(LogicalPlan node, ColumnUses uses) {
+        if (node instanceof View view) {
+            views.add(Python.JSON.<ArrayNode>valueToTree(CollectionConverters.asJava(view.desc().fullIdent())));
+        } else if (node instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable table
+                && !table.isPast()) {
+            ObjectNode one = tables.addObject();
+            one.set("table", table.ref().json());
+            one.set("columns", Python.JSON.valueToTree(paths(relation, uses)));
+        }
+    }
+
+    private static Set<List<String>> paths(DataSourceV2Relation relation, ColumnUses uses) {
+        Set<List<String>> paths = new LinkedHashSet<>();
+        for (Attribute column : CollectionConverters.asJava(relation.output())) {
+            for (List<String> below : uses.of(column)) {
+                List<String> path = new ArrayList<>(List.of(column.name()));
+                path.addAll(below);
+                paths.add(path);
+            }
+        }
+        return paths;
+    }
+}
