@@ -32,17 +32,16 @@ from versioned_catalog.log.entry import (
     time_to_text,
 )
 from versioned_catalog.log.manifest import completed, placed
+from versioned_catalog.log.schemas_json import (
+    checkpoint_features,
+    schemas_from_json,
+    schemas_to_json,
+    without_checkpoint_features,
+)
 from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.wire import (
-    Json,
-    member,
-    optional,
-    schema_from_json,
-    schema_to_json,
-    texts,
-)
+from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.storage.store import UNSAFE, Store, safe_path
 
@@ -150,7 +149,7 @@ def state_to_json(state: TableState) -> dict[str, Json]:
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
-        "features": features_to_json(state.features),
+        "features": features_to_json(state.features | checkpoint_features(state.schemas)),
         "table_uuid": state.table_uuid,
         **({"created_uuid": state.created_uuid} if replaced else {}),
         "version": state.version,
@@ -159,7 +158,7 @@ def state_to_json(state: TableState) -> dict[str, Json]:
         "created_version": state.created_version,
         "first_schema_version": state.first_schema_version,
         "dropped": state.dropped,
-        "schemas": [schema_to_json(schema) for _, schema in sorted(state.schemas.items())],
+        **schemas_to_json(state.schemas),
         "schema_version": state.schema_version,
         "properties": dict(state.properties),
         "comment": state.comment,
@@ -172,7 +171,8 @@ def state_to_json(state: TableState) -> dict[str, Json]:
 
 
 def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
-    schemas = {s.version: s for s in map(schema_from_json, member(value, "schemas", list))}
+    features = features_from_json({"features": member(value, "features", dict)})
+    schemas = schemas_from_json(value, features)
     batches = member(value, "applications", dict)
     state = TableState(
         table_uuid=member(value, "table_uuid", str),
@@ -193,12 +193,12 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         applications={name: batch_from_json(batches, name) for name in batches},
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         segments=segments,
-        features=features_from_json({"features": member(value, "features", dict)}),
+        features=without_checkpoint_features(features),
     )
     known = set(segments.base["schema_version"].unique().to_pylist())
-    if state.schema_version not in schemas or not known <= schemas.keys():
+    if state.schema_version not in schemas or not all(version in schemas for version in known):
         raise CorruptTableError("a schema version is missing")
-    if max(max(schema.ids, default=0) for schema in schemas.values()) >= state.next_column_id:
+    if schemas.highest_id >= state.next_column_id:
         raise CorruptTableError("it would give column IDs again")
     typed = _with_intervals(segments, state.schema)
     _check_statistics(typed, state.schema)

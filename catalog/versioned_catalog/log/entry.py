@@ -29,7 +29,10 @@ KEYED, PATCH, MANIFEST = "keyed", "patch", "manifest"
 """Features of tables with a row key, of those that partial upserts were written to, and of those with
 a commit whose segments stand in a manifest."""
 
-KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST})
+SCHEMA_DELTAS = "schema-deltas"
+"""The feature of a checkpoint that has old schemas as what they differ in."""
+
+KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST, SCHEMA_DELTAS})
 """The features that this library implements, for reading and for writing."""
 
 REWRITES = ("delete", "update", "merge", "overwrite")

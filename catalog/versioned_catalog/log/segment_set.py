@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -23,8 +23,8 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.delta import delta_to_text
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
+from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import Atom, Column, DataType, is_nested, is_opaque
 
 CORE = pa.schema(
@@ -45,8 +45,6 @@ CORE = pa.schema(
 
 FOLD_AT = 256
 """Records kept beside the table before they are folded into it."""
-
-Schemas = Mapping[int, Schema]
 
 
 @dataclass(frozen=True)
@@ -168,8 +166,8 @@ class SegmentSet:
         """One row a live segment in the layout of a checkpoint."""
         core = self.core
         arrays, fields = core.columns, list(core.schema)
-        for column_id in sorted(schemas[max(schemas)].ids) if schemas else ():
-            column = schemas[max(schemas)].column(column_id)
+        for column_id in sorted(schemas.newest.ids):
+            column = schemas.newest.column(column_id)
             for name in statistics_of(column.type):
                 arrays.append(self.statistic(name, column, schemas))
                 fields.append(pa.field(f"{column_id}.{name}", arrays[-1].type))

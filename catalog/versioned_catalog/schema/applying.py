@@ -114,9 +114,9 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
                 "in the same ALTER"
             )
     check_ttl(after.properties, after.schema)
-    same = replace(after.schema, version=before.schema.version) == before.schema
+    same = after.schema.same_but_version(before.schema)
     version = before.schema.version if same else new_version
-    return replace(after, schema=replace(after.schema, version=version), first_new_id=0)
+    return replace(after, schema=after.schema.numbered(version), first_new_id=0)
 
 
 def newly_not_null(old: Schema, new: Schema) -> frozenset[int]:
