@@ -32,6 +32,7 @@ from versioned_catalog.log.entry import (
     time_to_text,
 )
 from versioned_catalog.log.manifest import completed, placed
+from versioned_catalog.log.packed import check_packed
 from versioned_catalog.log.schemas_json import (
     checkpoint_features,
     schemas_from_json,
@@ -50,13 +51,13 @@ _KEY = b"versioned.state"
 
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
-    table = state.segments.table(state.schemas)
+    table, packed = state.segments.table(state.schemas)
     sink = pa.BufferOutputStream()
     how = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
     # Hardly a value is there twice.
     with pq.ParquetWriter(sink, table.schema, use_dictionary=False, **how) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state))})
+        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state, packed))})
     return bytes(sink.getvalue())
 
 
@@ -77,14 +78,22 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         raise CorruptTableError(f"{what} is no checkpoint")
     value = load_json(meta, what)
     try:
-        return _state_from_json(value, _segments(table))
+        return _state_from_json(value, _segments(table, _packed(value)))
     except (CorruptTableError, UnsupportedFeatureError) as error:
         raise type(error)(f"{what}: {error}") from None
     except RecursionError:
         raise CorruptTableError(f"{what} is nested too deep") from None
 
 
-def _segments(table: pa.Table) -> SegmentSet:
+def _packed(value: Json) -> tuple[int, ...]:
+    """The columns that lists of statistics are about."""
+    ids = tuple(optional(value, "statistics", list) or ())
+    if not all(type(one) is int for one in ids) or len(set(ids)) < len(ids):
+        raise CorruptTableError("the columns that statistics are of are named by different IDs")
+    return ids
+
+
+def _segments(table: pa.Table, packed: tuple[int, ...]) -> SegmentSet:
     bare = table.replace_schema_metadata(None)
     for at, wanted in enumerate(CORE):
         if wanted.name not in bare.column_names:
@@ -98,7 +107,9 @@ def _segments(table: pa.Table) -> SegmentSet:
         bare = bare.remove_column(bare.schema.get_field_index(wanted.name))
         bare = bare.add_column(at, wanted, column)
     _check_core(bare)
-    return SegmentSet.of(bare)
+    if packed:
+        check_packed(bare, len(packed))
+    return SegmentSet.of(bare, packed)
 
 
 _RANGES = {
@@ -144,8 +155,13 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
                 raise CorruptTableError(f"the column {name} is not {wanted}")
 
 
-def state_to_json(state: TableState) -> dict[str, Json]:
-    """What a checkpoint says beside the segments (FORMAT.md, section 8)."""
+def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, Json]:
+    """What a checkpoint says beside the segments (FORMAT.md, section 8).
+
+    Args:
+        state: the state.
+        packed: the columns that lists of statistics are about.
+    """
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
@@ -167,6 +183,7 @@ def state_to_json(state: TableState) -> dict[str, Json]:
         "floor": state.floor,
         "applications": dict(state.applications),
         "tags": dict(state.tags),
+        **({"statistics": list(packed)} if packed else {}),
     }
 
 
