@@ -85,12 +85,15 @@ def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
     is in the way.
     """
 
+    top = {name_key(column.name): column for column in reversed(columns)}
+
     def find(path: ColumnPath) -> Column:
-        siblings, found = columns, None
+        siblings, found = (), None
         for part in path:
             if found is not None and not isinstance(found.type, Struct):
                 raise InvalidRequestError(f"{render_path(path)} is inside a list or map")
-            found = next((c for c in siblings if name_key(c.name) == name_key(part)), None)
+            inside = (c for c in siblings if name_key(c.name) == name_key(part))
+            found = top.get(name_key(part)) if found is None else next(inside, None)
             if found is None:
                 raise NotFoundError(f"there is no column {render_path(path)}")
             siblings = children(found.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ from versioned_catalog.log.schemas_json import (
     without_checkpoint_features,
 )
 from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
+from versioned_catalog.log.sparing import spared
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, texts
@@ -264,6 +266,10 @@ class TableCodec:
     def checkpoint(self, state: TableState) -> bytes:
         """The content of a checkpoint."""
         return state_to_bytes(state)
+
+    def spared(self, state: TableState, sizes: Mapping[int, int]) -> frozenset[int]:
+        """The versions whose checkpoints stay: see ``sparing``."""
+        return spared(sizes, state.floor)
 
     def restore(self, data: bytes, what: str) -> TableState:
         """The state of a checkpoint."""

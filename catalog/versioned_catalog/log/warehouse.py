@@ -26,6 +26,7 @@ from versioned_catalog.log.entry import (
     time_from_text,
     time_to_text,
 )
+from versioned_catalog.log.sparing import NEWEST
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.store import Store, safe_path
@@ -171,6 +172,10 @@ class WarehouseCodec:
             tables=tables,
             features=begun.features | head.features,
         )
+
+    def spared(self, state: WarehouseState, sizes: Mapping[int, int]) -> frozenset[int]:
+        """The versions whose checkpoints stay: nobody reads an old state of a warehouse."""
+        return frozenset(sorted(sizes)[-NEWEST:])
 
     def checkpoint(self, state: WarehouseState) -> bytes:
         """The content of a checkpoint."""

@@ -14,7 +14,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.changes import Change
 from versioned_catalog.schema.schema import INTERNAL_NAMES, Schema, name_key
 from versioned_catalog.schema.transforms import Transform
-from versioned_catalog.schema.types import Column, DataType, WriteDefault, walk
+from versioned_catalog.schema.types import Column, DataType, WriteDefault, children, walk
 
 UsedNames = Mapping[int | None, frozenset[str]]
 
@@ -61,6 +61,11 @@ def used_physical_names(schemas: Iterable[Schema]) -> UsedNames:
     for schema in schemas:
         names = with_used(names, walk(schema.columns))
     return names
+
+
+def used_below(column: Column) -> UsedNames:
+    """The physical names inside of a column, by the column that they are directly inside of."""
+    return with_used({}, walk(children(column.type), (column,)))
 
 
 def with_used(

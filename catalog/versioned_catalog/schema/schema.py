@@ -354,10 +354,10 @@ def assign_all(
     columns: Iterable[Column], next_id: int, used: set[str]
 ) -> tuple[tuple[Column, ...], int]:
     """``assign_ids`` for siblings, one after another."""
-    done: list[Column] = []
+    done, used = list[Column](), set(used)
     for column in columns:
         assigned, next_id = assign_ids(column, next_id, used)
-        used = used | {name_key(assigned.physical_name)}
+        used.add(name_key(assigned.physical_name))
         done.append(assigned)
     return tuple(done), next_id
 
