@@ -17,7 +17,7 @@ from versioned_catalog.schema.wire import (
     column_from_json,
     column_to_json,
     member,
-    schema_of,
+    schema_from_json,
     schema_to_json,
     schema_version_from_json,
 )
@@ -78,23 +78,14 @@ def schemas_from_json(value: Json, features: Features) -> Schemas:
 
 
 def _whole(values: list[Any]) -> Iterator[Schema]:
-    """Whole schemas; a column that is as in the schema before is made once."""
-    known: dict[int, tuple[Json, Column]] = {}
+    """Whole schemas, in the order of their versions."""
     before = -1
     for value in values:
-        columns: list[Column] = []
-        for told in member(value, "columns", list):
-            column_id = told.get("id") if isinstance(told, dict) else None
-            seen = known.get(column_id) if isinstance(column_id, int) else None
-            if seen is None or seen[0] != told:
-                seen = told, column_from_json(told)
-                known[seen[1].id] = seen
-            columns.append(seen[1])
-        version = schema_version_from_json(value)
-        if version <= before:
+        schema = schema_from_json(value)
+        if schema.version <= before:
             raise CorruptTableError("the versions of schemas do not rise")
-        before = version
-        yield schema_of(tuple(columns), version, arrangement_from_json(value))
+        before = schema.version
+        yield schema
 
 
 def _delta_from_json(value: Json, later: int, width: int) -> SchemaDelta:

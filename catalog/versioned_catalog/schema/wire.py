@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from versioned_catalog.errors import (
@@ -144,6 +145,24 @@ def column_from_json(value: Json) -> Column:
     Raises:
         CorruptTableError: it is none.
     """
+    if isinstance(value, dict) and value.keys() <= _PLAIN:
+        said = tuple(map(value.get, _MEMBERS))
+        if all(type(one) in (int, str, bool, type(None)) for one in said):
+            return _plain_column(*said)
+    return _column(value)
+
+
+_MEMBERS = ("id", "name", "physical", "type", "nullable")
+_PLAIN = frozenset(_MEMBERS)
+
+
+@lru_cache(maxsize=16_384, typed=True)
+def _plain_column(*said: Json) -> Column:
+    """A column that has no default: an ALTER repeats all those that it does not change."""
+    return _column(dict(zip(_MEMBERS, said, strict=True)))
+
+
+def _column(value: Json) -> Column:
     name = member(value, "name", str)
     read = value.get("read_default")
     return Column(
