@@ -1,8 +1,9 @@
 """Wide tables and long logs: ours, Iceberg's and Delta's by Spark; ours by Python alone.
 
-ALTER and INSERT of 1,000 rows at 1,000 columns, MERGE of 1,000 rows into 200,000 of six columns, each format
-on the newest Spark that it supports, in a process of its own. By Python: ALTER at 1,000 columns after a thousand
-others, and history, a vacuum that only tells, and time travel on a log of several thousand versions.
+ALTER and INSERT of 1,000 rows at 1,000 columns, MERGE of 1,000 rows into 200,000 of six columns, each
+format on the newest Spark that it supports, in a process of its own. By Python: ALTER at 1,000 columns
+after a thousand others, and history, a vacuum that only tells, and time travel on a log of several
+thousand versions.
 """
 
 from __future__ import annotations
@@ -144,7 +145,9 @@ def long_log(versions: int, runs: int) -> dict[str, list[float]]:
                 for at in (10, versions // 4 + 5, versions // 2 + 5, versions - 20)
             },
         }
-        return {f"{what} ({versions} versions)": seconds(work, runs) for what, work in works.items()}
+        return {
+            f"{what} ({versions} versions)": seconds(work, runs) for what, work in works.items()
+        }
 
 
 def main() -> None:

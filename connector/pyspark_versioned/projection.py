@@ -84,11 +84,11 @@ def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
     The function raises NotFoundError where there is none, InvalidRequestError where a list or map
     is in the way.
     """
-
     top = {name_key(column.name): column for column in reversed(columns)}
 
     def find(path: ColumnPath) -> Column:
-        siblings, found = (), None
+        siblings: tuple[Column, ...] = ()
+        found: Column | None = None
         for part in path:
             if found is not None and not isinstance(found.type, Struct):
                 raise InvalidRequestError(f"{render_path(path)} is inside a list or map")

@@ -1,7 +1,7 @@
 """Statistics of wide tables: of each segment one list a statistic, instead of one column a column.
 
-A checkpoint of a thousand columns would have thousands of Parquet columns, and most of the time that it takes
-to write and to read goes by their number (FORMAT.md, section 8).
+A checkpoint of a thousand columns would have thousands of Parquet columns, and most of the time that it
+takes to write and to read goes by their number (FORMAT.md, section 8).
 """
 
 from __future__ import annotations

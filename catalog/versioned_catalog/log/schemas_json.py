@@ -1,4 +1,4 @@
-"""The schemas of a checkpoint: all of them whole, or old ones by what they differ in (FORMAT.md, section 8)."""
+"""The schemas of a checkpoint: all whole, or old ones as deltas (FORMAT.md, section 8)."""
 
 from __future__ import annotations
 

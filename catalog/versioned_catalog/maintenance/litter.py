@@ -11,9 +11,9 @@ from datetime import datetime
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
 from versioned_catalog.log.entry import MANIFESTS, OWN_NAME, Commit, Stub
 from versioned_catalog.log.reading import FOLDER, KEPT, LOG
+from versioned_catalog.log.sparing import spared
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.sparing import spared
 from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.storage.store import Store, StoredFile
 

@@ -185,7 +185,10 @@ def append(actions: Iterable[Action], evolution: Evolution) -> Evolution:
     """
     schema, next_id = evolution.schema, evolution.next_column_id
     names = {name_key(column.name): column.name for column in schema.columns}
-    used, below = set(evolution.used_names.get(None, frozenset())), dict[int | None, frozenset[str]]()
+    used, below = (
+        set(evolution.used_names.get(None, frozenset())),
+        dict[int | None, frozenset[str]](),
+    )
     made: list[Column] = []
     for action in actions:
         assert isinstance(action, Add)

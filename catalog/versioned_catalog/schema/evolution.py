@@ -68,9 +68,7 @@ def used_below(column: Column) -> UsedNames:
     return with_used({}, walk(children(column.type), (column,)))
 
 
-def with_used(
-    names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ...]]]
-) -> UsedNames:
+def with_used(names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ...]]]) -> UsedNames:
     """Names that were used, and those of some columns.
 
     Args:
