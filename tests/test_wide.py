@@ -256,6 +256,8 @@ def test_two_that_follow_one_state_keep_their_own(tmp_path: Path) -> None:
     )
     assert (one[0].names, one[1].names) == (["a"], ["a"])
     assert (other[0].names, other[1].names) == (["a"], ["b"])
+    own = [[column.name for told in two.deltas() for column in told.own] for two in (one, other)]
+    assert own == [[], ["a"]]
     assert (list(base), 1 in base) == ([0], False)
     onwards = other.grown(Schema(first.schema.columns, 2))
     assert [onwards[version].names for version in onwards] == [["a"], ["b"], ["b"]]
