@@ -31,7 +31,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def wide(table: Table, count: int) -> Table:
     """The same with many segments; the n-th holds nothing but n."""
-    base = table.state.segments.table(table.state.schemas).take(pa.array([0] * count))
+    base = table.state.segments.table(table.state.schemas)[0].take(pa.array([0] * count))
     numbers = pa.array(range(count), INTS)
     columns = {
         "path": pa.array([f"data/0-{n:032x}.parquet" for n in range(count)]),

@@ -236,7 +236,7 @@ class Table(CompactedTable):
         for change in changes:
             if isinstance(change, SetProperty):
                 check_properties({change.key: change.value})  # refuse what no write could obey
-        bound, _ = plan_changes(changes, evolution_of(state), max(state.schemas) + 1)
+        bound, _ = plan_changes(changes, evolution_of(state), state.schemas.newest.version + 1)
         return self._commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
 
     def _count_nulls(self, state: TableState, column: Column) -> int:

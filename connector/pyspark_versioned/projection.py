@@ -87,13 +87,16 @@ def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
     The function raises NotFoundError where there is none, InvalidRequestError where a list or map
     is in the way.
     """
+    top = {name_key(column.name): column for column in reversed(columns)}
 
     def find(path: ColumnPath) -> Column:
-        siblings, found = columns, None
+        siblings: tuple[Column, ...] = ()
+        found: Column | None = None
         for part in path:
             if found is not None and not isinstance(found.type, Struct):
                 raise InvalidRequestError(f"{render_path(path)} is inside a list or map")
-            found = next((c for c in siblings if name_key(c.name) == name_key(part)), None)
+            inside = (c for c in siblings if name_key(c.name) == name_key(part))
+            found = top.get(name_key(part)) if found is None else next(inside, None)
             if found is None:
                 raise NotFoundError(
                     f"there is no column {render_path(path)}", condition="COLUMN_NOT_FOUND"

@@ -171,7 +171,7 @@ def test_reading_after_expiry(tmp_path: Path) -> None:
 
 
 def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
-    """Writers keep the newest two checkpoints, and touch no state that expired logs begin with."""
+    """Writers keep the oldest and the newest two, and touch no state that expired logs begin with."""
     make(tmp_path)
     early = Catalog.load_path(tmp_path / "t")
     expire(Catalog.load_path(tmp_path / "t"), 4)
@@ -179,7 +179,7 @@ def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
         early.append(ids(number))
         early._timeline.write_checkpoint(early.state)
     names = sorted(int(path.stem) for path in newest(tmp_path).parent.iterdir())
-    assert names == [9, 10]
+    assert names == [2, 9, 10]
     assert [path.stem for path in (tmp_path / FOLDER / "kept").iterdir()] == [f"{4:020d}"]
     table = Catalog.load_path(tmp_path / "t")
     for version in (4, 5, 7, 8):

@@ -101,13 +101,13 @@ OPERATIONS = pytest.mark.parametrize("operation", EXPECTED, ids=lambda o: o.__na
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table of some history and two checkpoints, and one without rows."""
+    """A folder with a table of some history and three checkpoints, and one without rows."""
     folder = tmp_path_factory.mktemp("prepared")
     table = Catalog.create_path(folder / "t", "id LONG, b STRING")
-    for number in range(2):
+    for number in range(3):
         table.append(rows(number))
         table._timeline.write_checkpoint(table.state)
-    table.append(rows(2))
+    table.append(rows(3))
     Catalog.create_path(folder / "empty", "id LONG, b STRING")
     return folder
 

@@ -39,6 +39,7 @@ class SegmentBounds:
         self._wanted = wanted
         self._rows = _whole(self._segments.core["rows"])
         self._versions = _whole(self._segments.core["schema_version"])
+        self._written = [(v, self._schemas[v]) for v in self._versions.unique().to_pylist()]
 
     def __call__(self, column_id: int) -> Bounds | None:
         """The bounds of a column, or None where nothing is known."""
@@ -55,7 +56,7 @@ class SegmentBounds:
 
     def _held(self, column_id: int) -> pa.Array:
         """For each segment, whether it was written under a schema with the column."""
-        holding = [v for v, schema in self._schemas.items() if column_id in schema.ids]
+        holding = [v for v, schema in self._written if column_id in schema.ids]
         return pc.is_in(self._versions, array_of(holding, pa.int32()))
 
     def _stored(self, column: Column, above: tuple[Column, ...]) -> Bounds:

@@ -106,14 +106,14 @@ def first_column_id(state: TableState | None) -> int:
 
 def first_evolution(operation: Create, state: TableState | None) -> Evolution:
     """What a new table begins with, at a place where there was none, or another one."""
-    version = 0 if state is None else max(state.schemas) + 1
+    version = 0 if state is None else state.schemas.newest.version + 1
     bare, next_id = new_schema(operation.columns, first_column_id(state), version)
     # Constants of structs name fields by ID, which there are only now.
     columns = map(rekeyed, operation.columns, bare.columns)
     schema = replace(bare, columns=tuple(columns))
     used = used_physical_names([schema])
     arranged = operation.arrange(Evolution(schema, next_id, operation.properties, used))
-    return replace(arranged, schema=replace(arranged.schema, version=version))
+    return replace(arranged, schema=arranged.schema.numbered(version))
 
 
 def evolution_of(state: TableState) -> Evolution:
@@ -122,7 +122,7 @@ def evolution_of(state: TableState) -> Evolution:
         state.schema,
         state.next_column_id,
         state.properties,
-        used_physical_names(state.own_schemas),
+        state.schemas.used_names(state.first_schema_version),
     )
 
 

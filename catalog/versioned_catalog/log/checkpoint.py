@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -32,17 +33,18 @@ from versioned_catalog.log.entry import (
     time_to_text,
 )
 from versioned_catalog.log.manifest import completed, placed
+from versioned_catalog.log.packed import check_packed
+from versioned_catalog.log.schemas_json import (
+    checkpoint_features,
+    schemas_from_json,
+    schemas_to_json,
+    without_checkpoint_features,
+)
 from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
+from versioned_catalog.log.sparing import spared
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.wire import (
-    Json,
-    member,
-    optional,
-    schema_from_json,
-    schema_to_json,
-    texts,
-)
+from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.storage.store import UNSAFE, Store, safe_path
 
@@ -51,13 +53,13 @@ _KEY = b"versioned.state"
 
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
-    table = state.segments.table(state.schemas)
+    table, packed = state.segments.table(state.schemas)
     sink = pa.BufferOutputStream()
     how = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
     # Hardly a value is there twice.
     with pq.ParquetWriter(sink, table.schema, use_dictionary=False, **how) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state))})
+        writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state, packed))})
     return bytes(sink.getvalue())
 
 
@@ -78,14 +80,22 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
         raise CorruptTableError(f"{what} is no checkpoint")
     value = load_json(meta, what)
     try:
-        return _state_from_json(value, _segments(table))
+        return _state_from_json(value, _segments(table, _packed(value)))
     except (CorruptTableError, UnsupportedFeatureError) as error:
         raise type(error)(f"{what}: {error}") from None
     except RecursionError:
         raise CorruptTableError(f"{what} is nested too deep") from None
 
 
-def _segments(table: pa.Table) -> SegmentSet:
+def _packed(value: Json) -> tuple[int, ...]:
+    """The columns that lists of statistics are about."""
+    ids = tuple(optional(value, "statistics", list) or ())
+    if not all(type(one) is int for one in ids) or len(set(ids)) < len(ids):
+        raise CorruptTableError("the columns that statistics are of are named by different IDs")
+    return ids
+
+
+def _segments(table: pa.Table, packed: tuple[int, ...]) -> SegmentSet:
     bare = table.replace_schema_metadata(None)
     for at, wanted in enumerate(CORE):
         if wanted.name not in bare.column_names:
@@ -99,7 +109,9 @@ def _segments(table: pa.Table) -> SegmentSet:
         bare = bare.remove_column(bare.schema.get_field_index(wanted.name))
         bare = bare.add_column(at, wanted, column)
     _check_core(bare)
-    return SegmentSet.of(bare)
+    if packed:
+        check_packed(bare, len(packed))
+    return SegmentSet.of(bare, packed)
 
 
 _RANGES = {
@@ -145,12 +157,17 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
                 raise CorruptTableError(f"the column {name} is not {wanted}")
 
 
-def state_to_json(state: TableState) -> dict[str, Json]:
-    """What a checkpoint says beside the segments (FORMAT.md, section 8)."""
+def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, Json]:
+    """What a checkpoint says beside the segments (FORMAT.md, section 8).
+
+    Args:
+        state: the state.
+        packed: the columns that lists of statistics are about.
+    """
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
-        "features": features_to_json(state.features),
+        "features": features_to_json(state.features | checkpoint_features(state.schemas)),
         "table_uuid": state.table_uuid,
         **({"created_uuid": state.created_uuid} if replaced else {}),
         "version": state.version,
@@ -159,7 +176,7 @@ def state_to_json(state: TableState) -> dict[str, Json]:
         "created_version": state.created_version,
         "first_schema_version": state.first_schema_version,
         "dropped": state.dropped,
-        "schemas": [schema_to_json(schema) for _, schema in sorted(state.schemas.items())],
+        **schemas_to_json(state.schemas),
         "schema_version": state.schema_version,
         "properties": dict(state.properties),
         "comment": state.comment,
@@ -168,11 +185,13 @@ def state_to_json(state: TableState) -> dict[str, Json]:
         "floor": state.floor,
         "applications": dict(state.applications),
         "tags": dict(state.tags),
+        **({"statistics": list(packed)} if packed else {}),
     }
 
 
 def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
-    schemas = {s.version: s for s in map(schema_from_json, member(value, "schemas", list))}
+    features = features_from_json({"features": member(value, "features", dict)})
+    schemas = schemas_from_json(value, features)
     batches = member(value, "applications", dict)
     state = TableState(
         table_uuid=member(value, "table_uuid", str),
@@ -193,12 +212,12 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         applications={name: batch_from_json(batches, name) for name in batches},
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         segments=segments,
-        features=features_from_json({"features": member(value, "features", dict)}),
+        features=without_checkpoint_features(features),
     )
     known = set(segments.base["schema_version"].unique().to_pylist())
-    if state.schema_version not in schemas or not known <= schemas.keys():
+    if state.schema_version not in schemas or not all(version in schemas for version in known):
         raise CorruptTableError("a schema version is missing")
-    if max(max(schema.ids, default=0) for schema in schemas.values()) >= state.next_column_id:
+    if schemas.highest_id >= state.next_column_id:
         raise CorruptTableError("it would give column IDs again")
     typed = _with_intervals(segments, state.schema)
     _check_statistics(typed, state.schema)
@@ -247,6 +266,10 @@ class TableCodec:
     def checkpoint(self, state: TableState) -> bytes:
         """The content of a checkpoint."""
         return state_to_bytes(state)
+
+    def spared(self, state: TableState, sizes: Mapping[int, int]) -> frozenset[int]:
+        """The versions whose checkpoints stay: see ``sparing``."""
+        return spared(sizes, state.floor)
 
     def restore(self, data: bytes, what: str) -> TableState:
         """The state of a checkpoint."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
@@ -11,6 +12,10 @@ from versioned_catalog.storage.store import Store
 
 MANY_ENTRIES = 16
 """How many small entries a log gathers before the next checkpoint: those are what a load reads."""
+
+
+MUCH = 1024 * 1024
+"""The bytes of entries that a log gathers before the next checkpoint, if they are fewer."""
 
 
 class Entry(Protocol):
@@ -78,6 +83,15 @@ class Codec(Protocol[E, S]):
         """The content of a checkpoint."""
         ...
 
+    def spared(self, state: S, sizes: Mapping[int, int]) -> frozenset[int]:
+        """The versions whose checkpoints stay.
+
+        Args:
+            state: the newest that has one.
+            sizes: by version, how many bytes a checkpoint has.
+        """
+        ...
+
     def restore(self, data: bytes, what: str) -> S:
         """The state of a checkpoint."""
         ...
@@ -115,6 +129,6 @@ class Loaded(Generic[S]):
     @property
     def wants_checkpoint(self) -> bool:
         """Whether the entries since the last checkpoint are a fraction of it worth saving."""
-        large = self.entry_bytes >= 64 * 1024 and self.entry_bytes * 4 >= self.checkpoint_bytes
+        large = self.entry_bytes >= MUCH and self.entry_bytes * 4 >= self.checkpoint_bytes
         many = self.entries >= MANY_ENTRIES and self.entry_bytes * 10 >= self.checkpoint_bytes
         return large or many

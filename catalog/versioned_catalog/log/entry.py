@@ -29,7 +29,10 @@ KEYED, PATCH, MANIFEST, VIEWS = "keyed", "patch", "manifest", "views"
 """Features of tables with a row key, of those that partial upserts were written to, of those with a
 commit whose segments stand in a manifest, and of warehouses that hold views."""
 
-KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST, VIEWS})
+SCHEMA_DELTAS = "schema-deltas"
+"""The feature of a checkpoint that has old schemas as what they differ in."""
+
+KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST, VIEWS, SCHEMA_DELTAS})
 """The features that this library implements, for reading and for writing."""
 
 REWRITES = ("delete", "update", "merge", "overwrite")

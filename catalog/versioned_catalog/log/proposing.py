@@ -206,7 +206,7 @@ def _grown(
             f"{table}: the schema changed since this write, which adds columns, was planned (on "
             f"version {base.version}); refresh() the table and run it again"
         )
-    after = apply_all(changes, evolution_of(state), max(state.schemas) + 1)
+    after = apply_all(changes, evolution_of(state), state.schemas.newest.version + 1)
     return after.schema, after.next_column_id
 
 
@@ -251,7 +251,7 @@ def _alter(
     operation: Alter, state: TableState, commit_id: str, table: str, log: TableTimeline
 ) -> Commit | None:
     before = evolution_of(state)
-    version = max(state.schemas) + 1
+    version = state.schemas.newest.version + 1
     moved = state.version != operation.base.version
     after = (rebase if moved else apply_all)(operation.changes, before, version)
     if after.schema == before.schema and after.properties == before.properties:
@@ -264,7 +264,7 @@ def _alter(
     return Commit(
         head_after(state, commit_id, "alter", operation.base.version),
         after.next_column_id,
-        schema=after.schema if after.schema != state.schema else None,
+        schema=None if after.schema == state.schema else after.schema,
         properties=properties if properties != dict(state.properties) else None,
         details=_details(operation.changes),
     )

@@ -285,11 +285,22 @@ class LogReader(Generic[E, S]):
         """The versions that have checkpoints, in order."""
         return self._versions_in(f"{FOLDER}/checkpoint")
 
+    def checkpoint_sizes(self) -> dict[int, int]:
+        """The versions that have checkpoints, and how many bytes these have."""
+        files = self.store.files(f"{FOLDER}/checkpoint")
+        known = ((self._version_of(file.name), file.bytes) for file in files)
+        return {version: size for version, size in known if version is not None}
+
     def _versions_in(self, folder: str) -> list[int]:
-        names = self.store.list(folder)
-        ours = (n.removesuffix(self._codec.suffix) for n in names if n.endswith(self._codec.suffix))
-        known = (int(name) for name in ours if len(name) == 20 and name.isdecimal())
-        return sorted(version for version in known if version < VERSIONS)
+        known = map(self._version_of, self.store.list(folder))
+        return sorted(version for version in known if version is not None)
+
+    def _version_of(self, name: str) -> int | None:
+        """The version that the name of a checkpoint says, or None where it is none."""
+        number = name.removesuffix(self._codec.suffix)
+        if number == name or len(number) != 20 or not number.isdecimal():
+            return None
+        return int(number) if int(number) < VERSIONS else None
 
     def restore(self, version: int, path: str) -> Loaded[S] | None:
         """The state of a checkpoint, or None if it is missing or damaged: the log has it too."""

@@ -90,9 +90,9 @@ def _says_something(entry: Commit) -> bool:
 
 def _schema(then: TableState, state: TableState) -> Schema | None:
     """The schema of then as a new version, or None where it is that of now."""
-    if replace(then.schema, version=state.schema_version) == state.schema:
+    if then.schema.same_but_version(state.schema):
         return None
-    return replace(then.schema, version=max(state.schemas) + 1)
+    return then.schema.numbered(state.schemas.newest.version + 1)
 
 
 def _paths_not_in(state: TableState, other: TableState) -> list[str]:

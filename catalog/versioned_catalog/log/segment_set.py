@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -22,9 +22,10 @@ from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.delta import delta_to_text
 from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.log.packed import FIELDS, FROM, PACKED, pack, picked, rearranged, stats_value
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
+from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import Atom, Column, DataType, is_nested, is_opaque
 
 CORE = pa.schema(
@@ -46,8 +47,6 @@ CORE = pa.schema(
 FOLD_AT = 256
 """Records kept beside the table before they are folded into it."""
 
-Schemas = Mapping[int, Schema]
-
 
 @dataclass(frozen=True)
 class SegmentSet:
@@ -55,12 +54,14 @@ class SegmentSet:
 
     Args:
         base: segments in the layout of a checkpoint.
+        packed: the columns that lists of statistics in ``base`` are about, by ID, in their order.
         gone: paths in ``base`` that are live no longer.
         tail: newer segments.
         count, rows, bytes: totals over the live ones.
     """
 
     base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], CORE))
+    packed: tuple[int, ...] = ()
     gone: frozenset[str] = frozenset()
     tail: tuple[LiveSegment, ...] = ()
     count: int = 0
@@ -68,11 +69,11 @@ class SegmentSet:
     bytes: int = 0
 
     @staticmethod
-    def of(base: pa.Table) -> SegmentSet:
+    def of(base: pa.Table, packed: tuple[int, ...] = ()) -> SegmentSet:
         """The set of a checkpoint's rows."""
         rows: int = pc.sum(base["rows"]).as_py() or 0
         size: int = pc.sum(base["bytes"]).as_py() or 0
-        return SegmentSet(base=base, count=base.num_rows, rows=rows, bytes=size)
+        return SegmentSet(base, packed, count=base.num_rows, rows=rows, bytes=size)
 
     def add(
         self, records: Sequence[SegmentRecord], sequence: int, time: datetime, schemas: Schemas
@@ -110,6 +111,7 @@ class SegmentSet:
         emptied = len(gone) == self.base.num_rows
         return SegmentSet(
             base=self.base.slice(0, 0) if emptied else self.base,
+            packed=self.packed,
             gone=frozenset() if emptied else gone,
             tail=tuple(s for s in self.tail if s.record.path not in leaving),
             count=self.count - len(from_tail) - chosen.num_rows,
@@ -151,30 +153,92 @@ class SegmentSet:
             schemas: every schema of the table, by version.
         """
         type_ = statistic_type(name, column.type)
-        key = f"{column.id}.{name}"
-        chunks: list[pa.Array] = []
-        if key in self.base.column_names:
-            chunks += self._of_live(self.base[key]).cast(type_).chunks
-        else:
-            chunks.append(pa.nulls(self.count - len(self.tail), type_))
-        chunks.append(tail_statistic(self.tail, name, column, schemas))
-        return pa.chunked_array(chunks, type_)
+        stored = self._stored(name, column, schemas, type_)
+        newer = tail_statistic(self.tail, name, column, schemas)
+        return pa.chunked_array([*stored.chunks, newer], type_)
+
+    def _stored(
+        self, name: str, column: Column, schemas: Schemas, type_: pa.DataType
+    ) -> pa.ChunkedArray:
+        """``statistic`` of the live segments in ``base``."""
+        key, place = f"{column.id}.{name}", self._places.get(column.id)
+        found: list[pa.ChunkedArray] = []
+        if key in self._names:
+            found.append(self._of_live(self.base[key]).cast(type_))
+        if place is not None:
+            values = self._of_live(picked(self.base[f"statistics.{name}"], place))
+            if name in ("min", "max"):
+                versions = self._of_live(self.base["schema_version"])
+                values = bounds_array(_whole(values), _whole(versions), column, schemas)
+            found.append(pa.chunked_array([_whole(values)], type_))
+        if not found:
+            return pa.chunked_array([pa.nulls(self.count - len(self.tail), type_)])
+        return found[0] if len(found) == 1 else pc.coalesce(*found)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.base.column_names)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """Where the statistics of columns stand in lists, by ID."""
+        return {column_id: place for place, column_id in enumerate(self.packed)}
 
     def folded(self, schemas: Schemas) -> SegmentSet:
         """The same set, all in one table, with the statistics of the newest schema's columns."""
-        return replace(self, base=self.table(schemas), gone=frozenset(), tail=())
+        base, packed = self.table(schemas)
+        return replace(self, base=base, packed=packed, gone=frozenset(), tail=())
 
-    def table(self, schemas: Schemas) -> pa.Table:
-        """One row a live segment in the layout of a checkpoint."""
-        core = self.core
-        arrays, fields = core.columns, list(core.schema)
-        for column_id in sorted(schemas[max(schemas)].ids) if schemas else ():
-            column = schemas[max(schemas)].column(column_id)
-            for name in statistics_of(column.type):
-                arrays.append(self.statistic(name, column, schemas))
-                fields.append(pa.field(f"{column_id}.{name}", arrays[-1].type))
+    def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
+        """One row a live segment in the layout of a checkpoint.
+
+        Returns:
+            The rows, and the columns that their lists of statistics are about, if they have such.
+        """
+        ids = tuple(sorted(schemas.newest.ids))
+        wide = len(ids) > FROM
+        columns = [(schemas.newest.column(column_id)) for column_id in ids]
+        stored = [
+            (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
+            for column in columns
+            for name in statistics_of(column.type)
+            if not wide or self._has_typed(name, column)
+        ]
+        arrays, fields = self.core.columns, list(self.core.schema)
+        for key, typed, name, column in stored:
+            arrays.append(self.statistic(name, column, schemas) if typed is None else typed)
+            fields.append(pa.field(key, arrays[-1].type))
+        if wide:
+            arrays += [self._lists(name, ids) for name in PACKED]
+            fields += FIELDS
         # At once: a table that grows by a column is copied, and there may be thousands.
-        return pa.Table.from_arrays(arrays, schema=pa.schema(fields, core.schema.metadata))
+        table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.core.schema.metadata))
+        return table, ids if wide else ()
+
+    def _has_typed(self, name: str, column: Column) -> bool:
+        """Whether a live segment in ``base`` has a statistic in a column of its own."""
+        key = f"{column.id}.{name}"
+        if key not in self._names:
+            return False
+        values = self._of_live(self.base[key])
+        return bool(values.null_count < len(values))
+
+    def _typed(self, name: str, column: Column) -> pa.ChunkedArray:
+        type_ = statistic_type(name, column.type)
+        stored = self._of_live(self.base[f"{column.id}.{name}"]).cast(type_)
+        return pa.chunked_array([*stored.chunks, pa.nulls(len(self.tail), type_)], type_)
+
+    def _lists(self, name: str, ids: tuple[int, ...]) -> pa.ChunkedArray:
+        """One statistic of all live segments in lists, those of ``base`` as far as it has such."""
+        newer = pack([s.record.columns for s in self.tail], ids, name)
+        if not self.packed:
+            older = [pa.nulls(self.count - len(self.tail), newer.type)]
+        else:
+            stored = self._of_live(self.base[f"statistics.{name}"])
+            if ids != self.packed:
+                stored = rearranged(stored, [self._places.get(column_id) for column_id in ids])
+            older = stored.chunks
+        return pa.chunked_array([*older, newer], newer.type)
 
 
 def statistics_of(type_: DataType) -> tuple[str, ...]:
@@ -225,34 +289,39 @@ def tail_statistic(
     tail: Sequence[LiveSegment], name: str, column: Column, schemas: Schemas
 ) -> pa.Array:
     """``SegmentSet.statistic`` for records."""
-    found = [s.record.columns.get(column.id) for s in tail]
-    if name == "inexact":
-        flags = [None if s is None else s.min_inexact + 2 * s.max_inexact for s in found]
-        return array_of(flags, pa.int8())
-    values = [None if stats is None else getattr(stats, name) for stats in found]
-    if name in ("nulls", "nans"):
-        return array_of(values, pa.int64())
-    versions = [s.record.schema_version for s in tail]
-    return bounds_array(values, versions, column, schemas)
+    values = [stats_value(s.record.columns.get(column.id), name) for s in tail]
+    if name not in ("min", "max"):
+        return array_of(values, PACKED[name])
+    versions = array_of([s.record.schema_version for s in tail], pa.int32())
+    return bounds_array(array_of(values, pa.string()), versions, column, schemas)
 
 
-def bounds_array(
-    texts: Sequence[str | None], versions: Sequence[int], column: Column, schemas: Schemas
-) -> pa.Array:
+def bounds_array(texts: pa.Array, versions: pa.Array, column: Column, schemas: Schemas) -> pa.Array:
     """Bounds as a column of the wanted type, each read in the type its segment was written under."""
     target = to_arrow_type(column.type)
     out = pa.nulls(len(texts), target)
-    for version in set(versions):
+    if texts.null_count == len(texts):
+        return out
+    for version in versions.unique().to_pylist():
         schema = schemas[version]
         if column.id not in schema.ids:
             continue
-        mine = [t if v == version else None for t, v in zip(texts, versions, strict=True)]
+        written = pc.equal(versions, array_of([version], pa.int32())[0])
+        mine = pc.if_else(written, texts, _NO_TEXT)
         typed = parse_texts(mine, schema.column(column.id).type).cast(target)
         out = pc.coalesce(out, typed)
     return out
 
 
-def parse_texts(texts: Sequence[str | None], type_: DataType) -> pa.Array:
+_NO_TEXT = pa.nulls(1, pa.string())[0]
+
+
+def _whole(values: pa.ChunkedArray) -> pa.Array:
+    """Values in one piece."""
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def parse_texts(texts: Sequence[str | None] | pa.Array, type_: DataType) -> pa.Array:
     """Value texts (FORMAT.md, section 4.2) of a leaf type as an Arrow array.
 
     Raises:
@@ -260,10 +329,11 @@ def parse_texts(texts: Sequence[str | None], type_: DataType) -> pa.Array:
     """
     target = to_arrow_type(type_)
     try:
+        plain = texts if isinstance(texts, pa.Array) else array_of(texts, pa.string())
         if type_ is Atom.BINARY:
+            texts = plain.to_pylist()
             blobs = [None if t is None else base64.b64decode(t, validate=True) for t in texts]
             return array_of(blobs, target)
-        plain = array_of(texts, pa.string())
         if pa.types.is_date(target):
             return plain.cast(pa.int32()).cast(target)
         if pa.types.is_temporal(target):

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.entry import NEW_LIFE, Commit, Features
+from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.schema.schema import Schema
 
@@ -42,7 +43,7 @@ class TableState:
     time: datetime
     created_version: int
     first_schema_version: int
-    schemas: Mapping[int, Schema]
+    schemas: Schemas
     schema_version: int
     next_column_id: int
     dropped: bool = False
@@ -82,7 +83,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     assert begun is not None
     schemas = begun.schemas
     if commit.schema is not None and commit.head.operation not in NEW_LIFE:
-        schemas = {**schemas, commit.schema.version: commit.schema}
+        schemas = schemas.grown(commit.schema)
     _check_records(schemas, commit)
     segments = begun.segments.remove(commit.removed)
     segments = segments.add(commit.added, commit.head.version, commit.head.time, schemas)
@@ -122,7 +123,7 @@ def _begin(state: TableState | None, commit: Commit) -> TableState:
         time=commit.head.time,
         created_version=commit.head.version,
         first_schema_version=schema.version,
-        schemas={**(state.schemas if state else {}), schema.version: schema},
+        schemas=state.schemas.grown(schema) if state else Schemas(schema, {}),
         schema_version=schema.version,
         next_column_id=commit.next_column_id,
         tags=state.tags if state and replaces else {},
@@ -152,7 +153,7 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
         raise CorruptTableError(f"version {head.version} makes a table that is there")
     if commit.next_column_id < state.next_column_id:
         raise CorruptTableError(f"version {head.version} gives column IDs again")
-    if commit.schema is not None and commit.schema.version != max(state.schemas) + 1:
+    if commit.schema is not None and commit.schema.version != state.schemas.newest.version + 1:
         raise CorruptTableError(f"version {head.version} skips or repeats a schema version")
 
 

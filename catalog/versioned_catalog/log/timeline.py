@@ -17,8 +17,6 @@ from versioned_catalog.log.reading import HINT, LogReader
 from versioned_catalog.storage.retrying import again_while, pause_after
 from versioned_catalog.storage.store import Put, Store
 
-KEPT_CHECKPOINTS = 2
-
 SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
 """How many entries of other writers are remembered for conflict checks, and how long one may be."""
 
@@ -186,11 +184,12 @@ class Timeline(LogReader[E, S]):
             return loaded
 
     def write_checkpoint(self, state: S) -> Loaded[S]:
-        """Write the checkpoint of a state, and drop all but the newest few."""
+        """Write the checkpoint of a state, and drop those that need not stay."""
         data = self._codec.checkpoint(state)
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
-        for old in self.checkpoints()[:-KEPT_CHECKPOINTS]:
+        sizes = self.checkpoint_sizes()
+        for old in sorted(sizes.keys() - self._codec.spared(state, sizes)):
             self.store.delete(self.checkpoint_path(old))
         return Loaded(state, len(data))
 

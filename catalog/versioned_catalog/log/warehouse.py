@@ -27,6 +27,7 @@ from versioned_catalog.log.entry import (
     time_from_text,
     time_to_text,
 )
+from versioned_catalog.log.sparing import NEWEST
 from versioned_catalog.log.view import View, name_from_json, view_from_json, view_to_json
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.schema.wire import Json, member, optional, texts
@@ -187,6 +188,10 @@ class WarehouseCodec:
             features=begun.features | head.features,
             views=views,
         )
+
+    def spared(self, state: WarehouseState, sizes: Mapping[int, int]) -> frozenset[int]:
+        """The versions whose checkpoints stay: nobody reads an old state of a warehouse."""
+        return frozenset(sorted(sizes)[-NEWEST:])
 
     def checkpoint(self, state: WarehouseState) -> bytes:
         """The content of a checkpoint."""

@@ -11,9 +11,9 @@ from datetime import datetime
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
 from versioned_catalog.log.entry import MANIFESTS, OWN_NAME, Commit, Stub
 from versioned_catalog.log.reading import FOLDER, KEPT, LOG
+from versioned_catalog.log.sparing import spared
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import KEPT_CHECKPOINTS
 from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.storage.store import Store, StoredFile
 
@@ -226,8 +226,8 @@ def find_litter(
     others: dict[str, int] = {}
     foreign: list[str] = []
     for folder, files in listed.items():
-        newest = {file.name for file in files if _VERSION.fullmatch(file.name)}
-        newest = set(sorted(newest)[-KEPT_CHECKPOINTS:])
+        sizes = {_number(f): f.bytes for f in files if _VERSION.fullmatch(f.name)}
+        stay = spared(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
         for file in files:
             path, kind = f"{folder}/{file.name}", _kind(folder, file.name)
             if kind is _Kind.FOREIGN:
@@ -239,7 +239,7 @@ def find_litter(
                     segments[path] = file.bytes
                 case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
                     segments[path] = file.bytes
-                case _Kind.CHECKPOINT if file.name not in newest:
+                case _Kind.CHECKPOINT if _number(file) not in stay:
                     others[path] = file.bytes
                 case _Kind.KEPT if not _is_kept(_number(file), needed, is_stub):
                     others[path] = file.bytes

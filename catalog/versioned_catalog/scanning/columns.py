@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -67,7 +68,8 @@ def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
                 f"{schema.path_text(column.id)} is inside {above[0].name}; a scan shows whole "
                 "columns, so ask for that one"
             )
-    doubled = {c.name for c in found if sum(c.id == other.id for other in found) > 1}
+    times = Counter(column.id for column in found)
+    doubled = {column.name for column in found if times[column.id] > 1}
     if doubled:
         raise InvalidRequestError(f"columns are asked for twice: {', '.join(sorted(doubled))}")
     return found

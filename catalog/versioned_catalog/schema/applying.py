@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
 from versioned_catalog.schema.changes import describe
 from versioned_catalog.schema.evolution import (
+    Action,
     Add,
     After,
     BoundChange,
@@ -26,7 +28,7 @@ from versioned_catalog.schema.evolution import (
     Retype,
     Sort,
     locate,
-    used_physical_names,
+    used_below,
 )
 from versioned_catalog.schema.literals import rekey_constant, widen
 from versioned_catalog.schema.paths import ColumnPath, render_path
@@ -74,8 +76,12 @@ def apply_all(bounds: Iterable[BoundChange], evolution: Evolution, new_version: 
         InvalidRequestError: one of them is not legal on that table.
     """
     current = evolution.begin()
-    for bound in bounds:
-        current = apply(bound, current)
+    for together, group in itertools.groupby(bounds, lambda bound: is_appended(bound.action)):
+        if together:
+            current = append([bound.action for bound in group], current)
+            continue
+        for bound in group:
+            current = apply(bound, current)
     return finish(evolution, current, new_version)
 
 
@@ -116,9 +122,9 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
                 condition="NOT_SUPPORTED",
             )
     check_ttl(after.properties, after.schema)
-    same = replace(after.schema, version=before.schema.version) == before.schema
+    same = after.schema.same_but_version(before.schema)
     version = before.schema.version if same else new_version
-    return replace(after, schema=replace(after.schema, version=version), first_new_id=0)
+    return replace(after, schema=after.schema.numbered(version), first_new_id=0)
 
 
 def newly_not_null(old: Schema, new: Schema) -> frozenset[int]:
@@ -168,6 +174,42 @@ def _with(evolution: Evolution, schema: Schema) -> Evolution:
 # --- adding -------------------------------------------------------------------------------------
 
 
+def is_appended(action: Action) -> bool:
+    """Whether it adds a column after all others at the top."""
+    return isinstance(action, Add) and action.parent is None and isinstance(action.place, Last)
+
+
+def append(actions: Iterable[Action], evolution: Evolution) -> Evolution:
+    """``apply`` for several that ``is_appended`` in a row, in one go: each alone costs a schema.
+
+    Raises:
+        InvalidRequestError: a name is taken.
+    """
+    schema, next_id = evolution.schema, evolution.next_column_id
+    names = {name_key(column.name): column.name for column in schema.columns}
+    used, below = (
+        set(evolution.used_names.get(None, frozenset())),
+        dict[int | None, frozenset[str]](),
+    )
+    made: list[Column] = []
+    for action in actions:
+        assert isinstance(action, Add)
+        key = name_key(action.column.name)
+        if key in names:
+            raise _taken((names[key],))
+        bare, next_id = assign_ids(action.column, next_id, used)
+        made.append(rekeyed(action.column, bare))
+        names[key] = action.column.name
+        used.add(name_key(bare.physical_name))
+        below |= used_below(bare)
+    return replace(
+        evolution,
+        schema=replace(schema, columns=(*schema.columns, *made)),
+        next_column_id=next_id,
+        used_names={**below, **evolution.used_names, None: frozenset(used)},
+    )
+
+
 def _add(action: Add, evolution: Evolution) -> Evolution:
     schema = evolution.schema
     parent = None if action.parent is None else locate(evolution, action.parent)
@@ -180,9 +222,8 @@ def _add(action: Add, evolution: Evolution) -> Evolution:
     changed = schema.edit_children(
         parent, lambda columns: _insert(columns, column, action.place, evolution)
     )
-    # What it says of the top is overwritten: only what is below the new column counts.
-    below = used_physical_names([Schema((column,))])
-    names = {**below, **evolution.used_names, parent: used | {name_key(column.physical_name)}}
+    names = {**used_below(column), **evolution.used_names}
+    names[parent] = used | {name_key(column.physical_name)}
     return replace(evolution, schema=changed, next_column_id=next_id, used_names=names)
 
 
@@ -209,11 +250,15 @@ def rekeyed(before: Column, after: Column) -> Column:
 def _check_free(siblings: Iterable[Column], name: str, above: ColumnPath) -> None:
     for column in siblings:
         if name_key(column.name) == name_key(name):
-            raise InvalidRequestError(
-                f"there is a column {render_path((*above, column.name))} already; choose another "
-                "name, or drop or rename that one first",
-                condition="COLUMN_ALREADY_EXISTS",
-            )
+            raise _taken((*above, column.name))
+
+
+def _taken(path: ColumnPath) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"there is a column {render_path(path)} already; choose another name, or drop or rename that "
+        "one first",
+        condition="COLUMN_ALREADY_EXISTS",
+    )
 
 
 def _insert(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.schema.applying import apply, finish, rekeyed
+from versioned_catalog.schema.applying import append, apply, finish, rekeyed
 from versioned_catalog.schema.changes import (
     UNSET,
     AddColumn,
@@ -102,10 +102,23 @@ def plan(
     now = clock()
     current = evolution.begin()
     bounds: list[BoundChange] = []
-    for request in requests:
-        bounds.append(bind(request, current, lambda: now))
-        current = apply(bounds[-1], current)
+    for together, group in itertools.groupby(requests, _is_appended):
+        if together:
+            made = [bind(request, current, lambda: now) for request in group]
+            bounds += made
+            current = append([bound.action for bound in made], current)
+            continue
+        for request in group:
+            bounds.append(bind(request, current, lambda: now))
+            current = apply(bounds[-1], current)
     return tuple(bounds), finish(evolution, current, new_version)
+
+
+def _is_appended(request: Change) -> bool:
+    """Whether it adds a column after all others at the top, and so is bound alike whatever they are."""
+    if not isinstance(request, AddColumn) or len(request.path) > 1:
+        return False
+    return not request.first and request.after is None
 
 
 def bind(request: Change, evolution: Evolution, clock: Clock = utc_now) -> BoundChange:

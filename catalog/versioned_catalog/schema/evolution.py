@@ -14,7 +14,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.changes import Change
 from versioned_catalog.schema.schema import INTERNAL_NAMES, Schema, name_key
 from versioned_catalog.schema.transforms import Transform
-from versioned_catalog.schema.types import Column, DataType, WriteDefault, walk
+from versioned_catalog.schema.types import Column, DataType, WriteDefault, children, walk
 
 UsedNames = Mapping[int | None, frozenset[str]]
 
@@ -41,7 +41,8 @@ class Evolution:
     def __post_init__(self) -> None:
         internal = frozenset(map(name_key, INTERNAL_NAMES))
         used = dict(self.used_names)
-        used[None] = used.get(None, frozenset()) | internal
+        if not internal <= used.get(None, frozenset()):
+            used[None] = used.get(None, frozenset()) | internal
         object.__setattr__(self, "used_names", used)
         object.__setattr__(self, "properties", dict(self.properties))
 
@@ -50,18 +51,34 @@ class Evolution:
         return replace(self, first_new_id=self.next_column_id)
 
 
-def used_physical_names(schemas: Iterable[Schema]) -> dict[int | None, frozenset[str]]:
+def used_physical_names(schemas: Iterable[Schema]) -> UsedNames:
     """The physical names ever used below each column, as ``name_key``.
 
     Args:
         schemas: every schema of this life of the table.
     """
-    used: dict[int | None, set[str]] = {None: set(map(name_key, INTERNAL_NAMES))}
+    names: UsedNames = {None: frozenset(map(name_key, INTERNAL_NAMES))}
     for schema in schemas:
-        for column, above in walk(schema.columns):
-            parent = above[-1].id if above else None
-            used.setdefault(parent, set()).add(name_key(column.physical_name))
-    return {parent: frozenset(names) for parent, names in used.items()}
+        names = with_used(names, walk(schema.columns))
+    return names
+
+
+def used_below(column: Column) -> UsedNames:
+    """The physical names inside of a column, by the column that they are directly inside of."""
+    return with_used({}, walk(children(column.type), (column,)))
+
+
+def with_used(names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ...]]]) -> UsedNames:
+    """Names that were used, and those of some columns.
+
+    Args:
+        names: as ``used_physical_names`` has them.
+        columns: the columns, each with its ancestors.
+    """
+    new: dict[int | None, set[str]] = {}
+    for column, above in columns:
+        new.setdefault(above[-1].id if above else None, set()).add(name_key(column.physical_name))
+    return {**names, **{at: names.get(at, frozenset()) | more for at, more in new.items()}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.limits import TYPE_DEPTH
@@ -32,6 +34,7 @@ _ONE_I = {0x130: "i", 0x131: "i"}
 """Spark takes dotted and dotless i for one letter, and fails inside over columns that differ by it."""
 
 
+@lru_cache(maxsize=16_384)
 def name_key(name: str) -> str:
     """What two names are compared by: they are the same name if their keys are equal."""
     return name.translate(_ONE_I).lower().casefold()
@@ -56,6 +59,16 @@ class SortField:
 
     source: int
     descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What a schema says beside its columns: the arguments of ``Schema`` of these names."""
+
+    partitioning: tuple[PartitionField, ...] = ()
+    sort_by: tuple[SortField, ...] = ()
+    primary_key: tuple[int, ...] = ()
+    time_index: int | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +148,11 @@ class Schema:
     def _key_text(self) -> str:
         return ", ".join(map(self.path_text, self.row_key))
 
+    @property
+    def arrangement(self) -> Arrangement:
+        """What it says beside its columns."""
+        return Arrangement(self.partitioning, self.sort_by, self.primary_key, self.time_index)
+
     @staticmethod
     def parse(ddl: str) -> Schema:
         """A schema from Spark's DDL: ``"ts TIMESTAMP NOT NULL, host STRING DEFAULT 'a'"``.
@@ -160,9 +178,21 @@ class Schema:
         return bool(self.primary_key)
 
     @property
-    def ids(self) -> frozenset[int]:
+    def ids(self) -> KeysView[int]:
         """The IDs of all columns, nested ones too."""
-        return frozenset(self._by_id)
+        return self._by_id.keys()
+
+    def numbered(self, version: int) -> Schema:
+        """This schema under another version number; what was checked is not checked again."""
+        if version == self.version:
+            return self
+        twin = copy.copy(self)
+        object.__setattr__(twin, "version", version)
+        return twin
+
+    def same_but_version(self, other: Schema) -> bool:
+        """Whether another schema says the same under whatever version number."""
+        return self == other.numbered(self.version)
 
     @property
     def names(self) -> list[str]:
@@ -191,14 +221,15 @@ class Schema:
 
     def find(self, path: ColumnPath) -> Column | None:
         """The column at a path of names, without regard to case, or None."""
-        columns: tuple[Column, ...] = self.columns
-        found: Column | None = None
-        for part in path:
-            found = next((c for c in columns if name_key(c.name) == name_key(part)), None)
-            if found is None:
-                return None
-            columns = children(found.type)
-        return found
+        return self._by_path.get(tuple(map(name_key, path)))
+
+    @cached_property
+    def _by_path(self) -> Mapping[ColumnPath, Column]:
+        """Columns by the ``name_key`` of every name on the way to them."""
+        return {
+            tuple(name_key(c.name) for c in (*above, column)): column
+            for column, above in walk(self.columns)
+        }
 
     def get(self, path: ColumnPath) -> Column:
         """The column at a path.
@@ -265,6 +296,9 @@ class Schema:
         return replace(self, columns=tuple(change(c) for c in self.columns))
 
 
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
 def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
     seen: dict[str, str] = {}
     for column in columns:
@@ -277,7 +311,7 @@ def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
             raise InvalidRequestError(
                 f"a column in {render_path(above) or 'the table'} has no name"
             )
-        if any(ord(ch) < 32 or ch == "\x7f" or 0xD800 <= ord(ch) <= 0xDFFF for ch in column.name):
+        if _UNPRINTABLE.search(column.name):
             raise InvalidRequestError(
                 f"the column name {column.name!r} holds control characters; choose another name",
                 condition="INVALID_NAME",
@@ -325,10 +359,10 @@ def assign_all(
     columns: Iterable[Column], next_id: int, used: set[str]
 ) -> tuple[tuple[Column, ...], int]:
     """``assign_ids`` for siblings, one after another."""
-    done: list[Column] = []
+    done, used = list[Column](), set(used)
     for column in columns:
         assigned, next_id = assign_ids(column, next_id, used)
-        used = used | {name_key(assigned.physical_name)}
+        used.add(name_key(assigned.physical_name))
         done.append(assigned)
     return tuple(done), next_id
 

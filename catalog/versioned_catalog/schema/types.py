@@ -222,14 +222,8 @@ class Column:
 def children(type_: DataType) -> tuple[Column, ...]:
     """The columns directly inside a type, in the order of their IDs."""
     match type_:
-        case Struct(fields):
-            return fields
-        case Array(element):
-            return (element,)
-        case Map(key, value):
-            return (key, value)
         case (
-            Atom()
+            Atom()  # first: it is what most columns are
             | Decimal()
             | Char()
             | Varchar()
@@ -239,6 +233,12 @@ def children(type_: DataType) -> tuple[Column, ...]:
             | Geography()
         ):
             return ()
+        case Struct(fields):
+            return fields
+        case Array(element):
+            return (element,)
+        case Map(key, value):
+            return (key, value)
 
 
 def with_children(type_: DataType, columns: tuple[Column, ...]) -> DataType:
@@ -272,18 +272,15 @@ def map_columns(column: Column, change: Callable[[Column], Column]) -> Column:
     return replace(changed, type=with_children(changed.type, inner))
 
 
-def walk(columns: tuple[Column, ...]) -> Iterator[tuple[Column, tuple[Column, ...]]]:
-    """Every column in pre-order, with its ancestors, outermost first."""
-
-    def below(
-        column: Column, above: tuple[Column, ...]
-    ) -> Iterator[tuple[Column, tuple[Column, ...]]]:
-        yield column, above
-        for child in children(column.type):
-            yield from below(child, (*above, column))
-
+def walk(
+    columns: tuple[Column, ...], above: tuple[Column, ...] = ()
+) -> Iterator[tuple[Column, tuple[Column, ...]]]:
+    """Every column in pre-order, with its ancestors, outermost first: after those of ``above``."""
     for column in columns:
-        yield from below(column, ())
+        yield column, above
+        inner = children(column.type)
+        if inner:
+            yield from walk(inner, (*above, column))
 
 
 def is_nested(type_: DataType) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from versioned_catalog.errors import (
@@ -12,7 +13,7 @@ from versioned_catalog.errors import (
     InvalidRequestError,
 )
 from versioned_catalog.limits import SCHEMA_VERSIONS
-from versioned_catalog.schema.schema import PartitionField, Schema, SortField
+from versioned_catalog.schema.schema import Arrangement, PartitionField, Schema, SortField
 from versioned_catalog.schema.types import (
     DAY_TIME_UNITS,
     Array,
@@ -144,6 +145,24 @@ def column_from_json(value: Json) -> Column:
     Raises:
         CorruptTableError: it is none.
     """
+    if isinstance(value, dict) and value.keys() <= _PLAIN:
+        said = tuple(map(value.get, _MEMBERS))
+        if all(type(one) in (int, str, bool, type(None)) for one in said):
+            return _plain_column(*said)
+    return _column(value)
+
+
+_MEMBERS = ("id", "name", "physical", "type", "nullable")
+_PLAIN = frozenset(_MEMBERS)
+
+
+@lru_cache(maxsize=16_384, typed=True)
+def _plain_column(*said: Json) -> Column:
+    """A column that has no default: an ALTER repeats all those that it does not change."""
+    return _column(dict(zip(_MEMBERS, said, strict=True)))
+
+
+def _column(value: Json) -> Column:
     name = member(value, "name", str)
     read = value.get("read_default")
     return Column(
@@ -185,9 +204,13 @@ def constant_from_json(value: Json) -> Constant:
 
 def schema_to_json(schema: Schema) -> Json:
     """The JSON of a schema."""
+    columns = [column_to_json(c) for c in schema.columns]
+    return {"schema_version": schema.version, "columns": columns, **arrangement_to_json(schema)}
+
+
+def arrangement_to_json(schema: Schema | Arrangement) -> dict[str, Json]:
+    """What a schema says beside its columns."""
     return {
-        "schema_version": schema.version,
-        "columns": [column_to_json(c) for c in schema.columns],
         "primary_key": list(schema.primary_key),
         "time_index": schema.time_index,
         "partitioning": [
@@ -203,6 +226,30 @@ def schema_from_json(value: Json) -> Schema:
     Raises:
         CorruptTableError: it is none.
     """
+    columns = tuple(map(column_from_json, member(value, "columns", list)))
+    return schema_of(columns, schema_version_from_json(value), arrangement_from_json(value))
+
+
+def schema_of(columns: tuple[Column, ...], version: int, arrangement: Arrangement) -> Schema:
+    """A schema of stored parts.
+
+    Raises:
+        CorruptTableError: they do not hold together.
+    """
+    said = arrangement
+    key = (said.primary_key, said.time_index)
+    try:
+        return Schema(columns, version, said.partitioning, said.sort_by, *key)
+    except InvalidRequestError as error:
+        raise CorruptTableError(f"a stored schema does not hold together: {error}") from None
+
+
+def arrangement_from_json(value: Json) -> Arrangement:
+    """What a schema says beside its columns, from its JSON.
+
+    Raises:
+        CorruptTableError: it is not as it must be.
+    """
     partitioning = tuple(
         PartitionField(member(f, "source", int), member(f, "transform", str))
         for f in member(value, "partitioning", list)
@@ -211,18 +258,18 @@ def schema_from_json(value: Json) -> Schema:
         SortField(member(f, "source", int), member(f, "descending", bool))
         for f in member(value, "sort_by", list)
     )
-    columns = tuple(map(column_from_json, member(value, "columns", list)))
     key = tuple(optional(value, "primary_key", list) or ())
     if not all(isinstance(column_id, int) for column_id in key):
         raise CorruptTableError("a primary key is made of column IDs")
-    time_index = optional(value, "time_index", int)
-    try:
-        return Schema(columns, _schema_version(value), partitioning, sort_by, key, time_index)
-    except InvalidRequestError as error:
-        raise CorruptTableError(f"a stored schema does not hold together: {error}") from None
+    return Arrangement(partitioning, sort_by, key, optional(value, "time_index", int))
 
 
-def _schema_version(value: Json) -> int:
+def schema_version_from_json(value: Json) -> int:
+    """The number of a schema.
+
+    Raises:
+        CorruptTableError: it is none.
+    """
     version: int = member(value, "schema_version", int)
     if not 0 <= version < SCHEMA_VERSIONS:
         raise CorruptTableError(f"the schema version {str(version)[:50]} is out of range")

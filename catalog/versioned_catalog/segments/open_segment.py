@@ -81,8 +81,9 @@ class _Layout:
         places = tuple(by_id[column.id] for column in arranged)
         told = arranged[: len(schema.row_key)] if kind.op == DELETE else arranged
         # A tombstone holds its key; the rest means nothing, and is null.
+        kept = {column.id for column in told}
         stored = tuple(
-            column if column in told else replace(column, nullable=True) for column in arranged
+            column if column.id in kept else replace(column, nullable=True) for column in arranged
         )
         if kind.sequences:
             stored, places = (*stored, SEQUENCE), (*places, len(schema.columns))

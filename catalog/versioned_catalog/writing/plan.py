@@ -97,7 +97,9 @@ def plan_write(
             for path, column in unknown_columns(arrow, schema)
         ]
         if requests:
-            changes, after = plan_changes(requests, evolution_of(state), max(state.schemas) + 1)
+            changes, after = plan_changes(
+                requests, evolution_of(state), state.schemas.newest.version + 1
+            )
             schema = after.schema
     spec = WriteSpec(
         state.table_uuid,

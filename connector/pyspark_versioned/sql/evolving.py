@@ -29,10 +29,12 @@ def evolve(
     if not pending:
         return state, ()
     changes = parse_changes(pending, state.schema, table)
-    bound, after = plan(changes, evolution_of(state), max(state.schemas) + 1)
+    bound, after = plan(changes, evolution_of(state), state.schemas.newest.version + 1)
+    same = after.schema.version == state.schema_version
+    grown = state.schemas if same else state.schemas.grown(after.schema)
     evolved = replace(
         state,
-        schemas={**state.schemas, after.schema.version: after.schema},
+        schemas=grown,
         schema_version=after.schema.version,
         next_column_id=after.next_column_id,
     )

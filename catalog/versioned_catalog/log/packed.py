@@ -1,0 +1,107 @@
+"""Statistics of wide tables: of each segment one list a statistic, instead of one column a column.
+
+A checkpoint of a thousand columns would have thousands of Parquet columns, and most of the time that it
+takes to write and to read goes by their number (FORMAT.md, section 8).
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.arrow_values import array_of
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.statistics.stats import ColumnStats
+
+PACKED = {
+    "nulls": pa.int64(),
+    "nans": pa.int64(),
+    "min": pa.string(),
+    "max": pa.string(),
+    "inexact": pa.int8(),
+}
+"""The statistics, and the types that they have in lists; bounds are value text."""
+
+FIELDS = tuple(
+    pa.field(f"statistics.{name}", pa.list_(pa.field("element", type_)))
+    for name, type_ in PACKED.items()
+)
+"""The columns of a checkpoint."""
+
+FROM = 250
+"""Tables with more columns than that, nested ones too, have their statistics in lists."""
+
+
+def stats_value(stats: ColumnStats | None, name: str) -> Any:
+    """One statistic as it is stored; None is unknown."""
+    if stats is None:
+        return None
+    if name == "inexact":
+        return stats.min_inexact + 2 * stats.max_inexact
+    return getattr(stats, name)
+
+
+def pack(
+    segments: Sequence[Mapping[int, ColumnStats]], ids: Sequence[int], name: str
+) -> pa.ListArray:
+    """One statistic of some segments, in the order of ``ids``."""
+    values = [stats_value(stats.get(one), name) for stats in segments for one in ids]
+    ends = range(0, (len(segments) + 1) * len(ids), max(len(ids), 1))
+    offsets = array_of(list(ends)[: len(segments) + 1], pa.int32())
+    return pa.ListArray.from_arrays(offsets, array_of(values, PACKED[name]))
+
+
+def picked(lists: pa.ChunkedArray, place: int) -> pa.ChunkedArray:
+    """The value at one place of each list; null where the list is null or shorter."""
+    chunks = [pc.take(chunk.values, _indices(chunk, [place])) for chunk in lists.chunks]
+    return pa.chunked_array(chunks, lists.type.value_type)
+
+
+def rearranged(lists: pa.ChunkedArray, places: Sequence[int | None]) -> pa.ChunkedArray:
+    """The same lists with what stands at these places, in their order; null for None."""
+    return pa.chunked_array([_rearranged(chunk, places) for chunk in lists.chunks], lists.type)
+
+
+def _rearranged(lists: pa.ListArray, places: Sequence[int | None]) -> pa.ListArray:
+    values = pc.take(lists.values, _indices(lists, places))
+    ends = itertools.accumulate([len(places)] * len(lists), initial=0)
+    return pa.ListArray.from_arrays(array_of(list(ends), pa.int32()), values)
+
+
+def _indices(lists: pa.ListArray, places: Sequence[int | None]) -> pa.Int64Array:
+    """For each list and place, where its value stands among the values of all lists."""
+    count, width = len(lists), len(places)
+    begins = lists.offsets[:count].cast(pa.int64())
+    lengths = pc.fill_null(pc.list_value_length(lists), pa.scalar(0, pa.int32())).cast(pa.int64())
+    each = struct.pack(f"={width}q", *(2**62 if place is None else place for place in places))
+    place = pa.Array.from_buffers(pa.int64(), count * width, [None, pa.py_buffer(each * count)])
+    ends = array_of(list(range(0, (count + 1) * width, width)), pa.int32())
+    row = pc.list_parent_indices(pa.ListArray.from_arrays(ends, place))
+    there = pc.less(place, pc.take(lengths, row))
+    return pc.if_else(there, pc.add(place, pc.take(begins, row)), pa.nulls(1, pa.int64())[0])
+
+
+def check_packed(table: pa.Table, count: int) -> None:
+    """Refuse lists of statistics that are not what they must be.
+
+    Args:
+        table: the rows of a checkpoint.
+        count: how many columns there are statistics of.
+
+    Raises:
+        CorruptTableError: a column is missing, of another type, or has longer lists.
+    """
+    for field in FIELDS:
+        if field.name not in table.column_names:
+            raise CorruptTableError(f"the column {field.name} is missing")
+        column = table[field.name]
+        if not pa.types.is_list(column.type) or column.type.value_type != field.type.value_type:
+            raise CorruptTableError(f"the column {field.name} has another type")
+        longest = pc.max(pc.list_value_length(column)).as_py() if table.num_rows else 0
+        if longest is not None and longest > count:
+            raise CorruptTableError(f"the column {field.name} has lists that are too long")

@@ -1,0 +1,442 @@
+"""Wide tables and many schema versions: work grows with what is there, never faster; by counts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from faults.store import FaultyStore, Plan
+from versioned_catalog import Catalog, Table, UnsupportedFeatureError
+from versioned_catalog.log import entry, packed, schemas_json, segment_set
+from versioned_catalog.log.schemas import Schemas
+from versioned_catalog.log.sparing import spared
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.local import LocalStore
+
+TYPES = {
+    "INT": pa.array(range(4), pa.int32()),
+    "DOUBLE": pa.array([0.5, 1.5, 2.5, None]),
+    "STRING": pa.array(["a", "b", "c", None]),
+    "TIMESTAMP": pa.array(range(4), pa.timestamp("us", tz="UTC")),
+}
+CHECKPOINTS = "t/_versioned/checkpoint"
+
+
+def ddl(count: int) -> str:
+    return ", ".join(f"c{n} {list(TYPES)[n % 4]}" for n in range(count))
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table({f"c{n}": list(TYPES.values())[n % 4] for n in range(count)})
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called, those in C too."""
+    count = 0
+
+    def hook(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(hook)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def add_many(table: Table, count: int) -> None:
+    change = table.alter()
+    for number in range(count):
+        change.add_column(f"more{number}", "INT")
+    change.commit()
+
+
+def costs(place: Path, count: int) -> dict[str, int]:
+    """What is called for a table of so many columns."""
+    catalog, made = Catalog(place), list[Table]()
+    found = {"create": calls(lambda: made.append(catalog.create_table("t", ddl(count))))}
+    (table,), data = made, rows(count)
+    works: dict[str, Callable[[], object]] = {
+        "append": lambda: table.append(data),
+        "alter": lambda: table.alter().add_column("x", "INT").commit(),
+        "rename": lambda: table.alter().rename_column("x", "y").commit(),
+        "alter of many": lambda: add_many(table, count // 4),
+        "scan by name": lambda: list(table.scan([f"c{n}" for n in range(count)]).to_batches()),
+        "plan": lambda: table.scan(filters=[("c0", ">", 2)]).tasks(),
+        "checkpoint": lambda: table._timeline.write_checkpoint(table.state),
+        "load": lambda: Catalog(place).load_table("t"),
+        "delete": lambda: table.delete([("c0", ">", 2)]),
+    }
+    return found | {name: calls(work) for name, work in works.items()}
+
+
+def test_nothing_is_quadratic_in_columns(tmp_path: Path) -> None:
+    costs(tmp_path / "warm", 12)
+    once, twice = costs(tmp_path / "once", 260), costs(tmp_path / "twice", 520)
+    grown = {name: twice[name] / once[name] for name in once}
+    assert {name: ratio for name, ratio in grown.items() if ratio > 2.2} == {}
+
+
+def least(work: Callable[[], object]) -> int:
+    """The least of some: now and then a checkpoint is written after a commit."""
+    return min(calls(work) for _ in range(3))
+
+
+def test_an_alter_costs_the_same_whatever_came_before(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", ddl(40))
+
+    def alter() -> None:
+        name = "x" if "x" not in table.schema.names else "y"
+        table.alter().rename_column(
+            {"x": "y", "y": "x"}[name] if name == "y" else "c0", name
+        ).commit()
+        table.alter().rename_column(name, "c0").commit()
+
+    for _ in range(10):
+        alter()
+    few = least(alter)
+    for _ in range(50):
+        alter()
+    assert table.schema.version > 100
+    assert least(alter) <= few * 1.02
+    again = Catalog(tmp_path).load_table("t")
+    again.alter().rename_column("c0", "z").commit()  # what is looked up once after a load
+    assert least(lambda: again.alter().set_property("p", "q").commit()) <= few
+
+
+CHANGES: list[Callable[[Any], Any]] = [
+    lambda a: a.add_column("x", "INT", default=7),
+    lambda a: a.rename_column("c1", "renamed"),
+    lambda a: a.move_column("c2", first=True),
+    lambda a: a.add_column("s", "STRUCT<p: INT, q: ARRAY<STRING>>", after="c0"),
+    lambda a: a.add_column("s.r", "STRING"),
+    lambda a: a.drop_column("renamed"),
+    lambda a: a.change_type("c0", "BIGINT"),
+    lambda a: a.set_partitioning(["c0"]),
+    lambda a: a.set_property("sort_by", "c2"),
+    lambda a: a.drop_column("s.p"),
+    lambda a: a.add_column("c1", "STRING").drop_column("x"),
+    lambda a: a.set_comment("c1", "again").set_default("c1", "v"),
+]
+
+
+def altered(place: Path) -> Table:
+    """A table of many schemas, under each of which rows were written."""
+    table = Catalog(place).create_table("t", ddl(4))
+    for change in CHANGES:
+        table.append(rows(4).select([n for n in table.schema.names if n in ("c2", "c3")]))
+        change(table.alter()).commit()
+    return table
+
+
+def checkpointed(table: Table) -> None:
+    table._timeline.write_checkpoint(table.state)
+
+
+def test_schemas_as_deltas_are_what_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    table = altered(tmp_path)
+    expected = {v: table._timeline.load(n).state.schema for n, v in _made_at(table).items()}
+    checkpointed(table)
+    again = Catalog(tmp_path).load_table("t")
+    assert dict(again.state.schemas) == expected
+    assert list(again.state.schemas) == list(range(len(CHANGES) + 1))
+    assert len(again.state.schemas) == len(CHANGES) + 1
+    assert again.state.features == table.state.features
+    assert again.verify(every_version=True).is_clean
+    # What was dropped is known still: its physical name is not given again.
+    again.alter().add_column("renamed", "INT").add_column("x", "INT").commit()
+    physical = {c.name: c.physical_name for c in again.schema.columns}
+    assert (physical["renamed"], physical["c1"], physical["x"]) == ("renamed", "c1_11", "x_13")
+
+
+def _made_at(table: Table) -> dict[int, int]:
+    entries = table._timeline.entries(0, table.version)
+    return {e.head.version: e.schema.version for e in entries if e.schema is not None}
+
+
+def stored(place: Path) -> dict[str, Any]:
+    newest = max((place / CHECKPOINTS).iterdir())
+    return json.loads(pq.read_schema(newest).metadata[b"versioned.state"])
+
+
+def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
+    table.alter().rename_column("b", "z").commit()
+    table.alter().move_column("c", first=True).commit()
+    checkpointed(table)
+    found = stored(tmp_path)
+    assert found["features"] == {"read": ["schema-deltas"], "write": ["schema-deltas"]}
+    assert [s["schema_version"] for s in found["schemas"]] == [2]
+    rest = {"primary_key": [], "time_index": None, "partitioning": [], "sort_by": []}
+    b = {"id": 2, "name": "b", "type": "int", "nullable": True}
+    assert found["older_schemas"] == [
+        {"schema_version": 1, "columns": [[1, 2], [0, 1]], **rest},
+        {"schema_version": 0, "columns": [[0, 1], b, [2, 1]], **rest},
+    ]
+    assert "schema-deltas" not in (tmp_path / f"t/_versioned/log/{2:020d}.json").read_text()
+
+
+def test_a_library_without_deltas_refuses_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    checkpointed(altered(tmp_path))
+    monkeypatch.setattr(entry, "KNOWN_FEATURES", entry.KNOWN_FEATURES - {"schema-deltas"})
+    with pytest.raises(UnsupportedFeatureError, match="schema-deltas"):
+        Catalog(tmp_path).load_table("t")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [[[0, 4]], [[0, 2], [1, 1]], [[-1, 1]], [[0]], [[0, True]], [7], [[2**62, 2**62]]],
+    ids=["too many", "twice", "negative", "no count", "a boolean", "a number", "far away"],
+)
+def test_deltas_that_can_not_be_are_read_from_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[Any]
+) -> None:
+    monkeypatch.setattr(schemas_json, "WHOLE", 2)
+    table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
+    table.alter().rename_column("b", "z").commit()
+    made = schemas_json.schemas_to_json
+
+    def damaged(schemas: Schemas) -> dict[str, Any]:
+        found = made(schemas)
+        found["older_schemas"][0]["columns"] = columns
+        return found
+
+    monkeypatch.setattr("versioned_catalog.log.checkpoint.schemas_to_json", damaged)
+    checkpointed(table)
+    assert stored(tmp_path)["older_schemas"][0]["columns"] == columns
+    found = Catalog(tmp_path).load_table("t")
+    assert found.schema.names == ["a", "z", "c"]
+    assert found.at(0).schema.names == ["a", "b", "c"]
+    assert not found.verify().is_clean
+
+
+def test_a_load_puts_no_old_schema_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
+    for number in range(70):
+        table.alter().rename_column("a" if number % 2 == 0 else "z", "az"[1 - number % 2]).commit()
+    checkpointed(table)
+    checked, made = list[int](), Schema.__post_init__
+    monkeypatch.setattr(Schema, "__post_init__", lambda self: [made(self), checked.append(1)][0])
+    found = Catalog(tmp_path).load_table("t")
+    assert len(checked) == 1
+    assert found.state.schemas[3].names == ["z", "b", "c"]
+    assert found.state.schemas[4].names == ["a", "b", "c"]
+    assert len(checked) == 3
+
+
+def test_two_that_follow_one_state_keep_their_own(tmp_path: Path) -> None:
+    first = Catalog(tmp_path).create_table("t", "a INT")
+    base = first.state.schemas
+    one, other = (
+        base.grown(Schema((replaced,), 1))
+        for replaced in (
+            first.schema.columns[0],
+            first.alter().rename_column("a", "b").commit() and first.schema.columns[0],
+        )
+    )
+    assert (one[0].names, one[1].names) == (["a"], ["a"])
+    assert (other[0].names, other[1].names) == (["a"], ["b"])
+    own = [[column.name for told in two.deltas() for column in told.own] for two in (one, other)]
+    assert own == [[], ["a"]]
+    assert (list(base), 1 in base) == ([0], False)
+    onwards = other.grown(Schema(first.schema.columns, 2))
+    assert [onwards[version].names for version in onwards] == [["a"], ["b"], ["b"]]
+
+
+# --- statistics in lists ------------------------------------------------------------------------
+
+
+def known(table: Table) -> dict[str, list[Any]]:
+    """All statistics of all live segments."""
+    return {
+        f"{column.name}.{name}": table.state.segments.statistic(
+            name, column, table.state.schemas
+        ).to_pylist()
+        for column in table.schema.columns
+        for name in segment_set.statistics_of(column.type)
+    }
+
+
+@pytest.fixture
+def narrow_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_set, "FROM", 0)
+
+
+@pytest.mark.usefixtures("narrow_lists")
+def test_statistics_in_lists_are_what_they_were(tmp_path: Path) -> None:
+    table = altered(tmp_path)
+    expected = known(table)
+    assert expected["c3.max"].count(None) < len(CHANGES)
+    checkpointed(table)
+    found = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir()))
+    assert [n for n in found.names if n.startswith("statistics.")] == [
+        f"statistics.{name}" for name in ("nulls", "nans", "min", "max", "inexact")
+    ]
+    assert not any(name[0].isdecimal() for name in found.names)
+    again = Catalog(tmp_path).load_table("t")
+    assert known(again) == expected
+    assert again.verify(deep=True, every_version=True).is_clean
+    # Lists that are there are taken on: columns that came and went, segments that went.
+    again.alter().add_column("new", "INT", default=3).drop_column("c1").commit()
+    again.delete([("_sequence", "<", 4)])
+    again.append(pa.table({"c3": TYPES["TIMESTAMP"], "new": TYPES["INT"]}))
+    expected = known(again)
+    checkpointed(again)
+    last = Catalog(tmp_path).load_table("t")
+    assert known(last) == expected
+    assert last.verify(deep=True, every_version=True).is_clean
+    assert last.scan(filters=[("new", "=", 0)]).to_arrow().num_rows == 1
+    assert len(last.scan(filters=[("new", "=", 0)]).tasks()) == 1
+
+
+@pytest.mark.usefixtures("narrow_lists")
+def test_bounds_in_lists_are_read_in_the_type_that_they_were_written_in(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "d DATE, i INT")
+    days = pa.array([1, 2], pa.int32()).cast(pa.date32())
+    table.append(pa.table({"d": days, "i": pa.array([1, 2], pa.int32())}))
+    table.alter().change_type("d", "TIMESTAMP_NTZ").change_type("i", "DECIMAL(12,2)").commit()
+    checkpointed(table)
+    found = Catalog(tmp_path).load_table("t")
+    told = {name: [str(value) for value in values] for name, values in known(found).items()}
+    assert (told["d.min"], told["d.max"]) == (["1970-01-02 00:00:00"], ["1970-01-03 00:00:00"])
+    assert (told["i.min"], told["i.max"]) == (["1.00"], ["2.00"])
+    assert found.scan(filters=[("i", "=", 2)]).to_arrow().num_rows == 1
+
+
+def test_columns_of_statistics_stay_beside_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = altered(tmp_path)
+    checkpointed(table)
+    monkeypatch.setattr(segment_set, "FROM", 0)
+    again = Catalog(tmp_path).load_table("t")
+    again.append(rows(4).select(["c2", "c3"]))
+    expected = known(again)
+    for _ in range(2):
+        checkpointed(again)
+        again = Catalog(tmp_path).load_table("t")
+        assert known(again) == expected
+        assert again.verify(deep=True).is_clean
+    names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
+    assert "4.max" in names
+    monkeypatch.setattr(segment_set, "FROM", 250)
+    checkpointed(again)
+    names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
+    assert "statistics.max" not in names
+    assert known(Catalog(tmp_path).load_table("t")) == expected
+
+
+def test_a_wide_checkpoint_has_few_columns(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", ddl(260))
+    table.append(rows(260))
+    checkpointed(table)
+    assert len(pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names) == 15
+    found = Catalog(tmp_path).load_table("t")
+    assert found.scan(filters=[("c256", ">", 3)]).tasks() == []
+    assert found.verify(deep=True).is_clean
+
+
+@pytest.mark.usefixtures("narrow_lists")
+@pytest.mark.parametrize("damage", ["missing", "type", "long", "ids"])
+def test_lists_that_can_not_be_are_read_from_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    table = altered(tmp_path)
+    expected = known(table)
+    checkpointed(table)
+    path = max((tmp_path / CHECKPOINTS).iterdir())
+    found = pq.read_table(path)
+    at = found.schema.get_field_index("statistics.nulls")
+    meta = json.loads(found.schema.metadata[b"versioned.state"])
+    match damage:
+        case "missing":
+            found = found.remove_column(at)
+        case "type":
+            found = found.set_column(at, "statistics.nulls", found["statistics.min"])
+        case "long":
+            lists = [[*values, 1, 1] for values in found["statistics.nulls"].to_pylist()]
+            found = found.set_column(at, "statistics.nulls", pa.array(lists, pa.list_(pa.int64())))
+        case "ids":
+            meta["statistics"][0] = meta["statistics"][1]
+    kept = {b"versioned.state": json.dumps(meta).encode()}
+    pq.write_table(found.replace_schema_metadata(kept), path)
+    again = Catalog(tmp_path).load_table("t")
+    assert known(again) == expected
+    assert not again.verify().is_clean
+
+
+def test_picked_and_rearranged() -> None:
+    lists = pa.chunked_array([[[1, 2, 3], None, [4]], [[5, None]]], pa.list_(pa.int64()))
+    sliced = lists.slice(1)
+    assert packed.picked(lists, 0).to_pylist() == [1, None, 4, 5]
+    assert packed.picked(lists, 1).to_pylist() == [2, None, None, None]
+    assert packed.picked(sliced, 0).to_pylist() == [None, 4, 5]
+    turned = packed.rearranged(sliced, [1, None, 0]).to_pylist()
+    assert turned == [[None, None, None], [None, None, 4], [None, None, 5]]
+
+
+# --- older checkpoints --------------------------------------------------------------------------
+
+
+def test_older_checkpoints_lie_at_growing_distances() -> None:
+    kept: set[int] = set()
+    for newest in range(16, 20_001, 16):
+        kept = set(spared(dict.fromkeys([*kept, newest], 4000)))
+    versions = sorted(kept)
+    assert versions[0] == 16
+    assert versions[-2:] == [19_984, 20_000]
+    for low, high in itertools.pairwise(versions):
+        asked = min(max((20_000 - low) // 16, 16), 256)
+        assert high - low <= 2 * asked + 16
+    assert len(versions) < 200
+
+
+def test_older_checkpoints_are_no_larger_than_the_log_can_bear() -> None:
+    mib = 1024 * 1024
+    kept: dict[int, int] = {}
+    for newest in range(1000, 200_001, 1000):
+        sizes = {**kept, newest: newest * 1000}
+        kept = {version: sizes[version] for version in spared(sizes)}
+        older = sorted(kept)[:-2]
+        assert sum(kept[version] for version in older) <= max(16 * mib, 8 * newest * 1000)
+    assert len(kept) > 8
+    assert spared({1: 100 * mib, 2: 10, 3: 10, 4: 10}) == {3, 4}
+
+
+def test_nothing_is_spared_below_the_floor() -> None:
+    sizes = dict.fromkeys([16, 64, 128, 512, 528, 544], 10)
+    assert spared(sizes, 128) == {128, 512, 528, 544}
+    assert spared(sizes, 540) == {528, 544}
+    assert spared({}) == frozenset()
+
+
+def test_an_old_version_is_read_from_a_checkpoint_near_it(tmp_path: Path) -> None:
+    table = Catalog(tmp_path).create_table("t", "a INT")
+    for number in range(300):
+        table.set_tag("t", number)
+    plan = Plan()
+    watched = Catalog.over(FaultyStore(LocalStore(str(tmp_path)), plan)).load_table("t")
+    for version in (3, 100, 250, 299):
+        plan.calls.clear()
+        assert watched.at(version).version == version
+        assert len(plan.calls) < 2 * 32 + 16
