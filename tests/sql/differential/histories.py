@@ -77,11 +77,12 @@ class Drawing:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._keys = itertools.count(1)
-        self._ids = itertools.count(1)
+        self._ids = {"t": itertools.count(1), "u": itertools.count(1)}
         self._numbers = itertools.count()
         self._given: dict[str, list[str]] = {"t": [], "u": []}
         self._versions: dict[str, list[tuple[int, Shape]]] = {"t": [], "u": []}
         self.shapes: dict[str, Shape] = {}
+        self.seen: dict[int, list[str]] = {}
 
     def kept(self, table: str) -> list[tuple[int, Shape]]:
         """The numbers of the steps that changed a table, and how it was after them."""
@@ -170,19 +171,20 @@ class Drawing:
             if f.name == "id":
                 shown.append(f"CAST(i{n} AS {f.type}) AS {quoted(f)}")
                 chosen.append(ids)
+                self.seen.setdefault(f.key, []).append(random.choice(ids))
                 continue
             size = random.choice([1, 2, 3, 6])
-            pool = [
-                random_value(random, f.type, 0.15 if f.nullable else 0) for _ in range(size)
-            ]
+            pool = [random_value(random, f.type, 0.15 if f.nullable else 0) for _ in range(size)]
             shown.append(f"array({', '.join(pool)})[i{n}] AS {quoted(f)}")
+            if f.type in PLAIN:
+                self.seen.setdefault(f.key, []).extend(pool)
             chosen.append([str(random.randrange(size)) for _ in range(count)])
         rows = ", ".join(f"({', '.join(row)})" for row in zip(*chosen, strict=True))
         names = ", ".join(f"i{n}" for n in range(len(fields)))
         return f"SELECT {', '.join(shown)} FROM VALUES {rows} AS made({names})"
 
     def _fresh(self, table: str, count: int) -> list[str]:
-        made = [str(next(self._ids)) for _ in range(count)]
+        made = [str(next(self._ids[table])) for _ in range(count)]
         self._given[table] += made
         return made
 
@@ -220,7 +222,7 @@ class Drawing:
         rows = self._rows(shape, shape.fields, 20, self._fresh(table, 20))
         if self._random.random() < 0.3 or shape.key:
             return self._step(table, f"INSERT OVERWRITE @{table} {rows}", rows, shape)
-        where = predicates.comparison(self._random, predicates.scope(shape.fields))
+        where = predicates.comparison(self._random, predicates.scope(shape.fields, self.seen))
         if where is None:
             return None
         statement = f"INSERT INTO @{table} REPLACE WHERE {where} {rows}"
@@ -228,7 +230,7 @@ class Drawing:
         return self._step(table, statement, kept, shape)
 
     def _where(self, table: str) -> str:
-        scope = predicates.scope(self.shapes[table].fields)
+        scope = predicates.scope(self.shapes[table].fields, self.seen)
         other = "u" if table == "t" else "t"
         if self._random.random() < 0.2:
             found = predicates.in_other(self._random, scope, f"@{other}", self.shapes[other].fields)
@@ -275,7 +277,7 @@ class Drawing:
         random, shape = self._random, self.shapes[table]
         source = self._rows(shape, shape.fields, 10, self._some(table, 10))
         on = " AND ".join(f"o.{c} = s.{c}" for c in shape.named(shape.unique))
-        of_own = predicates.qualified(predicates.scope(shape.fields), "o")
+        of_own = predicates.qualified(predicates.scope(shape.fields, self.seen), "o")
         gone = predicates.predicate(random, of_own) if random.random() < 0.4 else "false"
         lost = predicates.predicate(random, of_own) if random.random() < 0.3 else "false"
         free = [f for f in shape.fields if f.key not in (*shape.unique, *shape.key)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
+from types import MappingProxyType
 
 from model.drive import quoted
 from model.naive import Field, Type
@@ -15,19 +16,27 @@ TIMES = ("date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column, or a field of structs, as SQL."""
+    """A column, or a field of structs, as SQL, and values that were written to it."""
 
     sql: str
     type: Type
+    seen: tuple[str, ...] = ()
 
 
-def scope(fields: tuple[Field, ...]) -> list[Leaf]:
-    """Columns and the fields of their structs."""
+def scope(
+    fields: tuple[Field, ...], seen: Mapping[int, list[str]] = MappingProxyType({})
+) -> list[Leaf]:
+    """Columns and the fields of their structs.
+
+    Args:
+        fields: of a table.
+        seen: values as SQL, by the key of their column.
+    """
     found: list[Leaf] = []
 
     def visit(above: str, inside: Iterable[Field]) -> None:
         for f in inside:
-            found.append(Leaf(above + quoted(f), f.type))
+            found.append(Leaf(above + quoted(f), f.type, tuple(seen.get(f.key, ()))))
             if not isinstance(f.type, str) and f.type[0] == "struct":
                 visit(f"{above}{quoted(f)}.", f.type[1])
 
@@ -49,8 +58,11 @@ def of_family(leaves: list[Leaf], wanted: str) -> list[Leaf]:
     return [leaf for leaf in plain(leaves) if family(leaf.type) == wanted]
 
 
-def some_literal(random: Random, type_: str) -> str:
-    """A value that a column of the type may have, sometimes of another type that it is compared with."""
+def some_literal(random: Random, leaf: Leaf) -> str:
+    """A value that a column may have, sometimes of another type that it is compared with."""
+    if leaf.seen and random.random() < 0.6:
+        return random.choice(leaf.seen)
+    type_ = str(leaf.type)
     drawn, of = random.random(), family(type_)
     if of == "int" and drawn < 0.25:
         return random.choice(["5L", "5.0BD", "5.5BD", "5.0D", "300", "-129", "2147483648L", "7S"])
@@ -86,7 +98,7 @@ def predicate(random: Random, leaves: list[Leaf], depth: int = 2) -> str:
     drawn = random.random()
     if depth and drawn < 0.4:
         left, right = (predicate(random, leaves, depth - 1) for _ in range(2))
-        return f"({left}) {random.choice(['AND', 'AND', 'OR'])} ({right})"
+        return f"({left}) {random.choice(['AND', 'OR'])} ({right})"
     if depth and drawn < 0.47:
         return f"NOT ({predicate(random, leaves, depth - 1)})"
     leaf = random.choice(plain(leaves) if random.random() < 0.85 else leaves)
@@ -107,11 +119,11 @@ def _about(random: Random, leaf: Leaf, leaves: list[Leaf]) -> str:
     special = _special(random, leaf)
     if special and random.random() < 0.35:
         return special
-    op = random.choice(["=", "=", "<", "<=", ">", ">=", "<>", "<=>"])
+    op = random.choice(["=", "<", "<=", ">", ">=", "<>", "<=>"])
     if random.random() < 0.15:
         other = random.choice(of_family(leaves, family(leaf.type)))
         return f"{leaf.sql} {op} {other.sql}"
-    values = [some_literal(random, leaf.type) for _ in range(3)]
+    values = [some_literal(random, leaf) for _ in range(3)]
     match random.choice(["op", "op", "op", "in", "not in", "between"]):
         case "op":
             return f"{leaf.sql} {op} {values[0]}"
@@ -166,7 +178,7 @@ def _special(random: Random, leaf: Leaf) -> str | None:
         case "double":
             return random.choice([f"isnan({sql})", f"NOT {sql} > 0", f"NOT ({sql} = 0.0)"])
         case _:
-            return f"NOT ({sql} > {some_literal(random, str(leaf.type))})"
+            return f"NOT ({sql} > {some_literal(random, leaf)})"
 
 
 def _about_nested(random: Random, leaf: Leaf) -> str:

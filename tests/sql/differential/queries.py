@@ -50,15 +50,16 @@ class Given:
     random: Random
     shapes: dict[str, Shape]
     past: list[tuple[int, Shape]]
+    seen: dict[int, list[str]]
 
     @property
     def t(self) -> list[Leaf]:
         """The columns of ``t``."""
-        return scope(self.shapes["t"].fields)
+        return scope(self.shapes["t"].fields, self.seen)
 
     @property
     def u(self) -> list[Leaf]:
-        return scope(self.shapes["u"].fields)
+        return scope(self.shapes["u"].fields, self.seen)
 
 
 def whole_tables(given: Given) -> list[Query]:
@@ -81,7 +82,7 @@ def random_query(given: Given) -> Query:
 def _where(given: Given, leaves: list[Leaf], chance: float = 0.7) -> str:
     if given.random.random() > chance:
         return ""
-    return f" WHERE {predicate(given.random, leaves)}"
+    return f" WHERE {predicate(given.random, leaves, given.random.choice([0, 1, 1, 2]))}"
 
 
 def _columns(given: Given, leaves: list[Leaf], count: int) -> list[str]:
@@ -220,7 +221,7 @@ def self_joined(given: Given) -> str:
 
 def time_travelled(given: Given) -> str:
     number, shape = given.random.choice(given.past)
-    leaves = scope(shape.fields)
+    leaves = scope(shape.fields, given.seen)
     if given.random.random() < 0.5:
         return (
             f"SELECT {_listed(_columns(given, leaves, 3))} FROM @t{number}{_where(given, leaves)}"

@@ -1,4 +1,4 @@
-"""One history on both sides, with queries in its middle and at its end."""
+"""One history on both sides, with queries at its end."""
 
 from __future__ import annotations
 
@@ -51,17 +51,10 @@ class Counts:
 def drawn(seed: int) -> list[Item]:
     """The history of a seed."""
     random = Random(f"differential {seed}")
-    drawing, items = Drawing(random), list[Item]()
-    for step in drawing.steps(STEPS):
-        items.append(step)
-        if step.number == STEPS // 2 + 4:
-            items += _queries(random, drawing, 2)
-    return items + _queries(random, drawing, QUERIES)
-
-
-def _queries(random: Random, drawing: Drawing, count: int) -> list[Query]:
-    given = Given(random, dict(drawing.shapes), drawing.kept("t")[1:])
-    return whole_tables(given) + [random_query(given) for _ in range(count)]
+    drawing = Drawing(random)
+    items: list[Item] = list(drawing.steps(STEPS))
+    given = Given(random, drawing.shapes, drawing.kept("t")[1:], drawing.seen)
+    return items + whole_tables(given) + [random_query(given) for _ in range(QUERIES)]
 
 
 def run(spark: SparkSession, catalog: Catalog, items: list[Item], counts: Counts) -> None:
