@@ -65,7 +65,9 @@ def some_literal(random: Random, leaf: Leaf) -> str:
     type_ = str(leaf.type)
     drawn, of = random.random(), family(type_)
     if of == "int" and drawn < 0.25:
-        return random.choice(["5L", "5.0BD", "5.5BD", "5.0D", "300", "-129", "2147483648L", "7S"])
+        return random.choice(
+            ["5L", "5.0BD", "5.5BD", "5.0D", "300", "-129", "2147483648L", "4294967301", "7S"]
+        )
     if of == "decimal" and drawn < 0.25:
         return random.choice(["5", "5.00BD", "0.5D", "0.005BD", "1e30BD"])
     if of == "double" and drawn < 0.25:

@@ -11,10 +11,10 @@ CREATE TABLE @sales (ticket BIGINT, sold DATE, item INT, store INT, qty SMALLINT
   PARTITIONED BY (sold);
 INSERT INTO @sales SELECT id, DATE'2001-01-01' + INT(id % 10), INT(id % 37), INT(id % 5),
   SMALLINT(id % 9),
-  DECIMAL(7,2)(id % 100 * 1.25) FROM range(0, 200);
+  CAST(id % 100 * 1.25 AS DECIMAL(7,2)) FROM range(0, 200);
 ALTER TABLE @sales ADD COLUMN customer BIGINT DEFAULT -1 AFTER sold;
 INSERT INTO @sales SELECT id, DATE'2001-01-01' + INT(id % 10), id % 23, INT(id % 37), INT(id % 5),
-  SMALLINT(id % 9), DECIMAL(7,2)(id % 100 * 1.25) FROM range(200, 400);
+  SMALLINT(id % 9), CAST(id % 100 * 1.25 AS DECIMAL(7,2)) FROM range(200, 400);
 ALTER TABLE @sales RENAME COLUMN qty TO quantity;
 ALTER TABLE @sales ALTER COLUMN quantity TYPE INT;
 ALTER TABLE @sales ALTER COLUMN price TYPE DECIMAL(12,2);
@@ -104,13 +104,14 @@ SELECT store, sold, total, rank() OVER (PARTITION BY store ORDER BY total DESC) 
   LIMIT 10;
 WITH best AS (SELECT store, max(t) AS m FROM (SELECT store, sold, sum(price) AS t FROM @sales
     GROUP BY store, sold) GROUP BY store)
-  SELECT s.ticket, b.m FROM @sales s JOIN best b ON s.store = b.store WHERE s.price > b.m / 20;
+  SELECT s.ticket, b.m FROM @sales s JOIN best b ON s.store = b.store WHERE s.price > b.m / 100;
 SELECT store, month, sum(price) AS total, grouping(store) AS gs, grouping(month) AS gm FROM @sales
   JOIN @days ON sold = day GROUP BY ROLLUP (store, month);
 SELECT category, size, count(*) AS n FROM @items GROUP BY CUBE (category, size) HAVING count(*) > 1;
 SELECT customer FROM @sales INTERSECT SELECT customer FROM @customers;
 SELECT customer FROM @customers EXCEPT SELECT customer FROM @sales WHERE customer IS NOT NULL;
-SELECT customer FROM @customers WHERE customer NOT IN (SELECT customer FROM @sales);
+SELECT customer FROM @customers WHERE customer NOT IN (SELECT customer FROM @sales
+  WHERE customer IS NOT NULL);
 SELECT c.state, count(*) AS n FROM @customers c LEFT ANTI JOIN @sales s ON c.customer = s.customer
   GROUP BY c.state;
 SELECT sum(IF(weekend, price, 0)) AS weekend, sum(IF(NOT weekend, price, 0)) AS week, count(*)
