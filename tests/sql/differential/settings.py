@@ -34,6 +34,7 @@ _OF_WRITES = {
 }
 
 ALWAYS: Settings = (
+    ("spark.versioned.io", "native"),
     ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
     ("spark.sql.shuffle.partitions", "2"),
     ("spark.sql.storeAssignmentPolicy", "ANSI"),
