@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from model import naive
-from model.drive import ddl, quoted, random_transform
+from model.drive import ddl, in_key, quoted, random_transform
 from model.naive import Field, edit, find, inner, walk
 from sql.differential import predicates
 from sql.differential.columns import (
@@ -370,7 +370,7 @@ def random_change(
         random, fields, keys: what is drawn from.
         bound: the keys of columns that stay and keep their types.
     """
-    paths = [p for p in walk(fields) if not _in_key(p)]
+    paths = [p for p in walk(fields) if not in_key(p)]
     named = [p for p in paths if len(p) == 1 or p[-2].type[0] == "struct"]
     path = random.choice(named)
     one, siblings = path[-1], inner(path[-2].type) if len(path) > 1 else fields
@@ -405,11 +405,6 @@ def random_change(
         case "add":
             return _addition(random, fields, paths, keys)
     return None
-
-
-def _in_key(path: tuple[Field, ...]) -> bool:
-    pairs = itertools.pairwise(path)
-    return any(a.type[0] == "map" and b.key == a.type[1].key for a, b in pairs)
 
 
 def _widening(

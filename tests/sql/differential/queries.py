@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 
 from model.drive import quoted
-from model.naive import Field, find
-from sql.differential.columns import PLAIN, family
+from model.naive import find
+from sql.differential.columns import family
 from sql.differential.histories import Shape
 from sql.differential.predicates import (
     Leaf,
@@ -354,11 +354,6 @@ def exploded(given: Given) -> str:
 
 def _is_listed(leaf: Leaf) -> bool:
     return not isinstance(leaf.type, str) and leaf.type[0] in ("array", "map")
-
-
-def comparable(fields: tuple[Field, ...]) -> list[str]:
-    """Columns that can be compared, quoted."""
-    return [quoted(f) for f in fields if f.type in PLAIN]
 
 
 KINDS: list[Callable[[Given], str]] = [
