@@ -107,11 +107,15 @@ class _Way:
 
     Args:
         native: whether Spark's Parquet reader is exact.
-        defaults: the columns that are not read, and what they show.
+        defaults: the columns that are not read, and what they show; Python knows them itself.
     """
 
     native: bool
     defaults: tuple[tuple[int, Constant], ...]
+
+
+_IN_PYTHON = _Way(native=False, defaults=())
+"""One way, whatever the segments lack: those that are merged must be read together."""
 
 
 def _alike(scan: Scan) -> dict[_Way, list[str]]:
@@ -124,16 +128,17 @@ def _alike(scan: Scan) -> dict[_Way, list[str]]:
         if version not in ways:
             ways[version] = _way(scan.plan(version))
         alone = is_plain(row["path"]) and row["path"] not in merged
-        way = ways[version] if alone else replace(ways[version], native=False)
+        way = ways[version] if alone else _IN_PYTHON
         found.setdefault(way, []).append(row["path"])
     return found
 
 
 def _way(plan: SegmentPlan) -> _Way:
     shown = [(o.column.id, o.step.constant) for o in plan.outputs if isinstance(o.step, Fill)]
-    stored = len(shown) < len(plan.outputs)
+    if len(shown) == len(plan.outputs) or not is_exact(plan):
+        return _IN_PYTHON
     defaults = tuple((column_id, value) for column_id, value in shown if value is not None)
-    return _Way(stored and is_exact(plan), defaults)
+    return _Way(native=True, defaults=defaults)
 
 
 class _Ways:

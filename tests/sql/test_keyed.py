@@ -232,6 +232,20 @@ def test_ways_of_reading(
     assert "WriteDelta" in told
 
 
+def test_segments_that_are_merged_under_several_schemas(
+    sql_spark: SparkSession, make: Any, t: str, ns: str, warehouse: Path
+) -> None:
+    """Rows from before a column with a default, and the tombstones and rows that hide them."""
+    make("a INT, b INT", "a").append(integers(a=[1, 2, 3], b=[1, 2, 3]))
+    sql_spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT DEFAULT 9")
+    sql_spark.sql(f"DELETE FROM {t} WHERE a = 2")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (3, 33, 333)")
+    expected = [(1, 1, 9), (3, 33, 333)]
+    assert rows(sql_spark, f"SELECT * FROM {t}") == expected
+    without = read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse))
+    assert sorted(map(tuple, without.collect())) == expected
+
+
 def test_some_keys_of_a_group(sql_spark: SparkSession, make: Any, t: str) -> None:
     """Of segments that touch, some are left out while the query runs."""
     table = make("a INT, b INT", "a")

@@ -1,0 +1,129 @@
+"""The two sides: a table of this format, and plain Parquet tables that hold the same rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark_versioned import read_table
+from sql.differential.columns import declared
+from sql.differential.histories import Step
+from versioned_catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TOKEN = re.compile(r"@(name_|v)?([tu])?(\d+)?\b")
+
+
+def told(sql: str, name: Callable[[str, str, int | None], str]) -> str:
+    """SQL with names in the place of tokens.
+
+    Args:
+        sql: with tokens.
+        name: of a token's kind (``name_``, ``v`` or nothing), its table and its step.
+    """
+
+    def put(found: re.Match[str]) -> str:
+        return name(found[1] or "", found[2] or "", int(found[3]) if found[3] else None)
+
+    return _TOKEN.sub(put, sql)
+
+
+@dataclass
+class Ours:
+    """Tables of this format.
+
+    Attributes:
+        versions: by step, the version of its table after it.
+    """
+
+    spark: SparkSession
+    catalog: Catalog
+    ns: str
+    versions: dict[int, int] = field(default_factory=dict)
+
+    def run(self, step: Step) -> None:
+        """Run a step's statement."""
+        self.spark.sql(self.sql(step.statement))
+        self.versions[step.number] = self.catalog.load_table(f"{self.ns}.{step.table}").version
+
+    def sql(self, text: str, way: str = "SQL") -> str:
+        """SQL as it is run."""
+        return told(text, lambda kind, table, step: self._name(kind, table, step, way))
+
+    def _name(self, kind: str, table: str, step: int | None, way: str) -> str:
+        if kind == "v":
+            assert step is not None
+            return str(self.versions[step])
+        if kind == "name_":
+            return f"{self.ns}.{table}"
+        if step is not None:
+            return f"versioned.{self.ns}.{table} VERSION AS OF {self.versions[step]}"
+        return f"versioned.{self.ns}.{table}" if way == "SQL" else f"other_{table}"
+
+    def query(self, text: str, way: str) -> DataFrame:
+        """A query, whose tables are read in one of the ways there are."""
+        if way != "SQL":
+            for table in ("t", "u"):
+                self._read(table, way).createOrReplaceTempView(f"other_{table}")
+        return self.spark.sql(self.sql(text, way))
+
+    def warehouse(self) -> str:
+        """Where the tables are."""
+        return str(self.spark.conf.get("spark.sql.catalog.versioned.warehouse"))
+
+    def _read(self, table: str, way: str) -> DataFrame:
+        name = f"{self.ns}.{table}"
+        match way:
+            case "io=python":
+                return self.spark.read.option("io", "python").table(f"versioned.{name}")
+            case "load":
+                location = self.catalog.load_table(name).location
+                return self.spark.read.format("versioned").load(location)
+            case "read_table":
+                return read_table(self.spark, name, warehouse=self.warehouse())
+        raise ValueError(way)
+
+
+@dataclass
+class Plain:
+    """Parquet tables of Spark's own: each step writes another, which is never changed.
+
+    Attributes:
+        names: by step, the table that it wrote.
+        now: by name of ours, the last of them.
+    """
+
+    spark: SparkSession
+    prefix: str
+    names: dict[int, str] = field(default_factory=dict)
+    now: dict[str, str] = field(default_factory=dict)
+
+    def run(self, step: Step) -> None:
+        """Write the rows after a step."""
+        name = f"{self.prefix}_{step.table}{step.number}"
+        rows = self.sql(step.rows) if step.table in self.now else step.rows
+        self.spark.sql(
+            f"CREATE TABLE {name} ({declared(step.fields, nullability=False)}) USING parquet"
+        )
+        self.names[step.number] = name
+        self.spark.sql(f"INSERT INTO {name} {rows}")
+        self.now[step.table] = name
+
+    def sql(self, text: str) -> str:
+        """SQL as it is run."""
+        return told(
+            text, lambda _, table, step: self.now[table] if step is None else self.names[step]
+        )
+
+    def query(self, text: str) -> DataFrame:
+        """A query."""
+        return self.spark.sql(self.sql(text))
+
+    def drop(self) -> None:
+        """Drop all tables."""
+        for name in self.names.values():
+            self.spark.sql(f"DROP TABLE {name}")

@@ -1,0 +1,89 @@
+"""The differential runner finds differences that were planted, and counts what queries do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from model.naive import Field
+from sql.differential.comparing import Answer, Failure, difference
+from sql.differential.histories import Step
+from sql.differential.queries import Query
+from sql.differential.running import Counts, Differs, run, shrunk
+from versioned_catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FIELDS = (Field(1, "id", "int"), Field(2, "x", "double"))
+ROWS = "SELECT * FROM VALUES (1, -0.0D), (2, double('NaN')), (2, double('NaN')) AS made(id, x)"
+MADE = Step(0, "t", "CREATE TABLE @t (id INT, x DOUBLE)", f"{ROWS} WHERE false", FIELDS, ())
+FILLED = Step(1, "t", f"INSERT INTO @t {ROWS}", ROWS, FIELDS, ())
+WHOLE = Query("whole", "SELECT * FROM @t", (), exact=True)
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    return spark.newSession()
+
+
+PLANTED = {
+    "a value": (ROWS.replace("(1,", "(3,"), FIELDS, "1 rows are ours alone, 1 are Parquet's alone"),
+    "a null": (ROWS.replace("(1,", "(null,"), FIELDS, "1 rows are ours alone"),
+    "a sign": (ROWS.replace("-0.0D", "0.0D"), FIELDS, "1 rows are ours alone"),
+    "a row less": (f"{ROWS} WHERE id = 1 OR x < 0", FIELDS, "2 rows are ours alone"),
+    "a row twice": (f"{ROWS} UNION ALL SELECT 1, -0.0D", FIELDS, "1 are Parquet's alone"),
+    "a type": (ROWS, (replace(FIELDS[0], type="long"), FIELDS[1]), "columns: ours"),
+    "a name": (ROWS, (replace(FIELDS[0], name="ID"), FIELDS[1]), "columns: ours"),
+    "a statement that fails": ("SELECT 1/0, 1.0D", FIELDS, "Parquet fails"),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_planted_difference_is_found(
+    session: SparkSession, catalog: Catalog, planted: str
+) -> None:
+    rows, fields, told = PLANTED[planted]
+    made = replace(MADE, fields=fields)
+    with pytest.raises(Differs, match=told):
+        run(session, catalog, [made, replace(FILLED, rows=rows, fields=fields), WHOLE], Counts())
+
+
+def test_what_is_alike_is_counted(session: SparkSession, catalog: Catalog) -> None:
+    zero = Query("filtered", "SELECT id FROM @t WHERE x = 0", ())
+    none = Query("filtered", "SELECT id FROM @t WHERE id = 9", ())
+    fails = Query("risky", "SELECT id / (id - id) FROM @t", (("spark.sql.ansi.enabled", "true"),))
+    other = [replace(zero, way=way) for way in ("io=python", "read_table", "load")]
+    counts = Counts()
+    second = [replace(one, number=n, table="u") for n, one in [(2, MADE), (3, FILLED)]]
+    second = [replace(one, statement=one.statement.replace("@t", "@u")) for one in second]
+    run(session, catalog, [MADE, FILLED, *second, WHOLE, zero, none, fails, *other], counts)
+    assert (counts.queries, counts.filled, counts.failed) == (7, 5, 1)
+    assert (counts.scans, counts.pruned, counts.pushed) == (5, 1, 4)
+
+
+def test_steps_that_do_not_matter_are_dropped(session: SparkSession, catalog: Catalog) -> None:
+    more = replace(FILLED, number=2, rows=f"SELECT * FROM @t UNION ALL {ROWS}")
+    wrong = replace(
+        FILLED, number=3, statement="DELETE FROM @t WHERE id = 1", rows="SELECT * FROM @t"
+    )
+    items = [MADE, FILLED, more, wrong, WHOLE]
+    with pytest.raises(Differs) as found:
+        run(session, catalog, items, Counts())
+    assert found.value.at == 4
+    assert shrunk(session, catalog, items, 4) == [MADE, FILLED, wrong, WHOLE]
+
+
+def test_answers_and_failures() -> None:
+    rows = Answer((("a", "int"),), Counter(["[1]"]))
+    division, cast = (
+        Failure("DIVIDE_BY_ZERO", "[DIVIDE_BY_ZERO] one"),
+        Failure("CAST", "[CAST] two"),
+    )
+    assert difference(rows, rows) is None
+    assert difference(division, replace(division, message="another")) is None
+    for ours, plain in [(division, cast), (rows, cast), (cast, rows)]:
+        assert difference(ours, plain) is not None
