@@ -43,7 +43,7 @@ final class OpenSegment {
         return rows % ROWS_BETWEEN_LOOKS == 0 && writer.getDataSize() >= factory.targetBytes();
     }
 
-    /** Makes the segment durable, and tells what it is. */
+    /** Makes the segment durable but for its name in the folder, and tells what it is. */
     WrittenSegments.Segment finish() throws IOException {
         writer.close();
         FileSystem files = path.getFileSystem(factory.writing().hadoop());
@@ -66,17 +66,29 @@ final class OpenSegment {
 
     /** A disk of this machine keeps what was written only once it is told to. */
     private void sync() throws IOException {
+        if (isLocal()) {
+            try (FileChannel channel = FileChannel.open(file(), StandardOpenOption.WRITE)) {
+                channel.force(true);
+            }
+        }
+    }
+
+    /** Makes the names of all segments durable that are finished. */
+    void syncFolder() throws IOException {
+        if (isLocal()) {
+            try (FileChannel folder = FileChannel.open(file().getParent(), StandardOpenOption.READ)) {
+                folder.force(true);
+            }
+        }
+    }
+
+    private boolean isLocal() {
         String scheme = path.toUri().getScheme();
-        if (scheme != null && !scheme.equals("file")) {
-            return;
-        }
-        java.nio.file.Path file = Paths.get(path.toUri().getPath());
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-            channel.force(true);
-        }
-        try (FileChannel folder = FileChannel.open(file.getParent(), StandardOpenOption.READ)) {
-            folder.force(true);
-        }
+        return scheme == null || scheme.equals("file");
+    }
+
+    private java.nio.file.Path file() {
+        return Paths.get(path.toUri().getPath());
     }
 
     /** Gives up; what stands on storage is left for vacuum. */
