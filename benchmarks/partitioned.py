@@ -1,7 +1,8 @@
-"""Rows in no order into 480 partitions, days and buckets of users, in our tables, Iceberg's and Delta's, by Spark.
+"""Rows in no order into 480 partitions in our tables, in Iceberg's and in Delta's, by Spark.
 
-Delta has no transforms: there a day and a bucket are columns that it generates. Each
-runs on the newest Spark that it supports and as it comes; every write goes into a table that was made anew.
+The partitions are 16 buckets of users on each of 30 days. Delta has no transforms: there a day and a
+bucket are columns that it generates. Each format runs on the newest Spark that it supports and as it
+comes, and every write goes into a table that was made anew.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ ROWS = [
     "concat('host-', id % 500) AS s",
 ]
 GENERATED = (
-    ", day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))"
-    ", part BIGINT GENERATED ALWAYS AS (u % 16)"
+    ", day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), part BIGINT GENERATED ALWAYS AS (u % 16)"
 )
 TASKS = 8
 """How many tasks the rows come from."""

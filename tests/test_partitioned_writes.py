@@ -26,7 +26,9 @@ DAYS = 30
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """Tables that are on no disk, which would be told to keep each segment."""
-    return lambda ddl, **more: Catalog.create_path(f"memory://{tmp_path.name}/{uuid4()}", ddl, **more)
+    return lambda ddl, **more: Catalog.create_path(
+        f"memory://{tmp_path.name}/{uuid4()}", ddl, **more
+    )
 
 
 @pytest.fixture(params=["in memory", "spilled"])
@@ -101,7 +103,9 @@ def test_rows_are_sorted_within_a_partition(make: Make) -> None:
     assert len(found(table)) == DAYS
     for day in range(DAYS):
         begin = EPOCH + dt.timedelta(days=day)
-        part = table.scan(filters=[("ts", ">=", begin), ("ts", "<", begin + dt.timedelta(1))]).to_arrow()
+        part = table.scan(
+            filters=[("ts", ">=", begin), ("ts", "<", begin + dt.timedelta(1))]
+        ).to_arrow()
         pairs = [(-u, v) for u, v in zip(part["u"].to_pylist(), part["v"].to_pylist(), strict=True)]
         assert pairs == sorted(pairs)
     assert rows_of(table.scan().to_arrow()) == rows_of(rows)
@@ -110,9 +114,7 @@ def test_rows_are_sorted_within_a_partition(make: Make) -> None:
 @pytest.mark.usefixtures("held")
 def test_keyed_tables(make: Make) -> None:
     """A segment of rows and one of tombstones a partition; of several rows of a key the last counts."""
-    table = make(
-        "u BIGINT, v BIGINT", primary_key=["u"], partitioned_by=["bucket(100, u)"]
-    )
+    table = make("u BIGINT, v BIGINT", primary_key=["u"], partitioned_by=["bucket(100, u)"])
     users = np.random.default_rng(3).permutation(20_000) % 5_000
     rows = pa.table({"u": users, "v": np.arange(20_000)})
     table.upsert(rows)

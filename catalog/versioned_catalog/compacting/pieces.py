@@ -45,7 +45,8 @@ class Piece:
 
         Args:
             store: the table's folder.
-            scratch: a folder of the local disk for rows that do not fit in memory; None for Python's own.
+            scratch: a folder of the local disk for rows that do not fit in memory; None for
+                Python's own.
 
         Raises:
             CorruptTableError: a segment is not what the log says.

@@ -72,7 +72,8 @@ def _partition_values(
     source = one_array(_column(table, schema, field.source))
     made = apply(transform, type_, source).dictionary_encode(null_encoding="encode")
     result = result_type(transform, type_)
-    return made, [from_scalar_text(value, result) for value in made.dictionary]
+    texts = (from_scalar_text(value, result) for value in made.dictionary)
+    return made, [None if text is None else str(text) for text in texts]
 
 
 def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:

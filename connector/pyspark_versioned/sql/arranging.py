@@ -39,7 +39,9 @@ def arrangement(
     Raises:
         InvalidRequestError: there is no such mode.
     """
-    named = mode_of(properties) if asked is None else parse_mode(asked, "the option distributionMode")
+    named = (
+        mode_of(properties) if asked is None else parse_mode(asked, "the option distributionMode")
+    )
     mode = named or default_mode(schema, ordered=ordered)
     parts, sorts = describe_partitioning(schema), _sorts(schema)
     by = [*parts, *sorts] if mode is DistributionMode.RANGE else parts
@@ -88,7 +90,9 @@ def arrange_delta(request: Json) -> Json:
 def check_transform(request: Json) -> Json:
     """Why a partition transform does not apply to a type; empty where it does."""
     try:
-        result_type(parse_transform(request["transform"]), parse_type(request["type"], ("the column",)))
+        result_type(
+            parse_transform(request["transform"]), parse_type(request["type"], ("the column",))
+        )
     except InvalidRequestError as error:
         return {"refusal": str(error)}
     return {"refusal": ""}

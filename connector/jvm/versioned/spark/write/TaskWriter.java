@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import versioned.spark.internals.SparkParquetWriting;
 
 /**
  * Writes the rows of a task, which come partition by partition: a segment a partition, and another where one is full.
@@ -12,6 +13,7 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
  */
 final class TaskWriter implements DataWriter<InternalRow> {
     private final SegmentWriterFactory factory;
+    private final SparkParquetWriting.Files files;
     private final PartitionKey key;
     private final FinishedSegments finished = new FinishedSegments();
     private List<String> partition;
@@ -20,6 +22,7 @@ final class TaskWriter implements DataWriter<InternalRow> {
 
     TaskWriter(SegmentWriterFactory factory) {
         this.factory = factory;
+        this.files = factory.writing().files();
         this.key = new PartitionKey(factory.partitioning(), factory.writing().schema());
     }
 
@@ -30,7 +33,7 @@ final class TaskWriter implements DataWriter<InternalRow> {
             finish();
         }
         if (open == null) {
-            open = latest = new OpenSegment(factory, values);
+            open = latest = new OpenSegment(factory, files, values);
             partition = values;
         }
         open.write(row);
