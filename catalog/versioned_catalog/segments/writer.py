@@ -195,8 +195,8 @@ class _Runs:
     """The segments that are open, one a partition and kind, and the records of those that are done.
 
     Each open segment holds buffers, and a file. Rows of further partitions wait on the local disk, so
-    that no segment ends before it is full, or all of its rows are there. Threads end segments, since
-    most of that is waiting for a disk or a store.
+    that no segment ends before it is full, or all of its rows are there. Threads end the segments of
+    partitions, of which there may be many: most of that is waiting for a disk or a store.
     """
 
     def __init__(self, store: Store, spec: WriteSpec, scratch: str | None) -> None:
@@ -236,6 +236,9 @@ class _Runs:
         """No more rows of a partition will come."""
         run = self._open.pop((partition, kind), None)
         if run is None:
+            return
+        if not partition:
+            self.done += run.close()
             return
         self._ending.append(self._enders.submit(run.close))
         if len(self._ending) > ENDERS:
