@@ -72,8 +72,8 @@ class Making:
                 is one row a key then, and writes are upserts. They become NOT NULL.
             time_index: the column that says when a row was; rows are sorted by it last. Without a
                 primary key the table is append-only: no row replaces another.
-            properties: text to text; ``sort_by``, ``target_segment_bytes``, ``isolation`` and ``ttl``
-                mean something.
+            properties: text to text; ``sort_by``, ``target_segment_bytes``, ``isolation``, ``ttl``
+                and ``distribution_mode`` mean something.
             comment: for people.
 
         Raises:

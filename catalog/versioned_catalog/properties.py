@@ -8,6 +8,7 @@ from versioned_catalog.compacting.automatic import threshold
 from versioned_catalog.log.isolation import isolation_of
 from versioned_catalog.schema.ttl import parse_ttl
 from versioned_catalog.segments.writer import target_bytes
+from versioned_catalog.writing.distribution import mode_of
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
@@ -20,3 +21,4 @@ def check_properties(properties: Mapping[str, str]) -> None:
     isolation_of(properties)
     parse_ttl(properties)
     threshold(properties)
+    mode_of(properties)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StringType, StructType
 
+from pyspark_versioned.scratch import scratch
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
 from versioned_catalog.compacting.pieces import Piece
@@ -51,11 +51,6 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
     return then.plan_compaction(where, request["strategy"], zorder=zorder)
 
 
-def _scratch() -> str | None:
-    """The first of the folders that Spark was given for what does not stay."""
-    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
-
-
 @shows_errors
 class CompactingReader(DataSourceReader):
     """Carries out pieces, and gives a row a piece.
@@ -77,6 +72,6 @@ class CompactingReader(DataSourceReader):
         """Carry out a piece."""
         if not isinstance(partition, Work):
             return  # what Spark makes of a read that has no pieces
-        records = partition.piece.carry_out(reopen(self._location), _scratch())
+        records = partition.piece.carry_out(reopen(self._location), scratch())
         told = [list(partition.piece.paths), [record_to_json(one) for one in records]]
         yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in told], DONE.names)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_versioned.options import NO_KEY, KeyOptions
+from pyspark_versioned.scratch import scratch
 from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Catalog, InvalidRequestError, Table
@@ -44,7 +45,8 @@ class PlannedWriter(DataSourceArrowWriter):
         first = next(iterator, None)
         if first is None:
             return Written([])
-        return Written(self._plan.write(first.schema, itertools.chain([first], iterator)))
+        batches = itertools.chain([first], iterator)
+        return Written(self._plan.write(first.schema, batches, scratch=scratch()))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete nothing: the commit may have landed before its process died."""

@@ -45,7 +45,8 @@ class Piece:
 
         Args:
             store: the table's folder.
-            scratch: a folder of the local disk for rows that are clustered; None for Python's own.
+            scratch: a folder of the local disk for rows that do not fit in memory; None for
+                Python's own.
 
         Raises:
             CorruptTableError: a segment is not what the log says.
@@ -55,10 +56,11 @@ class Piece:
             sampled = _read(store, self.clustering.sampled)
             columns = self.spec.schema.columns
             groups = clustered(batches, sampled, columns, self.clustering, scratch)
-            return tuple(write_groups(store, self.spec, groups))
+            return tuple(write_groups(store, self.spec, groups, scratch=scratch))
         if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
-            return tuple(write_segments(store, self.spec, batches))
-        return tuple(write_sorted(store, self.spec, _laid(batches, self), self.kind))
+            return tuple(write_segments(store, self.spec, batches, scratch))
+        laid = _laid(batches, self)
+        return tuple(write_sorted(store, self.spec, laid, self.kind, scratch))
 
 
 def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:

@@ -1,10 +1,13 @@
-"""Writing segments: buffer, split by partition, sort, write, and tell what was written."""
+"""Writing segments: buffer, group by partition, sort, write, and tell what was written."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from typing import Self
 
 import pyarrow as pa
@@ -26,7 +29,11 @@ from versioned_catalog.segments.open_segment import (
     Partition,
     WriteSpec,
 )
+from versioned_catalog.segments.spilling import Spill
 from versioned_catalog.storage.store import Store
+
+_Run = tuple[Partition, Kind]
+"""What the rows of one segment have in common."""
 
 TARGET_BYTES = "target_segment_bytes"
 """The table property that says how large segments should be, in bytes of file."""
@@ -40,6 +47,8 @@ SORTED_ROWS = 256 * 1024
 """How many of them do, at most: while they are written, the next ones are read."""
 MOST_OPEN = 64
 """Segments that are written at once."""
+ENDERS = 8
+"""Threads that end segments."""
 
 
 def target_bytes(properties: Mapping[str, str]) -> int:
@@ -60,50 +69,101 @@ def target_bytes(properties: Mapping[str, str]) -> int:
 
 
 def write_segments(
-    store: Store, spec: WriteSpec, batches: Iterable[pa.RecordBatch]
+    store: Store,
+    spec: WriteSpec,
+    batches: Iterable[pa.RecordBatch],
+    scratch: str | None = None,
 ) -> list[SegmentRecord]:
     """Write rows as segments, durably. Nobody sees them before a commit names them.
+
+    Rows of a partition go to one segment, and to another one only where that is full; those of a table
+    that sorts its rows, where they are too many to be sorted in memory.
 
     Args:
         store: the table's folder.
         spec: what to write them as.
         batches: rows of exactly the spec's columns, and of their types of operation where the spec
             says so.
+        scratch: a folder of the local disk, for rows of many partitions that do not fit in memory;
+            None for Python's own.
 
     Returns:
         A record a segment, in the order of the rows, tombstones before others; none for no rows.
     """
     schema = spec.schema
-    arranged = bool(schema.partitioning or schema.sort_by or schema.row_key)
-    full = SORT_BUFFER_BYTES if arranged else ROW_GROUP_BYTES
-    with _Runs(store, spec) as runs:
-        for table in buffered(batches, full, None if arranged else ROW_GROUP_ROWS):
-            for kind, rows in _kinds(table, spec):
-                for key, part in split(rows, schema):
-                    runs.write(key, kind, in_order(part, schema), last=arranged)
+    sorts = bool(schema.sort_by or schema.row_key)
+    with _Runs(store, spec, scratch) as runs:
+        if sorts or schema.partitioning:
+            for (partition, kind), tables in _gathered(batches, spec, scratch):
+                for rows in tables:
+                    runs.write(partition, kind, in_order(rows, schema), last=sorts)
+                runs.end(partition, kind)
+        else:
+            for table in buffered(batches, ROW_GROUP_BYTES, ROW_GROUP_ROWS):
+                for kind, rows in _kinds(table, spec):
+                    runs.write((), kind, rows)
     return sorted(runs.done, key=lambda record: not record.delta.deletes_only)
 
 
+def _gathered(
+    batches: Iterable[pa.RecordBatch], spec: WriteSpec, scratch: str | None
+) -> Iterator[tuple[_Run, Iterator[pa.Table]]]:
+    """All rows of a partition and kind, then those of the next, in tables that fit in memory."""
+    rest = iter(batches)
+    first = next(buffered(rest, SORT_BUFFER_BYTES), None)
+    more = next(rest, None)
+    if first is None:
+        return
+    if more is None:
+        for key, rows in _grouped(first, spec):
+            yield key, iter([rows])
+        return
+    with Spill[_Run](scratch) as spill:
+        for key, rows in _grouped(first, spec):
+            spill.add(key, rows)
+        del first, rows
+        for table in buffered(chain([more], rest), SORT_BUFFER_BYTES):
+            for key, rows in _grouped(table, spec):
+                spill.add(key, rows)
+        for key, found in spill.drain():
+            yield key, buffered(found, SORT_BUFFER_BYTES)
+
+
+def _grouped(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[_Run, pa.Table]]:
+    for kind, rows in _kinds(table, spec):
+        for partition, part in split(rows, spec.schema):
+            yield (partition, kind), part
+
+
 def write_sorted(
-    store: Store, spec: WriteSpec, batches: Iterable[pa.RecordBatch], kind: Kind = PLAIN_ROWS
+    store: Store,
+    spec: WriteSpec,
+    batches: Iterable[pa.RecordBatch],
+    kind: Kind = PLAIN_ROWS,
+    scratch: str | None = None,
 ) -> list[SegmentRecord]:
     """Write rows as they come, batch by batch, as segments of the wanted size.
 
     Args:
-        store, spec: as for ``write_segments``.
+        store, spec, scratch: as for ``write_segments``.
         batches: rows of the spec's columns; of their sequences, where the kind says so; of their types
             of operation, where the spec says so.
         kind: what the rows are that are no tombstones.
     """
-    return write_groups(store, spec, buffered(batches, SORTED_BYTES, SORTED_ROWS), kind)
+    tables = buffered(batches, SORTED_BYTES, SORTED_ROWS)
+    return write_groups(store, spec, tables, kind, scratch)
 
 
 def write_groups(
-    store: Store, spec: WriteSpec, groups: Iterable[pa.Table], kind: Kind = PLAIN_ROWS
+    store: Store,
+    spec: WriteSpec,
+    groups: Iterable[pa.Table],
+    kind: Kind = PLAIN_ROWS,
+    scratch: str | None = None,
 ) -> list[SegmentRecord]:
     """``write_sorted`` of row groups; a segment ends with one of them."""
     tombstones = replace(kind, op=DELETE)
-    with closing(one_ahead(groups)) as tables, _Runs(store, spec) as runs:
+    with closing(one_ahead(groups)) as tables, _Runs(store, spec, scratch) as runs:
         for table in tables:
             for op, rows in _by_op(table) if spec.ops else [(PUT, table)]:
                 for key, part in split(rows, spec.schema):
@@ -133,12 +193,20 @@ def _by_op(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 
 class _Runs:
-    """The segments that are open, one a partition and kind, and the records of those that are done."""
+    """The segments that are open, one a partition and kind, and the records of those that are done.
 
-    def __init__(self, store: Store, spec: WriteSpec) -> None:
+    Each open segment holds buffers, and a file. Rows of further partitions wait on the local disk, so
+    that no segment ends before it is full, or all of its rows are there. Threads end the segments of
+    partitions, of which there may be many: most of that is waiting for a disk or a store.
+    """
+
+    def __init__(self, store: Store, spec: WriteSpec, scratch: str | None) -> None:
         self._store = store
         self._spec = spec
-        self._open: dict[tuple[Partition, Kind], OpenSegment] = {}
+        self._open: dict[_Run, OpenSegment] = {}
+        self._waiting = Spill[_Run](scratch)
+        self._enders = ThreadPoolExecutor(ENDERS)
+        self._ending: deque[Future[list[SegmentRecord]]] = deque()
         self.done: list[SegmentRecord] = []
 
     def __enter__(self) -> Self:
@@ -148,34 +216,53 @@ class _Runs:
         self, partition: Partition, kind: Kind, rows: pa.Table, *, last: bool = False
     ) -> None:
         """Append rows to the segment of a partition, which ends when it is full, or ``last`` says so."""
+        key = partition, kind
+        if key in self._waiting or (key not in self._open and len(self._open) >= MOST_OPEN):
+            self._waiting.add(key, rows)
+            return
+        self._append(partition, kind, rows)
+        if last:
+            self.end(partition, kind)
+
+    def _append(self, partition: Partition, kind: Kind, rows: pa.Table) -> None:
+        run = self._open.get((partition, kind))
+        if run is None:
+            run = OpenSegment(self._store, self._spec, partition, kind)
+            self._open[partition, kind] = run
+        run.write(rows)
+        if run.is_full:
+            self.end(partition, kind)
+
+    def end(self, partition: Partition, kind: Kind) -> None:
+        """No more rows of a partition will come."""
         run = self._open.pop((partition, kind), None)
         if run is None:
-            self._make_room()
-            run = OpenSegment(self._store, self._spec, partition, kind)
-        self._open[partition, kind] = run
-        run.write(rows)
-        if last or run.is_full:
-            self.done += self._open.pop((partition, kind)).close()
-
-    def _make_room(self) -> None:
-        """Each open segment holds buffers; the one not written to for longest ends first."""
-        if len(self._open) >= MOST_OPEN:
-            self.done += self._open.pop(next(iter(self._open))).close()
+            return
+        if not partition:
+            self.done += run.close()
+            return
+        self._ending.append(self._enders.submit(run.close))
+        if len(self._ending) > ENDERS:
+            self.done += self._ending.popleft().result()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
+        with self._waiting, self._enders:
             try:
-                for key in list(self._open):
-                    self.done += self._open.pop(key).close()
-                return
-            except BaseException:
-                self._abandon()
-                raise
-        self._abandon()
+                if error is None:
+                    self._finish()
+            finally:
+                for run in self._open.values():
+                    run.abandon()
 
-    def _abandon(self) -> None:
-        for run in self._open.values():
-            run.abandon()
+    def _finish(self) -> None:
+        for partition, kind in list(self._open):
+            self.end(partition, kind)
+        for (partition, kind), batches in self._waiting.drain():
+            for rows in buffered(batches, SORTED_BYTES, SORTED_ROWS):
+                self._append(partition, kind, rows)
+            self.end(partition, kind)
+        while self._ending:
+            self.done += self._ending.popleft().result()
 
 
 def buffered(

@@ -47,7 +47,11 @@ class WritePlan:
     now: datetime
 
     def write(
-        self, arrow: pa.Schema, batches: Iterable[pa.RecordBatch], store: Store | None = None
+        self,
+        arrow: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        store: Store | None = None,
+        scratch: str | None = None,
     ) -> list[SegmentRecord]:
         """Write rows as segments that no snapshot holds yet.
 
@@ -55,6 +59,8 @@ class WritePlan:
             arrow: the schema of the batches.
             batches: the rows.
             store: the table's folder, where it is open already.
+            scratch: a folder of the local disk for rows that do not fit in memory; None for Python's
+                own.
 
         Raises:
             InvalidRequestError: the rows do not fit the table.
@@ -62,7 +68,7 @@ class WritePlan:
         kind = DeltaBinder if self.spec.ops else Binder
         binder = kind(arrow, self.spec.schema, self.table, self.now)
         bound = (binder.bind(batch) for batch in batches)
-        return write_segments(store or reopen(self.location), self.spec, bound)
+        return write_segments(store or reopen(self.location), self.spec, bound, scratch)
 
 
 def plan_write(

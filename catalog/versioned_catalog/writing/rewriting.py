@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -112,10 +113,27 @@ def without_matches(
         CorruptTableError: a segment is not what the log says.
     """
     found = touched(state, bound)
-    removed, records = list(found.whole), list[SegmentRecord]()
-    for task in _tasks(store, state, bound, frozenset(found.torn)):
-        removed.append(task.path)
-        records += write_segments(store, spec, _others(store, task))
+    tasks = _tasks(store, state, bound, frozenset(found.torn))
+    rewritten = _rewrite(store, spec, tasks, lambda task: _others(store, task))
+    return replace(rewritten, removed=(*found.whole, *rewritten.removed))
+
+
+def _rewrite(
+    store: Store,
+    spec: WriteSpec,
+    tasks: Iterable[SegmentTask],
+    rows: Callable[[SegmentTask], Iterator[pa.RecordBatch]],
+) -> Rewritten:
+    """Write what becomes of segments: one for each, or, of a partitioned table, one a partition."""
+    removed = list[str]()
+
+    def each() -> Iterator[Iterator[pa.RecordBatch]]:
+        for task in tasks:
+            removed.append(task.path)
+            yield rows(task)
+
+    together = [chain.from_iterable(each())] if spec.schema.partitioning else each()
+    records = [record for batches in together for record in write_segments(store, spec, batches)]
     return Rewritten(tuple(removed), tuple(records))
 
 
@@ -139,11 +157,8 @@ def with_updates(
         InvalidRequestError: a new value does not fit its column.
     """
     found = touched(state, bound)
-    removed, records = list[str](), list[SegmentRecord]()
-    for task in _tasks(store, state, bound, frozenset(found.torn), frozenset(found.whole)):
-        removed.append(task.path)
-        records += write_segments(store, spec, _updated(store, task, updater))
-    return Rewritten(tuple(removed), tuple(records))
+    tasks = _tasks(store, state, bound, frozenset(found.torn), frozenset(found.whole))
+    return _rewrite(store, spec, tasks, lambda task: _updated(store, task, updater))
 
 
 def _updated(store: Store, task: SegmentTask, updater: Updater) -> Iterator[pa.RecordBatch]:

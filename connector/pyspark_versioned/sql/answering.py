@@ -16,6 +16,7 @@ Question = Callable[[Request], Answer]
 def questions() -> dict[str, Question]:
     """All questions by name."""
     from pyspark_versioned.sql import (
+        arranging,
         catalog_questions,
         metadata_questions,
         procedures,
@@ -27,6 +28,7 @@ def questions() -> dict[str, Question]:
 
     return {
         "reach": lambda request: {},
+        **arranging.QUESTIONS,
         **catalog_questions.QUESTIONS,
         **metadata_questions.QUESTIONS,
         **procedures.QUESTIONS,

@@ -84,11 +84,16 @@ def describe_schema(schema: Schema) -> Json:
         "metadata_columns": [
             _column(column) for column in (*IMPLICIT, *(OF_KEYED if schema.is_keyed else ()))
         ],
-        "partitioning": [
-            {"column": list(schema.path(field.source)), **_transform(field.transform)}
-            for field in schema.partitioning
-        ],
+        "partitioning": describe_partitioning(schema),
     }
+
+
+def describe_partitioning(schema: Schema) -> list[Json]:
+    """The partition transforms, each with the path of its column."""
+    return [
+        {"column": list(schema.path(field.source)), **_transform(field.transform)}
+        for field in schema.partitioning
+    ]
 
 
 def _primary_key(schema: Schema) -> Json:

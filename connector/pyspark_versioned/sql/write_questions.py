@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark_versioned.native import is_written_alike
 from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import staging
+from pyspark_versioned.sql.arranging import arrangement
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.settling import landed
@@ -40,12 +41,17 @@ def plan_write(request: Json) -> Json:
 
     Of the request: ``table``, at the version that the write is planned on; ``creation`` for a table
     in the making; ``schema``, of the rows; ``filters`` of an overwrite; ``options``, their names;
-    ``lengths_checked``, whether Spark looks after the lengths of CHAR and VARCHAR.
+    ``lengths_checked``, whether Spark looks after the lengths of CHAR and VARCHAR;
+    ``distribution_mode``, the value of the write's option, or null.
     """
     _refuse_options(request["options"], request["table"]["name"])
     _condition(request.get("filters", ()), request["table"]["name"])
     made = request.get("creation")
-    spec = staging.plan_rows(made).spec if made else _plan(request)[2].spec
+    if made:
+        spec, properties = staging.plan_rows(made).spec, made["properties"]
+    else:
+        _, state, plan = _plan(request)
+        spec, properties = plan.spec, state.properties
     schema = spec.schema
     given = [field["name"] for field in request["schema"]["fields"]]
     if len(given) != len(schema.columns):
@@ -63,10 +69,7 @@ def plan_write(request: Json) -> Json:
         "footer": {key.decode(): value.decode() for key, value in footer.items()},
         "target_bytes": spec.target_bytes,
         "partitioning": [_part(field, schema) for field in schema.partitioning],
-        "sort_by": [
-            {"column": list(schema.path(sort.source)), "descending": sort.descending}
-            for sort in schema.sort_by
-        ],
+        "arrangement": arrangement(schema, properties, request.get("distribution_mode")),
     }
 
 

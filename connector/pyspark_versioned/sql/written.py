@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +31,10 @@ def parse_records(written: Sequence[Json], schema: Schema, table: str) -> list[S
     Raises:
         CorruptTableError: a segment is not what it is said to be.
     """
-    return [_record(one, schema, table) for one in written]
+    records = [_record(one, schema, table) for one in written]
+    for at, field in enumerate(schema.partitioning):
+        _check_partitions(records, at, field, schema, table)
+    return records
 
 
 def _record(one: Json, schema: Schema, table: str) -> SegmentRecord:
@@ -40,7 +43,7 @@ def _record(one: Json, schema: Schema, table: str) -> SegmentRecord:
         raise CorruptTableError(
             f"{table}: {one['path']} holds {footer.num_rows} rows, and {one['rows']} were written"
         )
-    record = SegmentRecord(
+    return SegmentRecord(
         path=one["path"],
         schema_version=schema.version,
         rows=one["rows"],
@@ -48,34 +51,42 @@ def _record(one: Json, schema: Schema, table: str) -> SegmentRecord:
         partition=tuple(one["partition"]),
         columns=footer_stats(footer, schema),
     )
-    _check_partition(record, schema, table)
-    return record
 
 
-def _check_partition(record: SegmentRecord, schema: Schema, table: str) -> None:
+def _check_partitions(
+    records: Sequence[SegmentRecord], at: int, field: PartitionField, schema: Schema, table: str
+) -> None:
     """The jar computes partitions by itself; that its bounds are of them can be told from here."""
-    for field, value in zip(schema.partitioning, record.partition, strict=True):
-        column = schema.column(field.source)
-        stats = record.columns.get(column.id, ColumnStats())
-        for bound, inexact in ((stats.min, stats.min_inexact), (stats.max, stats.max_inexact)):
-            if bound is None or inexact:
-                continue
-            found = _partition_of(bound, column, parse_transform(field.transform))
-            if _is_ordered(field, stats) and found != value:
-                raise CorruptTableError(
-                    f"{table}: {record.path} is said to be of the partition {value!r} by "
-                    f"{schema.path_text(column.id)}, but holds a value of {found!r}"
-                )
+    column = schema.column(field.source)
+    bounds = [(r, bound) for r in records for bound in _exact(field, r.columns.get(column.id))]
+    found = _partitions_of([bound for _, bound in bounds], column, parse_transform(field.transform))
+    for (record, _), value in zip(bounds, found, strict=True):
+        if record.partition[at] != value:
+            raise CorruptTableError(
+                f"{table}: {record.path} is said to be of the partition {record.partition[at]!r} by "
+                f"{schema.path_text(column.id)}, but holds a value of {value!r}"
+            )
 
 
-def _is_ordered(field: PartitionField, stats: ColumnStats) -> bool:
-    return not field.transform.startswith("bucket") or stats.min == stats.max
+def _exact(field: PartitionField, stats: ColumnStats | None) -> list[str]:
+    """The bounds that say in which partition all values are: of buckets, those of one value."""
+    if stats is None or (field.transform.startswith("bucket") and stats.min != stats.max):
+        return []
+    bounds = ((stats.min, stats.min_inexact), (stats.max, stats.max_inexact))
+    return [bound for bound, inexact in bounds if bound is not None and not inexact]
 
 
-def _partition_of(bound: str, column: Column, transform: Transform) -> str | None:
-    """The partition of one value."""
-    exact = constant(decode(bound, column.type), column.type)
-    scalar = to_scalar(exact, column.type)
-    made = apply(transform, column.type, pa.array([scalar.as_py()], scalar.type))
-    text = from_scalar_text(made[0], result_type(transform, column.type))
-    return None if text is None else str(text)
+def _partitions_of(
+    bounds: Sequence[str], column: Column, transform: Transform
+) -> Iterator[str | None]:
+    """The partitions of values."""
+    scalars = [
+        to_scalar(constant(decode(b, column.type), column.type), column.type) for b in bounds
+    ]
+    if not scalars:
+        return
+    made = apply(transform, column.type, pa.array([s.as_py() for s in scalars], scalars[0].type))
+    result = result_type(transform, column.type)
+    for value in made:
+        text = from_scalar_text(value, result)
+        yield None if text is None else str(text)

@@ -9,10 +9,12 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
@@ -23,12 +25,14 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.catalog.EvolvingCatalog;
 import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.function.Functions;
 import versioned.spark.procedure.VersionedProcedure;
 import versioned.spark.python.Condition;
 
@@ -37,7 +41,7 @@ import versioned.spark.python.Condition;
  * {@code .warehouse}, the folder where its tables are, and {@code .storage.<option>}, what it is opened with. From Spark
  * 4.2 on, {@link VersionedRelationCatalog} has views as well.
  */
-public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
+public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog, FunctionCatalog {
     private static final String STORAGE = "storage.";
 
     private CatalogQuestions questions;
@@ -167,6 +171,22 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
         JsonNode names = questions.ask("list_procedures", questions.request(namespace)).get("procedures");
         return Stream.of(CatalogQuestions.parts(names)).map(name -> Identifier.of(namespace, name))
             .toArray(Identifier[]::new);
+    }
+
+    // Functions
+
+    @Override
+    public UnboundFunction loadFunction(Identifier ident) throws NoSuchFunctionException {
+        return Functions.load(ident);
+    }
+
+    @Override
+    public Identifier[] listFunctions(String[] namespace) throws NoSuchNamespaceException {
+        if (Functions.isIn(namespace)) {
+            return Functions.list(namespace);
+        }
+        questions.askOfNamespace("load_namespace", namespace);
+        return new Identifier[0];
     }
 
     // Namespaces

@@ -2,13 +2,17 @@ package versioned.spark.catalog;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.function.Functions;
 import versioned.spark.python.Python;
 import versioned.spark.python.Condition;
 
@@ -16,7 +20,7 @@ import versioned.spark.python.Condition;
  * The catalog as one statement WITH SCHEMA EVOLUTION sees it. Spark alters the table while it analyses the statement;
  * here that changes nothing but what this statement sees, until its rows are committed.
  */
-public final class EvolvingCatalog implements TableCatalog {
+public final class EvolvingCatalog implements TableCatalog, FunctionCatalog {
     private final TableCatalog catalog;
     private final Identifier ident;
     private VersionedTable table;
@@ -76,6 +80,16 @@ public final class EvolvingCatalog implements TableCatalog {
     @Override
     public void renameTable(Identifier from, Identifier to) {
         throw refused("rename " + from);
+    }
+
+    @Override
+    public UnboundFunction loadFunction(Identifier wanted) throws NoSuchFunctionException {
+        return Functions.load(wanted);
+    }
+
+    @Override
+    public Identifier[] listFunctions(String[] namespace) {
+        throw refused("list functions");
     }
 
     private RuntimeException refused(String what) {

@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import versioned.spark.python.Python;
 
 /** Partitioning between Spark's expressions and JSON. */
-final class Transforms {
+public final class Transforms {
     private Transforms() {}
 
     static Transform[] parse(JsonNode partitioning) {
@@ -22,9 +22,24 @@ final class Transforms {
             .map(Transforms::parseOne).toArray(Transform[]::new);
     }
 
-    private static Transform parseOne(JsonNode json) {
-        String column = Stream.of(CatalogQuestions.parts(json.get("column"))).map(Transforms::quoted)
+    /** What rows are spread or sorted by: a column, a transform of one, or one number for several such. */
+    public static Expression expression(JsonNode json) {
+        if (json.has("of")) {
+            return Expressions.apply(json.get("transform").asText(),
+                StreamSupport.stream(json.get("of").spliterator(), false).map(Transforms::expression)
+                    .toArray(Expression[]::new));
+        }
+        boolean plain = json.get("transform").asText().equals("identity");
+        return plain ? FieldReference.apply(columnOf(json)) : parseOne(json);
+    }
+
+    private static String columnOf(JsonNode json) {
+        return Stream.of(CatalogQuestions.parts(json.get("column"))).map(Transforms::quoted)
             .collect(Collectors.joining("."));
+    }
+
+    private static Transform parseOne(JsonNode json) {
+        String column = columnOf(json);
         return switch (json.get("transform").asText()) {
             case "identity" -> Expressions.identity(column);
             case "years" -> Expressions.years(column);

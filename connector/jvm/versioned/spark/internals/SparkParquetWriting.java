@@ -7,12 +7,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.parquet.hadoop.ParquetWriter;
 import org.apache.parquet.hadoop.api.WriteSupport;
 import org.apache.parquet.hadoop.metadata.CompressionCodecName;
-import org.apache.parquet.hadoop.util.HadoopOutputFile;
 import org.apache.parquet.io.OutputFile;
 import org.apache.parquet.schema.GroupType;
 import org.apache.parquet.schema.MessageType;
@@ -49,35 +46,43 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
             Map<String, String> footer) {
         Configuration hadoop = folder.configuration();
         SparkParquetConf.fix(SQLConf.get().clone(), hadoop, FIXED);
-        if (folder.isLocal()) { // the file system that Hadoop takes by itself puts checksum files beside ours
-            hadoop.set("fs.file.impl", RawLocalFileSystem.class.getName());
-            hadoop.setBoolean("fs.file.impl.disable.cache", true);
-        }
         return new SparkParquetWriting(
             SerializableConfiguration.broadcast(SparkSession.active().sparkContext(), hadoop), schema,
             new HashMap<>(ids), new HashMap<>(footer));
     }
 
-    /** Hadoop's configuration, on an executor. */
-    public Configuration hadoop() {
-        return conf.value().value();
+    /** What the files of a task have in common; on an executor. */
+    public Files files() {
+        return new Files();
     }
 
-    /** Opens a file to write rows to. */
-    public ParquetWriter<InternalRow> open(Path path) throws IOException {
-        Configuration hadoop = new Configuration(hadoop());
-        ParquetWriteSupport.setSchema(schema, hadoop);
-        SQLConf fixed = new SQLConf();
-        FIXED.forEach(fixed::setConfString);
-        Builder builder = new Builder(HadoopOutputFile.fromPath(path, hadoop));
-        // Spark's writer looks at the session's settings when it is made, also on executors.
-        return SQLConf.withExistingConf(fixed, () -> {
-            try {
-                return builder.withConf(hadoop).withCompressionCodec(CompressionCodecName.ZSTD).build();
-            } catch (IOException e) {
-                throw new java.io.UncheckedIOException(e);
-            }
-        });
+    /** Opens the files of one task. Settings are copied once: a task may write many small files. */
+    public final class Files {
+        private final Configuration hadoop = new Configuration(conf.value().value());
+        private final SQLConf fixed = new SQLConf();
+
+        private Files() {
+            ParquetWriteSupport.setSchema(schema, hadoop);
+            FIXED.forEach(fixed::setConfString);
+        }
+
+        /** A file by its URL. */
+        public SegmentFile at(String url) {
+            return SegmentFile.of(url, hadoop);
+        }
+
+        /** Opens a file to write rows to. */
+        public ParquetWriter<InternalRow> open(SegmentFile file) throws IOException {
+            Builder builder = new Builder(file.output());
+            // Spark's writer looks at the session's settings when it is made, also on executors.
+            return SQLConf.withExistingConf(fixed, () -> {
+                try {
+                    return builder.withConf(hadoop).withCompressionCodec(CompressionCodecName.ZSTD).build();
+                } catch (IOException e) {
+                    throw new java.io.UncheckedIOException(e);
+                }
+            });
+        }
     }
 
     private final class Builder extends ParquetWriter.Builder<InternalRow, Builder> {

@@ -2,6 +2,8 @@ package versioned.spark.write;
 
 import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.distributions.Distribution;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
@@ -10,6 +12,7 @@ import org.apache.spark.sql.connector.write.DeltaWrite;
 import org.apache.spark.sql.connector.write.DeltaWriter;
 import org.apache.spark.sql.connector.write.DeltaWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkRows;
 
@@ -19,8 +22,10 @@ import versioned.spark.internals.SparkRows;
  *
  * @param python the write
  * @param layout how changes become rows
+ * @param arrangement how Spark is to spread them
  */
-record DeltaRows(BatchWrite python, DeltaLayout layout) implements DeltaWrite, DeltaBatchWrite {
+record DeltaRows(BatchWrite python, DeltaLayout layout, Arrangement arrangement)
+        implements DeltaWrite, DeltaBatchWrite, RequiresDistributionAndOrdering {
     @Override
     public DeltaBatchWrite toBatch() {
         return this;
@@ -29,6 +34,26 @@ record DeltaRows(BatchWrite python, DeltaLayout layout) implements DeltaWrite, D
     @Override
     public String description() {
         return "VersionedDelta " + layout.table();
+    }
+
+    @Override
+    public Distribution requiredDistribution() {
+        return arrangement.distribution();
+    }
+
+    @Override
+    public boolean distributionStrictlyRequired() {
+        return false;
+    }
+
+    @Override
+    public long advisoryPartitionSizeInBytes() {
+        return arrangement.bytes();
+    }
+
+    @Override
+    public SortOrder[] requiredOrdering() {
+        return arrangement.ordering();
     }
 
     @Override

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.python.Commits;
+import versioned.spark.python.Python;
 
 /** Makes the write of a DELETE, UPDATE or MERGE of a table with a primary key. */
 public final class DeltaRowsBuilder implements DeltaWriteBuilder {
@@ -32,8 +33,9 @@ public final class DeltaRowsBuilder implements DeltaWriteBuilder {
     @Override
     public DeltaWrite build() {
         DeltaLayout layout = DeltaLayout.of(table.name(), table.schema(), rowKey, info.schema());
+        Arrangement arrangement = Arrangement.parse(Python.ask("arrange_delta", table.ref().request()));
         commit.put("commit_id", Commits.newId());
         return new DeltaRows(ShownWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
-            PythonWrite.options(table.ref(), commit)), table.committer()::commitWritten), layout);
+            PythonWrite.options(table.ref(), commit)), table.committer()::commitWritten), layout, arrangement);
     }
 }

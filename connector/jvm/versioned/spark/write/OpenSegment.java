@@ -1,37 +1,31 @@
 package versioned.spark.write;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
-import java.nio.file.Paths;
-import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.UUID;
-import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.Path;
 import org.apache.parquet.hadoop.ParquetWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
+import versioned.spark.internals.SegmentFile;
+import versioned.spark.internals.SparkParquetWriting;
 
 /** A segment in the making. Nobody sees it before a commit names it. */
 final class OpenSegment {
     private static final int ROWS_BETWEEN_LOOKS = 4096;
-    private static final int TRAILER = 8; // the footer's length and Parquet's magic number
 
     private final SegmentWriterFactory factory;
     private final List<String> partition;
     private final String name;
-    private final Path path;
+    private final SegmentFile file;
     private final ParquetWriter<InternalRow> writer;
     private long rows;
 
-    OpenSegment(SegmentWriterFactory factory, List<String> partition) throws IOException {
+    OpenSegment(SegmentWriterFactory factory, SparkParquetWriting.Files files, List<String> partition)
+            throws IOException {
         this.factory = factory;
         this.partition = partition;
         this.name = "data/" + factory.prefix() + UUID.randomUUID().toString().replace("-", "") + ".parquet";
-        this.path = new Path(factory.location() + "/" + name);
-        this.writer = factory.writing().open(path);
+        this.file = files.at(factory.location() + "/" + name);
+        this.writer = files.open(file);
     }
 
     void write(InternalRow row) throws IOException {
@@ -43,40 +37,16 @@ final class OpenSegment {
         return rows % ROWS_BETWEEN_LOOKS == 0 && writer.getDataSize() >= factory.targetBytes();
     }
 
-    /** Makes the segment durable, and tells what it is. */
+    /** Makes the segment durable but for its name in the folder, and tells what it is. */
     WrittenSegments.Segment finish() throws IOException {
         writer.close();
-        FileSystem files = path.getFileSystem(factory.writing().hadoop());
-        long bytes = files.getFileStatus(path).getLen();
-        byte[] footer = footer(files, bytes);
-        sync();
-        return new WrittenSegments.Segment(name, rows, bytes, partition, footer);
+        SegmentFile.End end = file.finish();
+        return new WrittenSegments.Segment(name, rows, end.bytes(), partition, end.footer());
     }
 
-    private byte[] footer(FileSystem files, long bytes) throws IOException {
-        try (FSDataInputStream in = files.open(path)) {
-            byte[] trailer = new byte[TRAILER];
-            in.readFully(bytes - TRAILER, trailer);
-            int length = ByteBuffer.wrap(trailer).order(ByteOrder.LITTLE_ENDIAN).getInt();
-            byte[] footer = new byte[length + TRAILER];
-            in.readFully(bytes - footer.length, footer);
-            return footer;
-        }
-    }
-
-    /** A disk of this machine keeps what was written only once it is told to. */
-    private void sync() throws IOException {
-        String scheme = path.toUri().getScheme();
-        if (scheme != null && !scheme.equals("file")) {
-            return;
-        }
-        java.nio.file.Path file = Paths.get(path.toUri().getPath());
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-            channel.force(true);
-        }
-        try (FileChannel folder = FileChannel.open(file.getParent(), StandardOpenOption.READ)) {
-            folder.force(true);
-        }
+    /** Makes the names of all segments durable that are finished. */
+    void syncFolder() throws IOException {
+        file.syncFolder();
     }
 
     /** Gives up; what stands on storage is left for vacuum. */

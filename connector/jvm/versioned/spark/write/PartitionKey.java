@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.function.Transform;
 import versioned.spark.python.Values;
 
 /** The partition of a row, as value texts. */
@@ -30,6 +31,9 @@ final class PartitionKey {
     }
 
     List<String> of(InternalRow row) {
+        if (sources.isEmpty()) {
+            return List.of();
+        }
         Object[] values = new Object[sources.size()];
         for (int i = 0; i < values.length; i++) {
             Object value = find(row, sources.get(i));

@@ -1,88 +1,71 @@
 package versioned.spark.write;
 
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import versioned.spark.internals.SparkParquetWriting;
 
-/** Writes the rows of a task: a segment a partition, and another where one is full. */
+/**
+ * Writes the rows of a task, which come partition by partition: a segment a partition, and another where one is full.
+ * One is open at a time; where rows come otherwise, each stretch of a partition gets a segment.
+ */
 final class TaskWriter implements DataWriter<InternalRow> {
-    /** Each open segment buffers a row group; the one not written to for longest is finished first. */
-    private static final int MOST_OPEN = 32;
-
     private final SegmentWriterFactory factory;
+    private final SparkParquetWriting.Files files;
     private final PartitionKey key;
-    private final Map<List<String>, OpenSegment> open = new LinkedHashMap<>(16, 0.75f, true);
-    private final List<WrittenSegments.Segment> done = new ArrayList<>();
-    private OpenSegment single;
+    private final FinishedSegments finished = new FinishedSegments();
+    private List<String> partition;
+    private OpenSegment open;
+    private OpenSegment latest;
 
     TaskWriter(SegmentWriterFactory factory) {
         this.factory = factory;
+        this.files = factory.writing().files();
         this.key = new PartitionKey(factory.partitioning(), factory.writing().schema());
     }
 
     @Override
     public void write(InternalRow row) throws IOException {
-        if (factory.partitioning().isEmpty()) {
-            single = written(single == null ? new OpenSegment(factory, List.of()) : single, row);
-            return;
-        }
         List<String> values = key.of(row);
-        OpenSegment segment = open.remove(values);
-        if (segment == null) {
-            makeRoom();
-            segment = new OpenSegment(factory, values);
+        if (open != null && !values.equals(partition)) {
+            finish();
         }
-        OpenSegment after = written(segment, row);
-        if (after != null) {
-            open.put(values, after);
+        if (open == null) {
+            open = latest = new OpenSegment(factory, files, values);
+            partition = values;
+        }
+        open.write(row);
+        if (open.isFull()) {
+            finish();
         }
     }
 
-    /** The segment, or null if it is full now. */
-    private OpenSegment written(OpenSegment segment, InternalRow row) throws IOException {
-        segment.write(row);
-        if (!segment.isFull()) {
-            return segment;
-        }
-        done.add(segment.finish());
-        return null;
-    }
-
-    private void makeRoom() throws IOException {
-        if (open.size() >= MOST_OPEN) {
-            List<String> oldest = open.keySet().iterator().next();
-            done.add(open.remove(oldest).finish());
-        }
+    private void finish() throws IOException {
+        OpenSegment ended = open;
+        open = null;
+        finished.add(ended);
     }
 
     @Override
     public WriterCommitMessage commit() throws IOException {
-        if (single != null) {
-            done.add(single.finish());
+        List<WrittenSegments.Segment> segments = open == null ? finished.all() : finished.allWith(open);
+        if (latest != null) {
+            latest.syncFolder();
         }
-        for (OpenSegment segment : open.values()) {
-            done.add(segment.finish());
-        }
-        return new WrittenSegments(done);
+        return new WrittenSegments(segments);
     }
 
     @Override
     public void abort() throws IOException {
-        if (single != null) {
-            single.abandon();
-        }
-        for (OpenSegment segment : open.values()) {
-            segment.abandon();
+        if (open != null) {
+            open.abandon();
         }
     }
 
     @Override
     public void close() {
-        // Nothing is open after commit or abort.
+        finished.close();
     }
 }

@@ -3,20 +3,13 @@ package versioned.spark.write;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
-import java.util.List;
 import org.apache.spark.sql.connector.distributions.Distribution;
-import org.apache.spark.sql.connector.distributions.Distributions;
-import org.apache.spark.sql.connector.expressions.Expressions;
-import org.apache.spark.sql.connector.expressions.FieldReference;
-import org.apache.spark.sql.connector.expressions.NullOrdering;
-import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
-import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.Committer;
 import versioned.spark.internals.SparkParquetWriting;
 
@@ -43,15 +36,23 @@ final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrit
 
     @Override
     public Distribution requiredDistribution() {
-        return Distributions.unspecified();
+        return plan.arrangement().distribution();
+    }
+
+    /** Segments end at a size anyway, so the rows of a large partition may be spread over tasks. */
+    @Override
+    public boolean distributionStrictlyRequired() {
+        return false;
+    }
+
+    @Override
+    public long advisoryPartitionSizeInBytes() {
+        return plan.arrangement().bytes();
     }
 
     @Override
     public SortOrder[] requiredOrdering() {
-        return plan.sortBy().stream().map(sort -> Expressions.sort(
-            new FieldReference(CollectionConverters.asScala(List.of(sort.column())).toSeq()),
-            sort.descending() ? SortDirection.DESCENDING : SortDirection.ASCENDING,
-            sort.descending() ? NullOrdering.NULLS_LAST : NullOrdering.NULLS_FIRST)).toArray(SortOrder[]::new);
+        return plan.arrangement().ordering();
     }
 
     @Override

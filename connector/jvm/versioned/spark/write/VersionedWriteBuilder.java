@@ -91,6 +91,7 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         }
         Write python = ShownWrite.of(SparkPython.write("versioned", info.queryId(), info.schema(),
             PythonWrite.options(table, commit)), committer::commitWritten);
-        return replaced == Replaced.NOTHING ? python : RewriteInPython.of(python, info.schema());
+        Write write = replaced == Replaced.NOTHING ? python : RewriteInPython.of(python, info.schema());
+        return new ArrangedWrite(write, plan.arrangement().unordered());
     }
 }

@@ -27,10 +27,12 @@ import versioned.spark.python.Values;
  * @param footer what a file says of itself
  * @param targetBytes at which size a new segment is begun
  * @param partitioning what segments are split by
- * @param sortBy what rows are sorted by
+ * @param arrangement how Spark is to spread and sort the rows
  */
 record WritePlan(boolean isNative, HadoopFolder folder, String prefix, StructType schema, Map<String, Integer> ids,
-        Map<String, String> footer, long targetBytes, List<Part> partitioning, List<Sort> sortBy) {
+        Map<String, String> footer, long targetBytes, List<Part> partitioning, Arrangement arrangement) {
+
+    private static final String DISTRIBUTION_MODE = "distributionMode";
 
     /**
      * One part of a partitioning.
@@ -39,13 +41,11 @@ record WritePlan(boolean isNative, HadoopFolder folder, String prefix, StructTyp
      */
     record Part(int[] ordinals, String transform, int size) implements Serializable {}
 
-    /** One part of a sort order. */
-    record Sort(String[] column, boolean descending) {}
-
     /** @param filters what the rows to replace fulfil, as JSON, so that it is refused before any row is written; or null */
     static WritePlan ask(TableRef table, ObjectNode creation, LogicalWriteInfo info, JsonNode filters) {
         ObjectNode request = table.request();
         info.options().keySet().forEach(request.putArray("options")::add);
+        request.put("distribution_mode", info.options().get(DISTRIBUTION_MODE));
         if (filters != null) {
             request.set("filters", filters);
         }
@@ -63,11 +63,8 @@ record WritePlan(boolean isNative, HadoopFolder folder, String prefix, StructTyp
         List<Part> parts = new ArrayList<>();
         answer.get("partitioning").forEach(part -> parts.add(new Part(Python.JSON.convertValue(part.get("ordinals"),
             int[].class), part.get("transform").asText(), part.path("size").asInt())));
-        List<Sort> sorts = new ArrayList<>();
-        answer.get("sort_by").forEach(sort -> sorts.add(
-            new Sort(CatalogQuestions.parts(sort.get("column")), sort.get("descending").asBoolean())));
         return new WritePlan(answer.get("native").asBoolean(), folder, answer.get("prefix").asText(),
             (StructType) Values.type(answer.get("schema")), ids, CatalogQuestions.texts(answer.get("footer")),
-            answer.get("target_bytes").asLong(), parts, sorts);
+            answer.get("target_bytes").asLong(), parts, Arrangement.parse(answer.get("arrangement")));
     }
 }

@@ -1,4 +1,4 @@
-package versioned.spark.write;
+package versioned.spark.function;
 
 import java.math.BigInteger;
 import java.time.LocalDate;
@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.TimeType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -19,9 +20,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  * What partitions are computed by (FORMAT.md, section 4.5), on values as Spark holds them. Python computes the same
  * from Arrow; a test holds the two to each other.
  */
-interface Transform {
+public interface Transform {
     long MICROS_OF_DAY = 86_400_000_000L;
     long MICROS_OF_HOUR = 3_600_000_000L;
+    int NANOS_OF_MICRO = 1000;
     int FIRST_YEAR = 1970;
 
     /** The partition value of a value that is not null. */
@@ -39,7 +41,7 @@ interface Transform {
             case "days" -> made(DataTypes.IntegerType, value -> Math.toIntExact(days(value, type)));
             case "hours" -> made(DataTypes.IntegerType,
                 value -> Math.toIntExact(Math.floorDiv((Long) value, MICROS_OF_HOUR)));
-            case "bucket" -> made(DataTypes.IntegerType, value -> (hash(value) & Integer.MAX_VALUE) % size);
+            case "bucket" -> made(DataTypes.IntegerType, value -> (hash(stored(value, type)) & Integer.MAX_VALUE) % size);
             case "truncate" -> made(type, value -> truncated(value, size, type));
             default -> throw new IllegalArgumentException("there is no transform " + name);
         };
@@ -69,6 +71,11 @@ interface Transform {
 
     private static int months(LocalDate date) {
         return (date.getYear() - FIRST_YEAR) * 12 + date.getMonthValue() - 1;
+    }
+
+    /** The format counts microseconds of a day, and Spark nanoseconds. */
+    private static Object stored(Object value, DataType type) {
+        return type instanceof TimeType ? Math.floorDiv((Long) value, NANOS_OF_MICRO) : value;
     }
 
     private static int hash(Object value) {

@@ -1,0 +1,87 @@
+"""Rows on the local disk, grouped by key, on their way to segments."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, Self, TypeVar
+
+import pyarrow as pa
+
+Key = TypeVar("Key", bound=Hashable)
+
+FILE_BYTES = 256 * 1024 * 1024
+"""A file is ended at this size, as Arrow: one that is open for reading is mapped whole."""
+
+
+class Spill(Generic[Key]):
+    """Rows by key. Those of one key come back in the order in which they were added.
+
+    Args:
+        scratch: a folder of the local disk; None for Python's own. Nothing is written there before
+            the first rows are added, and nothing stays.
+    """
+
+    def __init__(self, scratch: str | None = None) -> None:
+        self._scratch = scratch
+        self._stack = ExitStack()
+        self._folder: Path | None = None
+        self._sink: Any = None
+        self._writer: Any = None
+        self._written = 0
+        self._batches = 0
+        self._files: list[Path] = []
+        self._places: dict[Key, list[tuple[int, int]]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._stack:
+            self._end_file()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    def add(self, key: Key, rows: pa.Table) -> None:
+        """Add rows to those of a key; all have the same columns."""
+        places = self._places.setdefault(key, [])
+        for batch in rows.to_batches():
+            writer = self._writer or self._begin_file(batch.schema)
+            writer.write_batch(batch)
+            places.append((len(self._files) - 1, self._batches))
+            self._batches += 1
+            self._written += batch.nbytes
+            if self._written >= FILE_BYTES:
+                self._end_file()
+
+    def _begin_file(self, schema: pa.Schema) -> Any:
+        if self._folder is None:
+            folder = TemporaryDirectory(prefix="versioned-", dir=self._scratch)
+            self._folder = Path(self._stack.enter_context(folder))
+        path = self._folder / str(len(self._files))
+        self._files.append(path)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._sink = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_file(self._sink, schema, options=options)
+        self._written = self._batches = 0
+        return self._writer
+
+    def _end_file(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._sink.close()
+            self._writer = None
+
+    def drain(self) -> Iterator[tuple[Key, Iterator[pa.RecordBatch]]]:
+        """The rows of each key, in the order in which keys were first added. Nothing is added after."""
+        self._end_file()
+        with ExitStack() as stack:
+            files = [
+                stack.enter_context(pa.ipc.open_file(stack.enter_context(pa.memory_map(str(path)))))
+                for path in self._files
+            ]
+            for key, places in self._places.items():
+                yield key, (files[file].get_batch(batch) for file, batch in places)

@@ -1,0 +1,374 @@
+"""Writes into many partitions by Spark: rows go to the task of their partition, and sorted."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as f
+
+from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.sql.arranging import check_transform
+from versioned_catalog import Catalog, Table
+from versioned_catalog.schema import transforms
+from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.schema.sql_types import parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DDL = "ts TIMESTAMP, u BIGINT, v BIGINT"
+BY = ["days(ts)", "bucket(4, u)"]
+PARTITIONS = 12
+ROWS = 600
+SOURCE = [
+    "timestamp_micros((id % 3 - 1) * 86400000000L + id) AS ts",  # from the day before 1970 on
+    "id % 50 AS u",
+    "id AS v",
+]
+
+Make = Callable[..., Table]
+
+
+@pytest.fixture
+def make(catalog: Catalog, ns: str) -> Make:
+    return lambda ddl=DDL, **given: catalog.create_table(f"{ns}.t", ddl, **given)
+
+
+@pytest.fixture(params=["AQE", "no AQE"])
+def adaptive(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:
+    sql_spark.conf.set("spark.sql.adaptive.enabled", request.param == "AQE")
+    yield
+    sql_spark.conf.unset("spark.sql.adaptive.enabled")
+
+
+@pytest.fixture(params=["native", "python"])
+def io(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[str]:
+    sql_spark.conf.set("spark.versioned.io", request.param)
+    yield request.param
+    sql_spark.conf.set("spark.versioned.io", "native")
+
+
+def source(spark: SparkSession) -> DataFrame:
+    """Rows of all partitions in each of four tasks."""
+    return spark.range(0, ROWS, 1, 4).selectExpr(*SOURCE)
+
+
+def segments(table: Table) -> int:
+    """How many segments there are, one a partition."""
+    keys = [tuple(key) for key in table.refresh().segments()["partition"].to_pylist()]
+    assert len(keys) == len(set(keys)), Counter(keys).most_common(1)
+    return len(keys)
+
+
+def values(table: Table) -> list[int]:
+    return sorted(table.refresh().scan(columns=["v"]).to_arrow()["v"].to_pylist())
+
+
+def explained(spark: SparkSession, statement: str) -> str:
+    return str(spark.sql(f"EXPLAIN {statement}").collect()[0][0])
+
+
+def moves(plan: str) -> bool:
+    return "Exchange hashpartitioning" in plan
+
+
+@pytest.mark.usefixtures("adaptive")
+def test_a_segment_a_partition_of_each_write(
+    make: Make, sql_spark: SparkSession, ns: str, io: str
+) -> None:
+    table, name = make(partitioned_by=BY), f"versioned.{ns}.t"
+    source(sql_spark).writeTo(name).append()
+    assert segments(table) == PARTITIONS
+    assert values(table) == list(range(ROWS))
+    assert table.verify(deep=True).complaints == ()
+    sql_spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        source(sql_spark).where("u % 2 = 0").writeTo(name).overwritePartitions()
+    finally:
+        sql_spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert segments(table) <= PARTITIONS
+    source(sql_spark).writeTo(name).overwrite(f.lit(True))
+    assert segments(table) == PARTITIONS
+    sql_spark.sql(f"DELETE FROM {name} WHERE v % 3 = 1")
+    assert segments(table) <= PARTITIONS
+    sql_spark.sql(f"UPDATE {name} SET u = u + 1 WHERE v % 2 = 0")
+    assert segments(table) <= PARTITIONS
+    sql_spark.sql(
+        f"MERGE INTO {name} t USING (SELECT * FROM {name} WHERE v < 50 UNION ALL SELECT "
+        f"timestamp_micros(v) AS ts, v AS u, v + {ROWS} FROM {name} WHERE v < 50) s ON t.v = s.v "
+        "WHEN MATCHED THEN UPDATE SET u = s.u + 2 WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert segments(table) <= PARTITIONS
+    kept = [v for v in range(ROWS) if v % 3 != 1]
+    assert values(table) == sorted(kept + [v + ROWS for v in kept if v < 50])
+
+
+def test_tables_made_of_queries(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    source(sql_spark).createOrReplaceTempView("partitioned_source")
+    for create in ("CREATE", "CREATE OR REPLACE"):
+        sql_spark.sql(
+            f"{create} TABLE versioned.{ns}.t PARTITIONED BY (days(ts), bucket(4, u)) "
+            "AS SELECT * FROM partitioned_source"
+        )
+        table = catalog.load_table(f"{ns}.t")
+        assert segments(table) == PARTITIONS
+        assert values(table) == list(range(ROWS))
+
+
+def test_the_property_and_the_option(make: Make, sql_spark: SparkSession, ns: str) -> None:
+    table, name = make(partitioned_by=BY), f"versioned.{ns}.t"
+    source(sql_spark).createOrReplaceTempView("partitioned_source")
+    plain = f"INSERT INTO {name} SELECT * FROM partitioned_source"
+    asked = (
+        f"INSERT INTO {name} WITH (`distributionMode` = '{{}}') SELECT * FROM partitioned_source"
+    )
+    plan = explained(sql_spark, plain)
+    assert moves(plan)
+    assert "Sort [" in plan
+    assert "days" in plan
+    assert "bucket" in plan
+    for statement, prop in (
+        (asked.format("none"), None),
+        (plain, "none"),
+        (asked.format("NONE"), "hash"),
+    ):
+        if prop:
+            sql_spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('distribution_mode' = '{prop}')")
+        plan = explained(sql_spark, statement)
+        assert "Exchange" not in plan
+        assert "Sort [" in plan, "a task still writes one segment after another"
+    assert moves(explained(sql_spark, plain))
+    assert "rangepartitioning" in explained(sql_spark, asked.format("range"))
+    source(sql_spark).writeTo(name).option("distributionMode", "none").append()
+    keys = Counter(tuple(key) for key in table.refresh().segments()["partition"].to_pylist())
+    assert set(keys.values()) == {4}, "one for each of four tasks"
+    wrong = source(sql_spark).writeTo(name).option("distributionMode", "fast")
+    with pytest.raises(Exception, match="distributionMode is 'fast'; it must be one of none, hash"):
+        wrong.append()
+    with pytest.raises(
+        Exception, match="distribution_mode is 'fast'; it must be one of none, hash"
+    ):
+        sql_spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('distribution_mode' = 'fast')")
+
+
+def test_what_is_not_moved(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    """Rows of tables without partitions, and those of which the last one of a key counts."""
+    catalog.create_table(f"{ns}.plain", DDL, properties={"sort_by": "u"})
+    catalog.create_table(f"{ns}.keyed", DDL, primary_key=["u"], partitioned_by=["bucket(4, u)"])
+    source(sql_spark).createOrReplaceTempView("partitioned_source")
+    for name in ("plain", "keyed"):
+        statement = f"INSERT INTO versioned.{ns}.{name} SELECT * FROM partitioned_source"
+        assert "Exchange" not in explained(sql_spark, statement)
+    asked = (
+        f"INSERT INTO versioned.{ns}.{{}} WITH (`distributionMode` = 'range') "
+        "SELECT * FROM partitioned_source"
+    )
+    assert "rangepartitioning(u#" in explained(sql_spark, asked.format("plain"))
+    assert "rangepartitioning(" in explained(sql_spark, asked.format("keyed"))
+
+
+def test_keyed_tables(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    table, name = (
+        catalog.create_table(f"{ns}.t", DDL, primary_key=["v"], partitioned_by=["bucket(4, v)"]),
+        f"versioned.{ns}.t",
+    )
+    source(sql_spark).writeTo(name).append()
+    assert table.refresh().segments().num_rows == 16, "four tasks of four partitions"
+    source(sql_spark).writeTo(name).option("distributionMode", "hash").append()
+    assert table.refresh().segments().num_rows == 16 + 4
+    sql_spark.sql(f"DELETE FROM {name} WHERE u = 7")
+    sql_spark.sql(f"UPDATE {name} SET u = 1000 WHERE u = 8")
+    assert table.refresh().segments().num_rows <= 20 + 4 + 4
+    plan = explained(sql_spark, f"DELETE FROM {name} WHERE u = 9")
+    assert moves(plan)
+    sql_spark.sql(
+        f"MERGE INTO {name} t USING (SELECT v * 2 AS v FROM {name} WHERE v >= 250) s ON t.v = s.v "
+        "WHEN MATCHED AND t.u = 9 THEN DELETE WHEN MATCHED THEN UPDATE SET u = 2000 "
+        f"WHEN NOT MATCHED THEN INSERT (ts, u, v) VALUES (NULL, 3000, s.v)"
+    )
+    rows = {v: v % 50 for v in range(ROWS) if v % 50 != 7}
+    rows = {v: 1000 if u == 8 else u for v, u in rows.items()}
+    for v in [2 * v for v in rows if v >= 250]:
+        if rows.get(v) == 9:
+            del rows[v]
+        else:
+            rows[v] = 2000 if v in rows else 3000
+    got = table.refresh().scan(columns=["v", "u"]).to_arrow()
+    assert dict(zip(got["v"].to_pylist(), got["u"].to_pylist(), strict=True)) == rows
+
+
+def test_a_nested_source_and_a_sort_order(make: Make, sql_spark: SparkSession, ns: str) -> None:
+    table = make(
+        "s STRUCT<`day.x`: DATE, `a``b`: STRING>, v BIGINT",
+        partitioned_by=["months(s.`day.x`)", "s.`a``b`"],
+        properties={"sort_by": "v DESC"},
+    )
+    rows = sql_spark.range(0, 60, 1, 3).selectExpr(
+        "IF(id % 7 = 0, NULL, named_struct('day.x', date_from_unix_date(CAST(id % 3 * 40 - 40 AS INT)), "
+        "'a`b', IF(id % 5 = 0, NULL, concat('x', id % 2)))) AS s",
+        "id AS v",
+    )
+    rows.writeTo(f"versioned.{ns}.t").append()
+    wanted = {
+        (None, None)
+        if v % 7 == 0
+        else (str((-2, 0, 1)[v % 3]), None if v % 5 == 0 else f"x{v % 2}")
+        for v in range(60)
+    }
+    assert segments(table) == len(wanted)
+    assert values(table) == list(range(60))
+    for record in table.segments().to_pylist():
+        found = sql_spark.table(f"versioned.{ns}.t").where(f"_segment = '{record['path']}'")
+        inside = [row.v for row in found.orderBy("_row_position").collect()]
+        assert inside == sorted(inside, reverse=True)
+
+
+def test_a_partition_column_that_changes_while_rows_are_written(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path
+) -> None:
+    """Rows are distributed by what the columns were called, and were, when the write was planned."""
+    table = catalog.create_table(f"{ns}.t", "k INT, v BIGINT", partitioned_by=["truncate(10, k)"])
+    started, go = tmp_path / "started", tmp_path / "go"
+
+    @f.udf("int")
+    def slow(value: int) -> int:
+        import time
+
+        started.touch()
+        while not go.exists():
+            time.sleep(0.05)
+        return value
+
+    frame = sql_spark.range(0, 40, 1, 2).select(
+        slow(f.expr("CAST(id AS INT)")).alias("k"), f.col("id").alias("v")
+    )
+    writing = threading.Thread(target=frame.writeTo(f"versioned.{ns}.t").append)
+    writing.start()
+    while not started.exists():
+        assert writing.is_alive()
+    table.alter().rename_column("k", "key").change_type("key", "bigint").commit()
+    table.alter().rename_column("v", "k").commit()
+    go.touch()
+    writing.join()
+    table.refresh()
+    assert sorted(tuple(key) for key in table.segments()["partition"].to_pylist()) == [
+        ("0",),
+        ("10",),
+        ("20",),
+        ("30",),
+    ]
+    got = table.scan(filters=[("key", ">=", 25)]).to_arrow()
+    assert sorted(got["key"].to_pylist()) == sorted(got["k"].to_pylist()) == list(range(25, 40))
+
+
+UTC = dt.UTC
+MOMENTS: list[Any] = [
+    dt.datetime(1, 1, 1),
+    dt.datetime(1582, 10, 10),
+    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),
+    dt.datetime(1970, 1, 1),
+    dt.datetime(2024, 2, 29, 12),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999_999),
+    None,
+]
+TEXTS: list[Any] = [
+    "",
+    "a",
+    "ab",
+    "abc",
+    "😀",
+    "😀😁",
+    "a😀😁",
+    "e\u0301e\u0301",
+    "ß" * 9,
+    "\x00",
+    None,
+]
+NUMBERS: dict[str, list[Any]] = {
+    "TINYINT": [-128, -127, -1, 0, 1, 127, None],
+    "SMALLINT": [-(2**15), -11, -10, 0, 9, 2**15 - 1, None],
+    "INT": [-(2**31), -11, 0, 9, 2**31 - 1, None],
+    "BIGINT": [-(2**63), -(2**63) + 1, -1, 0, 2**63 - 1, None],
+    "DECIMAL(4,2)": [Decimal("-99.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("99.99"), None],
+    "DECIMAL(38,10)": [Decimal(10**28 - 1), -Decimal(10**28 - 1), Decimal("0.0000000001"), None],
+}
+HARD: dict[str, list[Any]] = {
+    **NUMBERS,
+    "BOOLEAN": [True, False, None],
+    "DATE": [None if m is None else m.date() for m in MOMENTS],
+    "TIMESTAMP": [None if m is None else m.replace(tzinfo=UTC) for m in MOMENTS],
+    "TIMESTAMP_NTZ": MOMENTS,
+    "STRING": TEXTS,
+    "BINARY": [None if t is None else t.encode() for t in TEXTS] + [b"\xff\x00", b"\x80" * 5],
+    "TIME(6)": [dt.time(), dt.time(0, 0, 0, 1), dt.time(23, 59, 59, 999_999), None],
+}
+ALL = ["identity", "years", "months", "days", "hours"] + [
+    f"{name}({n})" for name in ("bucket", "truncate") for n in (1, 3, 16, 2**31 - 1)
+]
+
+
+def test_functions_compute_what_python_does(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """Every transform of every type that it applies to, over hard values, by SQL and by Arrow."""
+    count = max(map(len, HARD.values()))
+    columns = {
+        f"k{at}": pa.array([*hard, *[None] * (count - len(hard))], to_arrow_type(parse_type(ddl)))
+        for at, (ddl, hard) in enumerate(HARD.items())
+    }
+    table = catalog.create_table(
+        f"{ns}.f", "at INT, " + ", ".join(f"k{at} {ddl}" for at, ddl in enumerate(HARD))
+    )
+    table.append(pa.table({"at": pa.array(range(count), pa.int32()), **columns}))
+    wanted: dict[str, pa.Array] = {}
+    for text in ALL:
+        transform = transforms.parse_transform(text)
+        name, _, size = text.rstrip(")").partition("(")
+        for column, ddl in zip(columns, HARD, strict=True):
+            request = {"transform": text, "type": to_spark(parse_type(ddl)).jsonValue()}
+            if check_transform(request)["refusal"] == "":
+                call = f"versioned.system.{name}({size + ', ' if size else ''}{column})"
+                wanted[call] = transforms.apply(transform, parse_type(ddl), columns[column])
+    assert len(wanted) == 13 + 3 * 3 + 2 + 4 * (12 + 8)
+    called = ", ".join(f"{call} AS c{at}" for at, call in enumerate(wanted))
+    found = sql_spark.sql(f"SELECT {called} FROM versioned.{ns}.f ORDER BY at").toArrow()
+    for (call, expected), column in zip(wanted.items(), found.columns, strict=True):
+        assert column.cast(expected.type).to_pylist() == expected.to_pylist(), call
+    with pytest.raises(Exception, match="days does not apply to STRING; it applies to date"):
+        sql_spark.sql("SELECT versioned.days('2024-01-01')")
+
+
+def test_where_functions_are(sql_spark: SparkSession, ns: str) -> None:
+    query = "SELECT versioned.days(DATE'1969-12-31') AS a, versioned.system.BUCKET(16, 5L) AS b"
+    assert [tuple(row) for row in sql_spark.sql(query).collect()] == [(-1, transforms_bucket(5))]
+    shown = {row[0] for row in sql_spark.sql("SHOW USER FUNCTIONS IN versioned.system").collect()}
+    assert {name.rpartition(".")[2] for name in shown} == {
+        "identity",
+        "years",
+        "months",
+        "days",
+        "hours",
+        "bucket",
+        "truncate",
+    }
+    for wrong in ("versioned.nope(1)", f"versioned.{ns}.days(DATE'2024-01-01')"):
+        with pytest.raises(Exception, match="UNRESOLVED_ROUTINE"):
+            sql_spark.sql(f"SELECT {wrong}")
+    for wrong in ("versioned.bucket(5L)", "versioned.days()", "versioned.truncate('a', 'b')"):
+        with pytest.raises(Exception, match=r"write (bucket|days|truncate)\("):
+            sql_spark.sql(f"SELECT {wrong}")
+    with pytest.raises(Exception, match="the number must be at least 1"):
+        sql_spark.sql("SELECT versioned.bucket(0, 5L)").collect()
+
+
+def transforms_bucket(value: int) -> int:
+    made = transforms.apply(transforms.Bucket(16), parse_type("BIGINT"), pa.array([value]))
+    return int(made[0].as_py())
