@@ -71,6 +71,11 @@ def load_format(request: Json) -> Json:
     return {"loaded": describe(table, table.at(options.version, options.timestamp), storage)}
 
 
+def format_exists(request: Json) -> Json:
+    """Whether there is a table where the data source's ``options`` name one."""
+    return {"exists": Target.of(parse_options(request["options"])).find() is not None}
+
+
 def create(request: Json) -> Json:
     """Make a table without rows."""
     catalog, declared = open_catalog(request["catalog"]), parse_declaration(request)
@@ -241,6 +246,7 @@ def _found(act: Any) -> bool:
 QUESTIONS = {
     "load": load,
     "load_format": load_format,
+    "format_exists": format_exists,
     "create": create,
     "alter": alter,
     "evolve": evolve_table,

@@ -58,7 +58,8 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
     """What a CREATE TABLE says.
 
     Args:
-        request: ``name``, ``columns``, ``partitioning``, ``constraints`` and ``properties``.
+        request: ``name``, ``columns``, ``partitioning``, ``constraints``, ``properties``, and
+            ``default_provider``, the session's.
 
     Raises:
         InvalidRequestError: it asks for what a versioned table can't be.
@@ -66,7 +67,7 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
     name = tuple(request["name"])
     given = dict(request["properties"])
     table = ".".join(name)
-    _check_provider(given.pop("provider", "versioned"), table)
+    _check_provider(given.pop("provider", "versioned"), request.get("default_provider"), table)
     if "location" in given or given.pop("external", "false") != "false":
         raise InvalidRequestError(
             f"{table}: a table of a catalog lives in its warehouse; leave out LOCATION, or make it "
@@ -110,11 +111,16 @@ def refuse_unknown(constraint: Mapping[str, Any], table: str) -> None:
         )
 
 
-def _check_provider(provider: str, table: str) -> None:
-    if provider.lower() != "versioned":
+def _check_provider(provider: str, default: str | None, table: str) -> None:
+    """Refuse another format.
+
+    ``saveAsTable``, ``toTable`` and ``spark.catalog.createTable`` name the session's default source
+    where the user named none, so that name can't be told from no name.
+    """
+    if provider.lower() not in ("versioned", (default or "versioned").lower()):
         raise InvalidRequestError(
-            f"{table}: USING {provider} can't be in this catalog; leave USING out, or use "
-            "spark_catalog for tables of other formats"
+            f"{table}: USING {provider} can't be in this catalog; leave USING out or write USING "
+            "versioned, or use spark_catalog for tables of other formats"
         )
 
 

@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import versioned.spark.python.Commits;
@@ -77,7 +78,7 @@ public final class CatalogQuestions {
         request.set("partitioning", Transforms.json(info.partitions()));
         request.set("constraints", Constraints.json(info.constraints()));
         info.properties().forEach(request.putObject("properties")::put);
-        return request;
+        return request.put("default_provider", SQLConf.get().defaultDataSourceName());
     }
 
     /** A request that changes a table. */
