@@ -10,6 +10,7 @@ from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.tagging import version_or_tag
+from versioned_catalog.schema.partition_changes import split_fields, split_outside
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.json_text import parse_json
@@ -200,7 +201,7 @@ def _key(primary_key: str | None, time_index: str | None) -> KeyOptions:
 
 def _names(text: str) -> tuple[str, ...]:
     """Comma separated names, in backticks where they hold commas or dots."""
-    found = _split("columns", text)
+    found = split_outside(text, "columns")
     return tuple(name if "`" not in name else ".".join(parse_path(name)) for name in found)
 
 
@@ -208,22 +209,4 @@ def _fields(text: str) -> tuple[str, ...]:
     """Comma separated transforms, or the JSON list of names that Spark's ``partitionBy`` makes."""
     if text.startswith("["):
         return tuple(render_path((name,)) for name in _listed("partitionBy", text, str))
-    return _split("partitionBy", text)
-
-
-def _split(option: str, text: str) -> tuple[str, ...]:
-    """The parts of a text between its commas, but for those in backticks or parentheses."""
-    found: list[str] = []
-    part, quoted, depth = "", False, 0
-    for ch in text + ",":
-        if ch == "`":
-            quoted = not quoted
-        depth += 0 if quoted else (ch == "(") - (ch == ")")
-        if ch == "," and not quoted and not depth:
-            found.append(part.strip())
-            part = ""
-        else:
-            part += ch
-    if quoted or depth or not all(found):
-        raise InvalidRequestError(f"{option} is {text!r}; write names with commas between them")
-    return tuple(found)
+    return split_fields(text, "partitionBy")

@@ -16,6 +16,8 @@ from versioned_catalog.schema.types import UNASSIGNED, Column
 
 _SPARKS_OWN = ("owner", "table_type", "is_managed_location")
 """Properties that Spark adds by itself."""
+_ITS_OWN = (*_SPARKS_OWN, "provider", "location", "external")
+"""Properties of a table that one made LIKE it does not take over."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,14 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
 
     Args:
         request: ``name``, ``columns``, ``partitioning``, ``constraints``, ``properties``, and
-            ``default_provider``, the session's.
+            ``default_provider``, the session's; of a table LIKE another, ``like``, that one's properties.
 
     Raises:
         InvalidRequestError: it asks for what a versioned table can't be.
     """
     name = tuple(request["name"])
-    given = dict(request["properties"])
+    like = {k: text for k, text in request.get("like", {}).items() if k not in _ITS_OWN}
+    given = like | dict(request["properties"])
     table = ".".join(name)
     _check_provider(given.pop("provider", "versioned"), request.get("default_provider"), table)
     if "location" in given or given.pop("external", "false") != "false":
@@ -80,6 +83,7 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
         )
     comment = given.pop("comment", None)
     properties = {key: value for key, value in given.items() if key not in _SPARKS_OWN}
+    _refuse_clustering(request["partitioning"], table)
     columns = tuple(map(_column, request["columns"]))
     key = _primary_key(request["constraints"], table)
     return Declaration(name, columns, tuple(request["partitioning"]), properties, comment, key)
@@ -109,6 +113,15 @@ def refuse_unknown(constraint: Mapping[str, Any], table: str) -> None:
             f"{table} would not keep to {constraint['ddl']}; leave it out, and look at the rows before "
             "they are written: a versioned table knows PRIMARY KEY and NOT NULL"
         )
+
+
+def _refuse_clustering(partitioning: Sequence[str], table: str) -> None:
+    for field in partitioning:
+        if field.startswith(("cluster_by(", "sorted_bucket(")):
+            raise InvalidRequestError(
+                f"{table}: rows are clustered and sorted by a property; leave out CLUSTER BY, clusterBy and "
+                "sortBy, and set TBLPROPERTIES ('sort_by' = 'a, b')"
+            )
 
 
 def _check_provider(provider: str, default: str | None, table: str) -> None:

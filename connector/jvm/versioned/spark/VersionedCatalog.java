@@ -98,6 +98,16 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
         return VersionedTable.newest(questions.created(ident, "create", questions.declaration(ident, info)));
     }
 
+    /** CREATE TABLE LIKE, which Spark has for catalogs since 4.3: with the properties and the comment of the source, too. */
+    public Table createTableLike(Identifier ident, TableInfo info, Table source)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
+        ObjectNode request = questions.declaration(ident, info);
+        if (source instanceof VersionedTable) {
+            source.properties().forEach(request.putObject("like")::put);
+        }
+        return VersionedTable.newest(questions.created(ident, "create", request));
+    }
+
     @Override
     public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
         return VersionedTable.newest(questions.loaded(ident, "alter", questions.alteration(ident, changes)));
