@@ -82,9 +82,9 @@ class Catalog(Making, Namespaces):
         """The names of the tables in a namespace, or at the top, sorted.
 
         Raises:
-            NotFoundError: there is no such namespace.
+            NotFoundError: there is no such namespace, or no warehouse.
         """
-        state, above = self._names.state(), parse_namespace(namespace)
+        state, above = self._names.existing(), parse_namespace(namespace)
         check_namespace(state, above)
         names = (table.name for table in state.tables.values())
         key = full_key(above)
@@ -102,7 +102,7 @@ class Catalog(Making, Namespaces):
             NotFoundError: there is none.
         """
         parts = parse_path(name)
-        found = self._names.find(self._names.state(), parts)
+        found = self._names.find(self._names.existing(), parts)
         store, known = self._store.child(found.location), self._known.get(found.location)
         table = load_at(store, render_path(parts), found.table_uuid, known)
         self._known[found.location] = table.loaded
