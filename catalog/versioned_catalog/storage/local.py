@@ -64,7 +64,7 @@ class LocalStore(Store):
         return real
 
     def is_there(self) -> bool:
-        return os.path.isdir(self._full(""))
+        return os.path.isdir(self._root)
 
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._inside(self._full(path))
