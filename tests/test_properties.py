@@ -24,18 +24,31 @@ TYPOS = {
     "Isolation": "isolation",
     "primarykey": "primary_key",
 }
-OWN = ["team", "owner_team", "color", "title", "a", "myteam.ttl", "delta.appendOnly", "write.sort_by"]
+OWN = [
+    "team",
+    "owner_team",
+    "color",
+    "title",
+    "a",
+    "myteam.ttl",
+    "delta.appendOnly",
+    "write.sort_by",
+]
 
 Sets = Callable[[Path, str], Any]
 WAYS: dict[str, Sets] = {
-    "create_path": lambda root, key: Catalog.create_path(root / "p", "a INT", properties={key: "x"}),
+    "create_path": lambda root, key: Catalog.create_path(
+        root / "p", "a INT", properties={key: "x"}
+    ),
     "create_table": lambda root, key: _catalog(root).create_table(
         "n.new", "a INT", properties={key: "x"}
     ),
     "replace_table": lambda root, key: _catalog(root).replace_table(
         "n.t", "a INT", properties={key: "x"}
     ),
-    "alter": lambda root, key: _catalog(root).load_table("n.t").alter().set_property(key, "x").commit(),
+    "alter": lambda root, key: (
+        _catalog(root).load_table("n.t").alter().set_property(key, "x").commit()
+    ),
 }
 
 

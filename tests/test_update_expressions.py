@@ -141,7 +141,7 @@ def test_what_does_not_parse(text: str) -> None:
 
 
 def test_a_column_that_is_not_there(table: Table) -> None:
-    with pytest.raises(NotFoundError, match="no column host; .* text stands in quotes"):
+    with pytest.raises(NotFoundError, match=r"no column host; .* text stands in quotes"):
         table.update({"s": expr("host")})
     with pytest.raises(InvalidRequestError, match="many values in one row"):
         table.update({"n": expr("l.element + 1")})

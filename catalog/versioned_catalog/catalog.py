@@ -292,9 +292,7 @@ class Catalog(Making, Namespaces):
         time_index: str | None = None,
     ) -> tuple[WritePlan, Create]:
         """Plan the making of a table in a folder together with its first rows; see ``plan_table``."""
-        operation = creation(
-            schema, partitioned_by, primary_key=primary_key, time_index=time_index
-        )
+        operation = creation(schema, partitioned_by, primary_key=primary_key, time_index=time_index)
         store = open_store(path, storage_options)
         placement = place_at(store, "", operation.table_uuid, "create")
         plan = plan_at(store, operation, store.url, arrow, placement.base_version)

@@ -22,7 +22,6 @@ from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.schema.ttl import shown
 from versioned_catalog.storage.store import Store
 
-
 _SHOWN = 20
 """How many columns a table's ``repr`` names."""
 

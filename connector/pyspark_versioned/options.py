@@ -146,8 +146,8 @@ def _instant(text: str) -> datetime:
         ) from None
     if found.tzinfo is None:
         raise InvalidRequestError(
-            f"timestampAsOf is {text!r}, without a time zone; without the jar the session's is not known "
-            f"here, so write the offset, as in {found.isoformat()}Z"
+            f"timestampAsOf is {text!r}, without a time zone; without the jar the session's is not "
+            f"known here, so write the offset, as in {found.isoformat()}Z"
         )
     return found
 

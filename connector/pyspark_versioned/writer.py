@@ -193,13 +193,14 @@ def _replacing(
     partitioning = table.partitioning if options.partition_by is None else options.partition_by
     try:
         operation = creation(schema, partitioning, kept, table.comment, **key)
+        plan, made = Catalog.plan_replacing(table, operation, arrow)
     except VersionedError as error:
         raise InvalidRequestError(
             f"{table.name}: what it is partitioned, keyed and sorted by stays when its schema is "
-            f"overwritten, and does not fit the frame: {error}; say another partitionBy or primaryKey, or "
-            "unset the property"
+            f"overwritten, and does not fit the frame: {error}; say another partitionBy or "
+            "primaryKey, or unset the property"
         ) from None
-    return ReplacingWriter(target, *Catalog.plan_replacing(table, operation, arrow))
+    return ReplacingWriter(target, plan, made)
 
 
 def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
@@ -208,7 +209,9 @@ def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
         return
     schema = table.schema
     wanted = [(schema.get(path).id, step) for path, step in parse_partitioning(asked)]
-    if wanted != [(field.source, parse_transform(field.transform)) for field in schema.partitioning]:
+    if wanted != [
+        (field.source, parse_transform(field.transform)) for field in schema.partitioning
+    ]:
         shown = ", ".join(table.partitioning) or "nothing"
         raise InvalidRequestError(
             f"{table.name} is partitioned by {shown}, not by {', '.join(asked)}; leave partitionBy out, "

@@ -23,13 +23,19 @@ def schema(tmp_path: Path) -> Schema:
     [
         ("ADD PARTITION FIELD id", ["days(ts)", "bucket(4, id)", "id"]),
         ("add partition field Bucket( 16 , ID )", ["days(ts)", "bucket(4, id)", "bucket(16, id)"]),
-        ("ADD PARTITION FIELD truncate(2, `a b`)", ["days(ts)", "bucket(4, id)", "truncate(2, `a b`)"]),
+        (
+            "ADD PARTITION FIELD truncate(2, `a b`)",
+            ["days(ts)", "bucket(4, id)", "truncate(2, `a b`)"],
+        ),
         ("ADD PARTITION FIELD s.x", ["days(ts)", "bucket(4, id)", "s.x"]),
         ("ADD PARTITION FIELD hour(ts)", ["days(ts)", "bucket(4, id)", "hours(ts)"]),
         ("DROP PARTITION FIELD bucket(4, id)", ["days(ts)"]),
         ("DROP PARTITION FIELD day(ts)", ["bucket(4, id)"]),
         ("REPLACE PARTITION FIELD days(ts) WITH hours(ts)", ["hours(ts)", "bucket(4, id)"]),
-        ("REPLACE\nPARTITION FIELD bucket(4, id)\nWITH bucket(8, id)", ["days(ts)", "bucket(8, id)"]),
+        (
+            "REPLACE\nPARTITION FIELD bucket(4, id)\nWITH bucket(8, id)",
+            ["days(ts)", "bucket(8, id)"],
+        ),
     ],
 )
 def test_changes(schema: Schema, change: str, expected: list[str]) -> None:

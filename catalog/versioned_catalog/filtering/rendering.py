@@ -37,7 +37,9 @@ def render_filter(bound: Bound, schema: Schema) -> str:
             shown = [*map(_text, values[:_VALUES])]
             shown += [f"and {len(values) - _VALUES} more"] if len(values) > _VALUES else []
             shown += ["NULL"] if has_null else []
-            return f"{_name(column_id, schema)} {'NOT IN' if negated else 'IN'} ({', '.join(shown)})"
+            return (
+                f"{_name(column_id, schema)} {'NOT IN' if negated else 'IN'} ({', '.join(shown)})"
+            )
         case IsNull(column_id, negated):
             return f"{_name(column_id, schema)} IS {'NOT NULL' if negated else 'NULL'}"
         case TextMatch(column_id, kind, text, negated):

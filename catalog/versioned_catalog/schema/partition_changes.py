@@ -1,4 +1,4 @@
-"""Changes of a partitioning as text: ``ADD PARTITION FIELD bucket(16, id)``, as Iceberg's SQL writes them."""
+"""Changes of a partitioning as Iceberg's SQL writes them: ``ADD PARTITION FIELD bucket(16, id)``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import re
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.transforms import parse_partitioning, parse_transform, render_field
+from versioned_catalog.schema.transforms import (
+    Transform,
+    parse_partitioning,
+    parse_transform,
+    render_field,
+)
 
 _CHANGE = re.compile(
     r"\s*(?P<what>ADD|DROP)\s+PARTITION\s+FIELD\s+(?P<field>.+?)\s*"
@@ -56,7 +61,10 @@ def _new(schema: Schema, text: str, table: str) -> str:
         )
     source, transform = _key(schema, text)
     field = render_field(schema.path(source), transform)
-    if any((one.source, parse_transform(one.transform)) == (source, transform) for one in schema.partitioning):
+    if any(
+        (one.source, parse_transform(one.transform)) == (source, transform)
+        for one in schema.partitioning
+    ):
         raise InvalidRequestError(f"{table} is partitioned by {field} already")
     return field
 
@@ -71,7 +79,7 @@ def _place(schema: Schema, text: str, fields: list[str], table: str) -> int:
         ) from None
 
 
-def _key(schema: Schema, text: str) -> tuple[int, object]:
+def _key(schema: Schema, text: str) -> tuple[int, Transform]:
     """The column and the transform of a field; ``day(ts)`` is ``days(ts)``."""
     [(path, transform)] = parse_partitioning([_SINGULAR.sub(r"\1s(", text)])
     return schema.get(path).id, transform

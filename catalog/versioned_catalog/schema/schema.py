@@ -91,11 +91,15 @@ class Schema:
         shown = render_columns(self.columns[:_SHOWN])
         more = len(self.columns) - _SHOWN
         arranged = {
-            "partitioned by": [f"{field.transform} of {self.path_text(field.source)}" for field in self.partitioning],
+            "partitioned by": [
+                f"{field.transform} of {self.path_text(field.source)}"
+                for field in self.partitioning
+            ],
             "primary key": list(map(self.path_text, self.primary_key)),
             "time index": [] if self.time_index is None else [self.path_text(self.time_index)],
             "sorted by": [
-                self.path_text(one.source) + (" DESC" if one.descending else "") for one in self.sort_by
+                self.path_text(one.source) + (" DESC" if one.descending else "")
+                for one in self.sort_by
             ],
         }
         parts = [f"{what} {', '.join(names)}" for what, names in arranged.items() if names]

@@ -104,7 +104,7 @@ class Store(abc.ABC):
         return self.location.url
 
     def is_there(self) -> bool:
-        """Whether the folder exists, as far as folders do: an object store has none that could be missing."""
+        """Whether the folder exists; an object store has no folders that could be missing."""
         return True
 
     @abc.abstractmethod

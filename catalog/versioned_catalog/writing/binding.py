@@ -311,8 +311,6 @@ def _merging(
         if column is None:
             yield AddColumn((*above, field.name), field.type, nullable=True)
         elif is_nested(column.type) and type(column.type) is type(field.type):
-            yield from _merging(
-                children(field.type), children(column.type), (*above, column.name)
-            )
+            yield from _merging(children(field.type), children(column.type), (*above, column.name))
         elif not fits(field.type, column.type) and widens(column.type, field.type):
             yield ChangeType((*above, column.name), field.type)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +27,8 @@ from versioned_catalog.schema.types import Column, Struct, is_repeated
 _DEEPEST = 50
 _DIGITS = 38
 
-Values = pa.Array | pa.Scalar
+Values = Any
+"""An Arrow array, or a scalar that stands for the same value in every row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def _call(cursor: Cursor, depth: int) -> Call:
 
 
 def _number(cursor: Cursor, sign: str) -> Known:
-    """A number of Spark's type: INT, else BIGINT, else DECIMAL; with a suffix or exponent what that says."""
+    """A number of Spark's type: INT, else BIGINT, else DECIMAL, but for suffixes and exponents."""
     unfit = cursor.error("a number was expected")
     text = cursor.take().text.upper()
     try:
@@ -218,7 +220,8 @@ class Evaluator:
         except (pa.ArrowException, TypeError) as error:
             reason = str(error).partition("\n")[0]
             raise InvalidRequestError(
-                f"{self._table}: {self._text} can't be computed for the column {self._target.name}: {reason}"
+                f"{self._table}: {self._text} can't be computed for the column {self._target.name}: "
+                f"{reason}"
             ) from None
         return pa.repeat(found, batch.num_rows) if isinstance(found, pa.Scalar) else found
 
@@ -244,7 +247,8 @@ def _check(term: Term, schema: Schema, table: str) -> None:
                 )
             if is_repeated(schema.ancestors(column.id)):
                 raise InvalidRequestError(
-                    f"{table}: {render_path(path)} has many values in one row, since it is inside a list or map"
+                    f"{table}: {render_path(path)} has many values in one row, since it is inside a "
+                    "list or map"
                 )
         case Call(_, parts):
             for part in parts:
@@ -258,11 +262,15 @@ def _column(schema: Schema, path: ColumnPath, batch: pa.RecordBatch) -> pa.Array
     chain = [*schema.ancestors(column.id), column]
     top = [one.id for one in schema.columns].index(chain[0].id)
     found = batch.column(top)
-    for above, inner in zip(chain, chain[1:], strict=False):
+    for above, inner in pairwise(chain):
         assert isinstance(above.type, Struct), "lists and maps were refused"
         at = [field.id for field in above.type.fields].index(inner.id)
         parent = found
-        found = pc.if_else(parent.is_valid(), struct_child(parent, at), pa.scalar(None, struct_child(parent, at).type))
+        found = pc.if_else(
+            parent.is_valid(),
+            struct_child(parent, at),
+            pa.scalar(None, struct_child(parent, at).type),
+        )
     return found
 
 
@@ -301,7 +309,7 @@ def _arithmetic(kernel: str, operator: str) -> Callable[[Values, Values], Values
 
 
 def _divide(left: Values, right: Values) -> Values:
-    """``/`` of integers is a DOUBLE, as in Spark; of decimals its rules of rounding are not known here."""
+    """``/`` of integers is a DOUBLE, as in Spark; its rules for decimals are not known here."""
     left, right = _numbers(left, right, "/")
     if pa.types.is_decimal(left.type) or pa.types.is_decimal(right.type):
         raise TypeError("decimals are not divided here; multiply, or compute with pyarrow.compute")
@@ -330,7 +338,10 @@ def _coalesce(*values: Values) -> Values:
     if not known:
         return values[0]
     if all(_is_number(value.type) for value in known):
-        known = [reduce(lambda left, right: _numbers(left, right, "coalesce")[0], known, v) for v in known]
+        known = [
+            reduce(lambda left, right: _numbers(left, right, "coalesce")[0], known, v)
+            for v in known
+        ]
     return pc.coalesce(*known)
 
 
@@ -340,14 +351,14 @@ _OPERATORS: dict[str, Callable[..., Values]] = {
     "*": _arithmetic("multiply_checked", "*"),
     "/": _divide,
     "%": _remainder,
-    "negate": lambda value: pc.negate_checked(value),
+    "negate": pc.negate_checked,
     "||": _concatenate,
     "coalesce": _coalesce,
 }
 
 
 def _stored(values: Values, kind: pa.DataType) -> Any:
-    """Numbers as a column stores them, as Spark assigns them; whatever else is the writer's to refuse."""
+    """Numbers as a column stores them, as Spark assigns them; the rest is the writer's to refuse."""
     has = values.type
     if has == kind or pa.types.is_null(has) or not (_is_number(has) and _is_number(kind)):
         return values.cast(kind) if pa.types.is_null(has) else values

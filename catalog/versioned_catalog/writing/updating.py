@@ -189,9 +189,7 @@ class Results:
     evaluated: list[pa.Array]
 
 
-def _assigned(
-    array: pa.Array, column: Column, node: Node, results: Results, rows: int
-) -> pa.Array:
+def _assigned(array: pa.Array, column: Column, node: Node, results: Results, rows: int) -> pa.Array:
     """A column's values after the assignments to it, or inside it."""
     match node:
         case Fixed(constant):

@@ -20,8 +20,8 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.changes import ChangeType
-from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.partition_values import is_unreadable, partition_text
+from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import (
     Transform,
@@ -212,8 +212,8 @@ def alter_namespace(request: Json) -> Json:
 def _refuse_location(properties: Mapping[str, str], namespace: tuple[str, ...]) -> None:
     if "location" in properties:
         raise InvalidRequestError(
-            f"{render_path(namespace)}: the tables of a namespace live in the catalog's warehouse; leave "
-            "out LOCATION, or register another catalog whose warehouse is there, with "
+            f"{render_path(namespace)}: the tables of a namespace live in the catalog's warehouse; "
+            "leave out LOCATION, or register another catalog whose warehouse is there, with "
             "configure(..., catalog=...)"
         )
 

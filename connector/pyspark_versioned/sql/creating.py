@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.values import parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.creation import creation
@@ -61,14 +62,14 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
 
     Args:
         request: ``name``, ``columns``, ``partitioning``, ``constraints``, ``properties``, and
-            ``default_provider``, the session's; of a table LIKE another, ``like``, that one's properties.
+            ``default_provider``, the session's; of a table LIKE another, ``like``: its reference and
+            its properties.
 
     Raises:
         InvalidRequestError: it asks for what a versioned table can't be.
     """
     name = tuple(request["name"])
-    like = {k: text for k, text in request.get("like", {}).items() if k not in _ITS_OWN}
-    given = like | dict(request["properties"])
+    given = _properties_of(request.get("like")) | dict(request["properties"])
     table = ".".join(name)
     _check_provider(given.pop("provider", "versioned"), request.get("default_provider"), table)
     if "location" in given or given.pop("external", "false") != "false":
@@ -84,9 +85,27 @@ def parse_declaration(request: Mapping[str, Any]) -> Declaration:
     comment = given.pop("comment", None)
     properties = {key: value for key, value in given.items() if key not in _SPARKS_OWN}
     _refuse_clustering(request["partitioning"], table)
-    columns = tuple(map(_column, request["columns"]))
+    columns = _columns(request)
     key = _primary_key(request["constraints"], table)
     return Declaration(name, columns, tuple(request["partitioning"]), properties, comment, key)
+
+
+def _properties_of(like: Mapping[str, Any] | None) -> dict[str, str]:
+    """The properties that a table takes over from the one that it is made LIKE."""
+    given = {} if like is None else like["properties"]
+    return {key: text for key, text in given.items() if key not in _ITS_OWN}
+
+
+def _columns(request: Mapping[str, Any]) -> tuple[Column, ...]:
+    """The columns; those of another table as they are there, since Spark leaves out their defaults."""
+    like = request.get("like")
+    if like is None:
+        return tuple(map(_column, request["columns"]))
+    _, state = open_table(like["table"])
+    return tuple(
+        replace(column, read_default=read_default(column.write_default))
+        for column in state.schema.columns
+    )
 
 
 def without_defaults(declaration: Declaration) -> Declaration:
@@ -119,8 +138,8 @@ def _refuse_clustering(partitioning: Sequence[str], table: str) -> None:
     for field in partitioning:
         if field.startswith(("cluster_by(", "sorted_bucket(")):
             raise InvalidRequestError(
-                f"{table}: rows are clustered and sorted by a property; leave out CLUSTER BY, clusterBy and "
-                "sortBy, and set TBLPROPERTIES ('sort_by' = 'a, b')"
+                f"{table}: rows are clustered and sorted by a property; leave out CLUSTER BY, clusterBy "
+                "and sortBy, and set TBLPROPERTIES ('sort_by' = 'a, b')"
             )
 
 

@@ -17,8 +17,8 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import record_from_json
 from versioned_catalog.log.warehouse import Name
 from versioned_catalog.maintenance.retention import DEFAULT
-from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
 from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
 from versioned_catalog.schema.paths import parse_path
 from versioned_catalog.schema.types import Struct
 

@@ -102,8 +102,10 @@ public final class VersionedCatalog implements StagingTableCatalog, SupportsName
     public Table createTableLike(Identifier ident, TableInfo info, Table source)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
         ObjectNode request = questions.declaration(ident, info);
-        if (source instanceof VersionedTable) {
-            source.properties().forEach(request.putObject("like")::put);
+        if (source instanceof VersionedTable like) {
+            ObjectNode told = like.ref().request();
+            like.properties().forEach(told.putObject("properties")::put);
+            request.set("like", told);
         }
         return VersionedTable.newest(questions.created(ident, "create", request));
     }
