@@ -142,7 +142,7 @@ def _instant(text: str) -> datetime:
         found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         raise InvalidRequestError(
-            f"timestampAsOf is {text!r}; write it as 2026-01-31T12:00:00Z"
+            f"timestampAsOf is {text!r}, which is no timestamp; write it as 2026-01-31T12:00:00Z"
         ) from None
     if found.tzinfo is None:
         raise InvalidRequestError(

@@ -97,7 +97,8 @@ def _parse(one: dict[str, Any], schema: Schema) -> list[Change]:
         case "ClusterBy":
             raise InvalidRequestError(
                 "rows are clustered by a property; instead of CLUSTER BY, SET TBLPROPERTIES "
-                "('sort_by' = 'a, b') for what is written from now on, and CALL system.compact for what is there"
+                "('sort_by' = 'a, b') for what is written from now on, and CALL system.compact for "
+                "what is there"
             )
         case unknown:
             raise InvalidRequestError(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.values import parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.creation import creation
@@ -101,6 +100,8 @@ def _columns(request: Mapping[str, Any]) -> tuple[Column, ...]:
     like = request.get("like")
     if like is None:
         return tuple(map(_column, request["columns"]))
+    from pyspark_versioned.sql.snapshots import open_table  # which needs this module, for changes
+
     _, state = open_table(like["table"])
     return tuple(
         replace(column, read_default=read_default(column.write_default))
