@@ -16,6 +16,7 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
@@ -58,6 +59,12 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
             data.write().format(NAME).mode(mode == SaveMode.Overwrite ? mode : SaveMode.Append).options(options).save();
         }
         return new Written(context, data.schema());
+    }
+
+    /** Which types a table can have, Python says, as for all other ways to write. */
+    @Override
+    public boolean supportsDataType(DataType type) {
+        return true;
     }
 
     /** A table by its path, of which Spark doesn't yet know the save mode. */
