@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from versioned_catalog import Catalog, InvalidRequestError, Table, VersionedError
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, VersionedError
 from versioned_catalog.schema.paths import parse_path, render_path
 
 ODD = [
@@ -187,3 +188,31 @@ def test_namespaces_in_namespaces_end(tmp_path: Path) -> None:
     catalog.create_namespace(("n",) * 64)
     with pytest.raises(InvalidRequestError, match="up to 64 parts, not 65"):
         catalog.create_table((*("n",) * 64, "t"), "a INT")
+
+
+READS: dict[str, Callable[[Catalog], object]] = {
+    "list_tables": lambda c: c.list_tables(),
+    "list_tables of a namespace": lambda c: c.list_tables("n"),
+    "list_namespaces": lambda c: c.list_namespaces(),
+    "load_table": lambda c: c.load_table("n.t"),
+    "namespace_properties": lambda c: c.namespace_properties("n"),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_warehouse_that_is_not_there(tmp_path: Path, read: str) -> None:
+    nope = tmp_path / "nope"
+    with pytest.raises(NotFoundError, match=f"there is no warehouse at {nope}: .* check the path"):
+        READS[read](Catalog(nope))
+    assert not nope.exists()
+
+
+def test_a_warehouse_in_the_making(tmp_path: Path) -> None:
+    """What asks whether something is there, and what makes it, needs no warehouse."""
+    catalog = Catalog(tmp_path / "new")
+    assert not catalog.table_exists("n.t")
+    assert not catalog.namespace_exists("n")
+    catalog.create_namespace("n")
+    assert catalog.list_namespaces() == ["n"]
+    (tmp_path / "empty").mkdir()
+    assert Catalog(tmp_path / "empty").list_tables() == []

@@ -468,3 +468,25 @@ def test_a_truncate_leaves_what_came_after_its_base(pair: tuple[Table, Table]) -
     new.append(data([(1, 5)]))
     old.truncate()
     assert shown(old) == [(1, 5)]
+
+
+def test_merging_widens(tmp_path: Path) -> None:
+    """Types only ever widen, nested ones too; narrower rows are taken as they are."""
+    table = Catalog.create_path(tmp_path, "a INT, s STRUCT<x: INT>, l BIGINT")
+    wider = pa.Table.from_pylist(
+        [{"A": 2**40, "s": {"X": 2**40, "y": 1}, "l": 5}],
+        pa.schema(
+            [
+                ("A", pa.int64()),
+                ("s", pa.struct([("X", pa.int64()), ("y", pa.int32())])),
+                ("l", pa.int32()),
+            ]
+        ),
+    )
+    with pytest.raises(InvalidRequestError, match=r"does not widen|no column"):
+        table.append(wider)
+    assert table.append(wider, merge_schema=True) == 1
+    assert [column.id for column in table.schema.columns] == [1, 2, 4]
+    assert table.scan().to_arrow().to_pylist() == [{"a": 2**40, "s": {"x": 2**40, "y": 1}, "l": 5}]
+    with pytest.raises(InvalidRequestError, match="does not widen"):
+        table.append(pa.table({"l": ["text"]}), merge_schema=True)

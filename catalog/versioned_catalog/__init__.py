@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from versioned_catalog.scanning.scan import Scan
     from versioned_catalog.schema.schema import Schema
     from versioned_catalog.table import Table
+    from versioned_catalog.writing.expressions import expr
 
 __all__ = [
     "AlreadyExistsError",
@@ -38,6 +39,7 @@ __all__ = [
     "Table",
     "UnsupportedFeatureError",
     "VersionedError",
+    "expr",
 ]
 
 
@@ -59,5 +61,9 @@ def __getattr__(name: str) -> Any:
             from versioned_catalog.table import Table
 
             return Table
+        case "expr":
+            from versioned_catalog.writing.expressions import expr
+
+            return expr
         case _:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,6 +22,7 @@ from versioned_catalog.schema.changes import (
     SetPartitioning,
     SetProperty,
     UnsetProperty,
+    describe,
 )
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.paths import parse_path
@@ -45,6 +46,9 @@ class Alteration:
         self.table = table
         self._commit = commit
         self._changes: list[Change] = []
+
+    def __repr__(self) -> str:
+        return f"Alteration({'; '.join(map(describe, self._changes)) or 'no changes yet'})"
 
     def _add(self, change: Change) -> Alteration:
         self._changes.append(change)

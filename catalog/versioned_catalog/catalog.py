@@ -15,7 +15,7 @@ import pyarrow as pa
 from versioned_catalog.creation import Columns, creation
 from versioned_catalog.errors import NotFoundError, naming_table
 from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.operations import Create
+from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.warehouse import Name, WarehouseEntry, WarehouseState, full_key
 from versioned_catalog.maintained import SHORT_VACUUM
@@ -83,9 +83,9 @@ class Catalog(Making, Namespaces, Views):
         """The names of the tables in a namespace, or at the top, sorted.
 
         Raises:
-            NotFoundError: there is no such namespace.
+            NotFoundError: there is no such namespace, or no warehouse.
         """
-        state, above = self._names.state(), parse_namespace(namespace)
+        state, above = self._names.existing(), parse_namespace(namespace)
         check_namespace(state, above)
         names = (table.name for table in state.tables.values())
         key = full_key(above)
@@ -103,7 +103,7 @@ class Catalog(Making, Namespaces, Views):
             NotFoundError: there is none.
         """
         parts = parse_path(name)
-        found = self._names.find(self._names.state(), parts)
+        found = self._names.find(self._names.existing(), parts)
         store, known = self._store.child(found.location), self._known.get(found.location)
         table = load_at(store, render_path(parts), found.table_uuid, known)
         self._known[found.location] = table.loaded
@@ -290,15 +290,44 @@ class Catalog(Making, Namespaces, Views):
         arrow: pa.Schema,
         storage_options: Mapping[str, Any] | None = None,
         *,
+        partitioned_by: Sequence[str] = (),
         primary_key: Sequence[str] = (),
         time_index: str | None = None,
     ) -> tuple[WritePlan, Create]:
         """Plan the making of a table in a folder together with its first rows; see ``plan_table``."""
-        operation = creation(schema, primary_key=primary_key, time_index=time_index)
+        operation = creation(schema, partitioned_by, primary_key=primary_key, time_index=time_index)
         store = open_store(path, storage_options)
         placement = place_at(store, "", operation.table_uuid, "create")
         plan = plan_at(store, operation, store.url, arrow, placement.base_version)
         return plan, replace(operation, first_column_id=placement.first_column_id)
+
+    @staticmethod
+    def plan_replacing(
+        table: Table, operation: Create, arrow: pa.Schema
+    ) -> tuple[WritePlan, Replace]:
+        """Plan the replacement of a table, wherever it is, together with its first rows.
+
+        Args:
+            table: the table.
+            operation: ``creation(...)`` of the one in its place.
+            arrow: the schema of what will be written.
+
+        Returns:
+            The plan of the rows, and what ``commit_replacing`` commits with their records in it.
+        """
+        uuid_, replaced = operation.table_uuid, table.state.created_uuid
+        placement = place_at(table.store, "", uuid_, "replace", replaced)
+        plan = plan_at(table.store, operation, table.name, arrow, placement.base_version)
+        made = placement.operation(operation)
+        assert isinstance(made, Replace), "it was placed to replace"
+        return plan, made
+
+    @staticmethod
+    def commit_replacing(
+        location: Location, operation: Replace, name: str, commit_id: str
+    ) -> Table:
+        """Replace a table with the rows that were written by its plan."""
+        return begin_at(reopen(location), operation, name, commit_id)
 
     @staticmethod
     def commit_path(location: Location, operation: Create, commit_id: str) -> Table:

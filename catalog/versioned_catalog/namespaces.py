@@ -95,7 +95,7 @@ class Namespaces:
         Raises:
             NotFoundError: it is not there.
         """
-        state, parts = self._names.state(), parse_namespace(name)
+        state, parts = self._names.existing(), parse_namespace(name)
         check_namespace(state, parts)
         return dict(state.namespaces[full_key(parts)].properties) if parts else {}
 
@@ -110,7 +110,7 @@ class Namespaces:
         Raises:
             NotFoundError: there is no such namespace.
         """
-        state, above = self._names.state(), parse_namespace(parent)
+        state, above = self._names.existing(), parse_namespace(parent)
         check_namespace(state, above)
         names = (one.name for one in state.namespaces.values())
         key = full_key(above)

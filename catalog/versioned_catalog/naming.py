@@ -60,6 +60,20 @@ class Names:
         self._loaded = self.timeline.load() if known is None else self.timeline.advance(known)
         return self._loaded.state or _nothing()
 
+    def existing(self) -> WarehouseState:
+        """The warehouse as it is now, to look something up in it.
+
+        Raises:
+            NotFoundError: its folder is not there. Making a namespace or a table makes the folder, too.
+        """
+        state = self.state()
+        if state.version < 0 and not self.timeline.store.is_there():
+            raise NotFoundError(
+                f"there is no warehouse at {self._url}: the folder does not exist; check the path, or "
+                "make a warehouse there with create_namespace(...)"
+            )
+        return state
+
     def has_landed(self, commit_id: str) -> bool:
         """Whether a commit is in the warehouse's log."""
         newest = self.state().version

@@ -22,6 +22,9 @@ from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.schema.ttl import shown
 from versioned_catalog.storage.store import Store
 
+_SHOWN = 20
+"""How many columns a table's ``repr`` names."""
+
 
 class PinnedTable:
     """What ``Table`` is, before it reads or writes a row."""
@@ -32,7 +35,13 @@ class PinnedTable:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"Table({self.name!r}, version={self.version})"
+        state = self._loaded.state
+        if state is None or state.dropped:
+            return f"Table({self.name!r}, dropped)"
+        names = ", ".join(state.schema.names[:_SHOWN])
+        more = len(state.schema.names) - _SHOWN
+        columns = names + (f", and {more} more" if more > 0 else "")
+        return f"Table({self.name!r}, version={self.version}, columns: {columns})"
 
     @property
     def loaded(self) -> Loaded[TableState]:

@@ -1,24 +1,69 @@
-"""The properties of a table that mean something."""
+"""The properties of a table: those that mean something, and those that were meant to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import re
+from collections.abc import Iterable, Mapping
 
-from versioned_catalog.compacting.automatic import threshold
-from versioned_catalog.log.isolation import isolation_of
-from versioned_catalog.schema.ttl import parse_ttl
-from versioned_catalog.segments.writer import target_bytes
-from versioned_catalog.writing.distribution import mode_of
+from versioned_catalog.compacting.automatic import AUTO_COMPACT, threshold
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.isolation import ISOLATION, isolation_of
+from versioned_catalog.schema.keying import PRIMARY_KEY, TIME_INDEX
+from versioned_catalog.schema.sorting import SORT_BY
+from versioned_catalog.schema.ttl import TTL, TTL_FLOOR, parse_ttl
+from versioned_catalog.segments.writer import TARGET_BYTES, target_bytes
+from versioned_catalog.writing.distribution import DISTRIBUTION_MODE, mode_of
+
+KNOWN = (
+    SORT_BY,
+    TARGET_BYTES,
+    DISTRIBUTION_MODE,
+    ISOLATION,
+    TTL,
+    AUTO_COMPACT,
+    PRIMARY_KEY,
+    TIME_INDEX,
+)
+"""The keys that mean something; every other key is a user's own."""
+
+_CLOSE = 0.8
+"""How much of a key must agree with a known one to be taken for a typo."""
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
-    """Refuse what no write could obey.
+    """Refuse what no write could obey, and what looks like a known property and is none.
 
     Raises:
-        InvalidRequestError: a property is not what it must be.
+        InvalidRequestError: a property is not what it must be, or its key is misspelled.
     """
+    _check_keys(properties)
     target_bytes(properties)
     isolation_of(properties)
     parse_ttl(properties)
     threshold(properties)
     mode_of(properties)
+
+
+def _check_keys(keys: Iterable[str]) -> None:
+    for key in keys:
+        if key == TTL_FLOOR:
+            raise InvalidRequestError(
+                f"the property {key} is kept by the table itself; set {TTL} instead"
+            )
+        meant = _meant(key) if isinstance(key, str) else None
+        if meant is not None:
+            raise InvalidRequestError(
+                f"the property {key} is unknown; did you mean {meant}? For one of your own, take a key "
+                f"with a dot, such as myteam.{key}. Known are {', '.join(KNOWN)}"
+            )
+
+
+def _meant(key: str) -> str | None:
+    """The known key that an unknown one looks like; a key with a dot is somebody's own."""
+    if key in KNOWN or "." in key:
+        return None
+    plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).casefold())
+    longer = [known for known in KNOWN if plain.startswith(f"{known}_")]
+    near = longer or difflib.get_close_matches(plain, KNOWN, 1, _CLOSE)
+    return near[0] if near else None

@@ -187,8 +187,9 @@ class RewrittenTable(KeyedTable):
 
         Args:
             assignments: ``{"col": value}``, or ``{"a.b": value}`` for a field of a struct (a null struct
-                stays null). A value is Python's, or a ``pyarrow.compute`` expression over the top-level
-                columns of the row: ``{"n": pc.field("n") + 1}``. All of them see the row as it was.
+                stays null). A value is Python's; or computed of the row by SQL,
+                ``{"n": expr("n + 1")}``, or by a ``pyarrow.compute`` expression over the top-level
+                columns, ``{"n": pc.field("n") + 1}``. All of them see the row as it was.
             filters: as for ``scan``; None for all rows.
             commit_id: who the commit is, where that is decided already.
 

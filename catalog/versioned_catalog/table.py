@@ -90,7 +90,8 @@ class Table(CompactedTable):
 
         Args:
             data: a pyarrow Table, RecordBatch or RecordBatchReader.
-            merge_schema: add the columns that the table does not have, in the same commit.
+            merge_schema: add the columns and nested fields that the table does not have, and widen
+                types to those of the rows, in the same commit.
 
         Returns:
             The version of the commit.

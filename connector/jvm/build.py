@@ -17,6 +17,8 @@ SOURCES = Path(__file__).parent
 TARGET = SOURCES.parent / "pyspark_versioned" / "jars" / "versioned-spark.jar"
 RELEASE = "17"
 _MANIFEST = "META-INF/MANIFEST.MF"
+_SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+_SOURCE = "versioned.spark.VersionedSource\n"
 _LONG_AGO = (2020, 1, 1, 0, 0, 0)
 
 
@@ -31,7 +33,7 @@ def sources() -> list[Path]:
 
 def digest() -> str:
     """What tells two versions of the sources apart."""
-    found = hashlib.sha256()
+    found = hashlib.sha256(_SOURCE.encode())
     for path in sources():
         found.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
@@ -104,6 +106,7 @@ def _pack(classes: Path, jar: Path) -> None:
     made = jar.with_name(f".{uuid.uuid4().hex}.jar")
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo(_MANIFEST, _LONG_AGO), manifest)
+        archive.writestr(zipfile.ZipInfo(_SERVICE, _LONG_AGO), _SOURCE)
         for path in sorted(p for p in classes.rglob("*") if p.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.tagging import version_or_tag
-from versioned_catalog.schema.paths import parse_path
+from versioned_catalog.schema.partition_changes import split_fields, split_outside
+from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.json_text import parse_json
 
@@ -20,6 +22,8 @@ _KNOWN = (
     "timestampAsOf",
     "columns",
     "mergeSchema",
+    "overwriteSchema",
+    "partitionBy",
     "primaryKey",
     "timeIndex",
     "partialUpdate",
@@ -29,6 +33,7 @@ _KNOWN = (
     "segments",
     "pending",
     "commit",
+    "saveMode",
 )
 _STORAGE = "storage."
 
@@ -53,7 +58,9 @@ class Options:
         warehouse: the folder of a warehouse, or None.
         version, timestamp: which snapshot to read.
         columns: the columns to show, or None for all.
-        merge_schema: whether a write adds columns that the table does not have.
+        merge_schema: whether a write adds columns that the table does not have, and widens types.
+        overwrite_schema: whether an overwrite begins the table anew, with the columns of the frame.
+        partition_by: what a table that a write makes is partitioned by, or None.
         key: the row key of a table that a write makes.
         partial: whether a write leaves the columns that it does not have as they are.
         pushdown: whether filters are taken from Spark; None where Spark's version decides.
@@ -62,15 +69,20 @@ class Options:
         pending: changes of the schema that the statement brings along, which the jar hands on.
         compact: which compaction the jar wants carried out.
         commit: what the jar wants committed, of a write that it can't do itself.
+        creates: whether a write has to make the table, and is refused where there is one: the jar
+            hands on the save modes that Spark keeps from a data source.
         storage: what the file system is opened with; may hold credentials, so it is never shown.
     """
 
     path: str
     warehouse: str | None = None
     version: int | str | None = None
-    timestamp: str | None = None
+    timestamp: datetime | None = None
     columns: tuple[str, ...] | None = None
     merge_schema: bool = False
+    overwrite_schema: bool = False
+    partition_by: tuple[str, ...] | None = None
+    creates: bool = False
     key: KeyOptions = NO_KEY
     partial: bool = False
     pushdown: bool | None = None
@@ -112,9 +124,12 @@ def parse_options(given: Mapping[str, str]) -> Options:
         path=known["path"],
         warehouse=known["warehouse"],
         version=None if known["versionasof"] is None else version_or_tag(known["versionasof"]),
-        timestamp=known["timestampasof"],
+        timestamp=None if known["timestampasof"] is None else _instant(known["timestampasof"]),
         columns=None if known["columns"] is None else _names(known["columns"]),
         merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
+        overwrite_schema=_flag("overwriteSchema", known["overwriteschema"]) is True,
+        partition_by=None if known["partitionby"] is None else _fields(known["partitionby"]),
+        creates=known["savemode"] == "create",
         key=_key(known["primarykey"], known["timeindex"]),
         partial=_flag("partialUpdate", known["partialupdate"]) is True,
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
@@ -124,6 +139,22 @@ def parse_options(given: Mapping[str, str]) -> Options:
         commit=None if known["commit"] is None else _json("commit", known["commit"], dict),
         storage=storage,
     )
+
+
+def _instant(text: str) -> datetime:
+    """A point in time. The jar has given it the session's time zone already, which only Spark knows."""
+    try:
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        raise InvalidRequestError(
+            f"timestampAsOf is {text!r}, which is no timestamp; write it as 2026-01-31T12:00:00Z"
+        ) from None
+    if found.tzinfo is None:
+        raise InvalidRequestError(
+            f"timestampAsOf is {text!r}, without a time zone; without the jar the session's is not "
+            f"known here, so write the offset, as in {found.isoformat()}Z"
+        )
+    return found
 
 
 def _json(name: str, text: str, kind: type[Any]) -> Any:
@@ -181,18 +212,12 @@ def _key(primary_key: str | None, time_index: str | None) -> KeyOptions:
 
 def _names(text: str) -> tuple[str, ...]:
     """Comma separated names, in backticks where they hold commas or dots."""
-    found: list[str] = []
-    part, quoted = "", False
-    for ch in text + ",":
-        if ch == "`":
-            quoted = not quoted
-        if ch == "," and not quoted:
-            found.append(part.strip())
-            part = ""
-        else:
-            part += ch
-    if quoted or not all(found):
-        raise InvalidRequestError(
-            f"columns is {text!r}; write names with commas between them", condition="INVALID_OPTION"
-        )
+    found = split_outside(text, "columns")
     return tuple(name if "`" not in name else ".".join(parse_path(name)) for name in found)
+
+
+def _fields(text: str) -> tuple[str, ...]:
+    """Comma separated transforms, or the JSON list of names that Spark's ``partitionBy`` makes."""
+    if text.startswith("["):
+        return tuple(render_path((name,)) for name in _listed("partitionBy", text, str))
+    return split_fields(text, "partitionBy")

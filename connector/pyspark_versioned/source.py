@@ -124,7 +124,15 @@ class VersionedDataSource(DataSource):
             self._target,
             Schema(from_spark_schema(schema)),
             arrow_schema(schema),
-            WriteOptions(overwrite, parsed.merge_schema, parsed.key, parsed.partial),
+            WriteOptions(
+                overwrite,
+                merge_schema=parsed.merge_schema,
+                overwrite_schema=parsed.overwrite_schema,
+                creates=parsed.creates,
+                partition_by=parsed.partition_by,
+                key=parsed.key,
+                partial=parsed.partial,
+            ),
         )
 
 

@@ -14,12 +14,20 @@ from pyspark_versioned.options import NO_KEY, KeyOptions
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog import Catalog, InvalidRequestError, Table
-from versioned_catalog.log.operations import Create
+from versioned_catalog import (
+    AlreadyExistsError,
+    Catalog,
+    InvalidRequestError,
+    Table,
+    VersionedError,
+)
+from versioned_catalog.creation import creation
+from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.paths import parse_path
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.transforms import parse_partitioning, parse_transform
 from versioned_catalog.schema.types import Column, Map, children, with_children
 from versioned_catalog.writing.plan import WritePlan
 
@@ -94,19 +102,41 @@ class CreatingWriter(PlannedWriter):
             catalog.commit_table(target.path, self._plan.location, operation, self._commit_id)
 
 
+class ReplacingWriter(PlannedWriter):
+    """Puts another table in the place of one that is there, in one commit."""
+
+    def __init__(self, target: Target, plan: WritePlan, operation: Replace) -> None:
+        super().__init__(plan)
+        self._target = target
+        self._operation = operation
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Replace the table with what all tasks wrote."""
+        creation = replace(self._operation.creation, records=records_of(messages))
+        operation = replace(self._operation, creation=creation)
+        plan = self._plan
+        Catalog.commit_replacing(plan.location, operation, plan.table, self._commit_id)
+
+
 @dataclass(frozen=True)
 class WriteOptions:
     """How a frame is written.
 
     Args:
         overwrite: replace the rows.
-        merge_schema: add the columns that the table does not have.
+        merge_schema: add the columns that the table does not have, and widen types.
+        overwrite_schema: with ``overwrite``, begin the table anew with the columns of the frame.
+        creates: refuse where there is a table.
+        partition_by: the partitioning of the table, where it is to be made; None where nothing is said.
         key: the row key of the table, where it is to be made.
         partial: leave the columns of rows that are there as they are, where the frame has none.
     """
 
     overwrite: bool
     merge_schema: bool = False
+    overwrite_schema: bool = False
+    creates: bool = False
+    partition_by: tuple[str, ...] | None = None
     key: KeyOptions = NO_KEY
     partial: bool = False
 
@@ -127,19 +157,72 @@ def plan_writer(
     """
     table = target.find()
     _check_partial(options, options.key if table is None else table.schema, target.path)
-    if table is not None:
-        _check_key(options.key, table)
-        plan = table.plan_write(arrow, merge_schema=options.merge_schema, partial=options.partial)
-        return TableWriter(target, plan, overwrite=options.overwrite)
+    if table is not None and options.creates:
+        raise AlreadyExistsError(
+            f"there is a table at {table.name} already; write with mode append or overwrite"
+        )
+    if options.overwrite_schema and not options.overwrite:
+        raise InvalidRequestError(
+            f"{target.path}: overwriteSchema goes with mode overwrite; use mergeSchema to add columns"
+        )
     # As Spark does in CREATE TABLE AS SELECT: that a query's column holds no nulls now is no promise.
-    schema = Schema(tuple(map(_nullable, schema.columns)))
-    key = asdict(options.key)
+    loose = Schema(tuple(map(_nullable, schema.columns)))
+    if table is None:
+        return _creating(target, loose, arrow, options)
+    if options.overwrite_schema:
+        return _replacing(target, table, loose, arrow, options)
+    _check_key(options.key, table)
+    _check_partitioning(options.partition_by, table)
+    plan = table.plan_write(arrow, merge_schema=options.merge_schema, partial=options.partial)
+    return TableWriter(target, plan, overwrite=options.overwrite)
+
+
+def _creating(
+    target: Target, schema: Schema, arrow: pa.Schema, options: WriteOptions
+) -> CreatingWriter:
+    given = {**asdict(options.key), "partitioned_by": options.partition_by or ()}
     if target.warehouse is None:
-        plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage, **key)
+        plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage, **given)
     else:
         catalog = Catalog(target.warehouse, target.storage)
-        plan, operation = catalog.plan_table(target.path, schema, arrow, **key)
+        plan, operation = catalog.plan_table(target.path, schema, arrow, **given)
     return CreatingWriter(target, plan, operation)
+
+
+def _replacing(
+    target: Target, table: Table, schema: Schema, arrow: pa.Schema, options: WriteOptions
+) -> ReplacingWriter:
+    """What nothing is said about stays as it is: partitioning, row key, properties and comment."""
+    has = key_properties(table.schema)
+    key = {} if options.key == NO_KEY else asdict(options.key)
+    kept = {k: text for k, text in table.properties.items() if not (key and k in has)}
+    partitioning = table.partitioning if options.partition_by is None else options.partition_by
+    try:
+        operation = creation(schema, partitioning, kept, table.comment, **key)
+        plan, made = Catalog.plan_replacing(table, operation, arrow)
+    except VersionedError as error:
+        raise InvalidRequestError(
+            f"{table.name}: what it is partitioned, keyed and sorted by stays when its schema is "
+            f"overwritten, and does not fit the frame: {error}; say another partitionBy or "
+            "primaryKey, or unset the property"
+        ) from None
+    return ReplacingWriter(target, plan, made)
+
+
+def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
+    """Refuse another partitioning than the table's own."""
+    if asked is None:
+        return
+    schema = table.schema
+    wanted = [(schema.get(path).id, step) for path, step in parse_partitioning(asked)]
+    if wanted != [
+        (field.source, parse_transform(field.transform)) for field in schema.partitioning
+    ]:
+        shown = ", ".join(table.partitioning) or "nothing"
+        raise InvalidRequestError(
+            f"{table.name} is partitioned by {shown}, not by {', '.join(asked)}; leave partitionBy out, "
+            "or change what is written from now on with alter().set_partitioning([...])"
+        )
 
 
 def _check_partial(options: WriteOptions, keyed: Schema | KeyOptions, table: str) -> None:

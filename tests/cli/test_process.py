@@ -65,6 +65,17 @@ def test_a_reader_that_goes_away() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.usefixtures("warehouse")
+@pytest.mark.parametrize("command", ["history db.people", "schema db.people --json", "--help"])
+def test_output_that_nobody_reads_is_no_fault(command: str) -> None:
+    """As of every other tool: quiet, with the code of SIGPIPE."""
+    script = f"'{sys.executable}' -c '{START}' {command} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_the_packages_that_it_needs_come_with_the_installation() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {"click", "rich"} <= {one.split(">")[0] for one in project["dependencies"]}

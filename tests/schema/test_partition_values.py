@@ -9,7 +9,7 @@ import pytest
 
 from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.literals import from_scalar_text
-from versioned_catalog.schema.partition_values import key_reader
+from versioned_catalog.schema.partition_values import key_reader, partition_text
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import apply, parse_transform, result_type
 from versioned_catalog.schema.types import Atom, Char, Column, DataType, Decimal, Varchar
@@ -89,3 +89,27 @@ def test_other_partitionings() -> None:
     read = key_reader(schema_of(Atom.DATE), schema_of(Atom.DATE))
     assert read is not None
     assert read(()) == ()
+
+
+@pytest.mark.parametrize(
+    ("transform", "type_", "text", "expected"),
+    [
+        ("years", Atom.DATE, "56", "2026"),
+        ("years", Atom.DATE, "-1", "1969"),
+        ("months", Atom.DATE, "672", "2026-01"),
+        ("months", Atom.DATE, "-1", "1969-12"),
+        ("days", Atom.TIMESTAMP, "20455", "2026-01-02"),
+        ("days", Atom.TIMESTAMP, "-1", "1969-12-31"),
+        ("hours", Atom.TIMESTAMP, "490923", "2026-01-02-03"),
+        ("hours", Atom.TIMESTAMP, "-1", "1969-12-31-23"),
+        ("bucket(4)", Atom.INT, "3", "3"),
+        ("identity", Atom.BINARY, "AP8=", "00FF"),
+        ("truncate(1)", Atom.BINARY, "/w==", "FF"),
+        ("identity", Atom.STRING, "AP8=", "AP8="),
+        ("identity", Atom.DATE, "20455", "20455"),  # Spark shows its own types by itself
+    ],
+)
+def test_partitions_as_people_read_them(
+    transform: str, type_: DataType, text: str, expected: str
+) -> None:
+    assert partition_text(parse_transform(transform), type_, text) == expected

@@ -30,8 +30,8 @@ CREATE TABLE versioned.shop.item (id INT);
 --! TABLE_OR_VIEW_ALREADY_EXISTS
 CREATE TABLE IF NOT EXISTS versioned.shop.item (other INT);
 CREATE TABLE versioned.shop.eu.item (id INT) USING versioned;
-CREATE TABLE versioned.shop.other (id INT) USING parquet;
---! USING parquet can't be in this catalog
+CREATE TABLE versioned.shop.other (id INT) USING orc;
+--! USING orc can't be in this catalog
 CREATE TABLE versioned.shop.other (id INT) LOCATION '/tmp/elsewhere';
 --! leave out LOCATION
 CREATE TABLE versioned.shop.other (id INT) OPTIONS ('a' = 'b');

@@ -22,6 +22,7 @@ from versioned_catalog.errors import (
 )
 
 UNEXPECTED, USAGE, NOT_FOUND, REFUSED, TRY_AGAIN, STORAGE, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+BROKEN_PIPE = 141
 
 MEANINGS = {
     0: "done",
@@ -32,6 +33,7 @@ MEANINGS = {
     TRY_AGAIN: "conflict, or unknown outcome: look, and try again",
     STORAGE: "corrupt table, or the storage failed",
     INTERRUPTED: "interrupted",
+    BROKEN_PIPE: "whoever read the output went away, as head does",
 }
 """The exit codes."""
 

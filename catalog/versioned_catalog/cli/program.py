@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from versioned_catalog.cli.failing import failure_of
+from versioned_catalog.cli.failing import BROKEN_PIPE, failure_of
 from versioned_catalog.cli.secrets import storage_values
 from versioned_catalog.cli.showing import json_option
 
@@ -47,6 +47,8 @@ class Program(Group):
         fixed = {"prog_name": self.name, "standalone_mode": False}
         try:
             code = super().main(given, *rest, **{**options, **fixed})
+        except SystemExit:  # click and rich end so where stdout is closed, and nothing else does
+            code = BROKEN_PIPE
         except Exception as error:  # told with its type and an exit code of its own
             failure = failure_of(error, storage_values(given, os.environ))
             click.echo(failure.json() if "--json" in given else failure.text(), err=True)

@@ -18,6 +18,7 @@ from versioned_catalog.adapting.planning import SegmentPlan, resolve
 from versioned_catalog.arrow_values import FALSE, ZERO
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.filtering.filters import Bound, columns_of
+from versioned_catalog.filtering.rendering import render_filter
 from versioned_catalog.filtering.segments import every_match
 from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.state import TableState
@@ -84,6 +85,14 @@ class Scan:
         self._asked = filter
         self.limit = limit
         self._prune = prune
+
+    def __repr__(self) -> str:
+        told = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
+        if self._asked is not None:
+            told.append(f"where {render_filter(self._asked, self.state.schema)}")
+        if self.limit is not None:
+            told.append(f"limit={self.limit}")
+        return f"Scan({self.store.url!r}, {', '.join(told)})"
 
     @property
     def schema(self) -> pa.Schema:

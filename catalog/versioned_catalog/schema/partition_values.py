@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
+
+import numpy as np
 
 from versioned_catalog.schema.constants import widen_text
 from versioned_catalog.schema.schema import Schema
@@ -50,6 +53,40 @@ def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKe
     if len(known) < len(readers):
         return None
     return lambda key: tuple(read(text) for read, text in zip(known, key, strict=True))
+
+
+def is_unreadable(transform: Transform, type_: DataType) -> bool:
+    """Whether the values of a transform are shown as a text of their own.
+
+    Args:
+        transform: what is partitioned by.
+        type_: the type of its values.
+    """
+    return type_ is Atom.BINARY or isinstance(transform, Years | Months | Days | Hours)
+
+
+def partition_text(transform: Transform, type_: DataType, text: str) -> str:
+    """A partition's value text as people read it: ``2026-01-31`` of a day, hexadecimal of bytes.
+
+    Args:
+        transform, type_: as for ``is_unreadable``; other values stay as they are.
+        text: the value text.
+    """
+    match transform:
+        case Years():
+            return f"{1970 + int(text):04}"
+        case Months():
+            return f"{1970 + int(text) // 12:04}-{int(text) % 12 + 1:02}"
+        case Days():
+            return _day(int(text))
+        case Hours():
+            return f"{_day(int(text) // 24)}-{int(text) % 24:02}"
+        case _:
+            return base64.b64decode(text).hex().upper() if type_ is Atom.BINARY else text
+
+
+def _day(days: int) -> str:
+    return str(np.datetime64(days, "D"))
 
 
 def _value_reader(

@@ -29,6 +29,8 @@ from versioned_catalog.schema.types import (
 INTERNAL_NAMES = ("__sequence", "__op_type")
 """Physical names taken at the top level from the start (FORMAT.md, section 4.3)."""
 
+_SHOWN = 20
+"""How many columns a schema's ``repr`` shows."""
 
 _ONE_I = {0x130: "i", 0x131: "i"}
 """Spark takes dotted and dotless i for one letter, and fails inside over columns that differ by it."""
@@ -96,6 +98,26 @@ class Schema:
     _by_id: dict[int, tuple[Column, tuple[Column, ...]]] = field(
         init=False, repr=False, compare=False, hash=False
     )
+
+    def __repr__(self) -> str:
+        """One line, as DDL: the first columns, and what rows are arranged by."""
+        shown = render_columns(self.columns[:_SHOWN])
+        more = len(self.columns) - _SHOWN
+        arranged = {
+            "partitioned by": [
+                f"{field.transform} of {self.path_text(field.source)}"
+                for field in self.partitioning
+            ],
+            "primary key": list(map(self.path_text, self.primary_key)),
+            "time index": [] if self.time_index is None else [self.path_text(self.time_index)],
+            "sorted by": [
+                self.path_text(one.source) + (" DESC" if one.descending else "")
+                for one in self.sort_by
+            ],
+        }
+        parts = [f"{what} {', '.join(names)}" for what, names in arranged.items() if names]
+        text = shown + (f", and {more} more" if more > 0 else "")
+        return f"Schema({'; '.join([f'version {self.version}: {text}', *parts])})"
 
     def __post_init__(self) -> None:
         _check_names(self.columns, ())

@@ -63,6 +63,9 @@ class LocalStore(Store):
             raise CorruptTableError(f"{full} is a link that leads outside the table's folder")
         return real
 
+    def is_there(self) -> bool:
+        return os.path.isdir(self._root)
+
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._inside(self._full(path))
         with _told("read", full):

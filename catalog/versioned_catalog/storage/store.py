@@ -103,6 +103,10 @@ class Store(abc.ABC):
         """Where the folder is, for people."""
         return self.location.url
 
+    def is_there(self) -> bool:
+        """Whether the folder exists; an object store has no folders that could be missing."""
+        return True
+
     @abc.abstractmethod
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         """The whole content, or None where there is no such file.

@@ -5,8 +5,7 @@ The result is a plan like that of a read (``reading.planning``), so that one loo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from versioned_catalog.adapting.arrays import (
 from versioned_catalog.adapting.planning import Cast, Fill, Output, Rebuild, SegmentPlan, Step, Take
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema.arrow import from_arrow_type, to_arrow_type
+from versioned_catalog.schema.changes import AddColumn, ChangeType
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.literals import constant
 from versioned_catalog.schema.paths import ColumnPath, render_path
@@ -41,6 +41,7 @@ from versioned_catalog.schema.types import (
     Time,
     Varchar,
     children,
+    is_nested,
     is_opaque,
     is_text,
     walk,
@@ -285,14 +286,16 @@ def _type_name(arrow: pa.DataType) -> str:
         return str(arrow)
 
 
-def unknown_columns(arrow: pa.Schema, schema: Schema) -> list[tuple[ColumnPath, Column]]:
-    """The columns, nested ones too, that are written and that the table does not have.
+def merging_changes(arrow: pa.Schema, schema: Schema) -> list[AddColumn | ChangeType]:
+    """The changes by which a table takes in rows of another schema.
 
     Returns:
-        Where each belongs, and a column without ID; parents come before their children's siblings.
+        Columns and nested fields that the table does not have, parents before their children's
+        siblings; and wider types of those that it has. A type that is neither wider nor fits is left
+        for the write to refuse.
     """
     fields = [Column(0, f.name, _type_or_void(f), nullable=True) for f in arrow]
-    return list(_unknown(tuple(fields), schema.columns, ()))
+    return list(_merging(tuple(fields), schema.columns, ()))
 
 
 def _type_or_void(field: pa.Field) -> DataType:
@@ -304,16 +307,15 @@ def _type_or_void(field: pa.Field) -> DataType:
         raise InvalidRequestError(f"column {field.name}: {error}") from None
 
 
-def _unknown(
+def _merging(
     given: tuple[Column, ...], columns: tuple[Column, ...], above: ColumnPath
-) -> list[tuple[ColumnPath, Column]]:
+) -> Iterator[AddColumn | ChangeType]:
     by_name = {name_key(column.name): column for column in columns}
-    found: list[tuple[ColumnPath, Column]] = []
     for field in given:
         column = by_name.get(name_key(field.name))
         if column is None:
-            found.append(((*above, field.name), replace(field, nullable=True)))
-        elif type(column.type) is type(field.type):
-            inner = children(field.type), children(column.type), (*above, column.name)
-            found += _unknown(*inner)
-    return found
+            yield AddColumn((*above, field.name), field.type, nullable=True)
+        elif is_nested(column.type) and type(column.type) is type(field.type):
+            yield from _merging(children(field.type), children(column.type), (*above, column.name))
+        elif not fits(field.type, column.type) and widens(column.type, field.type):
+            yield ChangeType((*above, column.name), field.type)

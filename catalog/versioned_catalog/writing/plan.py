@@ -15,14 +15,13 @@ from versioned_catalog.log.operations import Base, Create
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.binding import plan as plan_changes
-from versioned_catalog.schema.changes import AddColumn
 from versioned_catalog.schema.evolution import BoundChange
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.segments.open_segment import WriteSpec
 from versioned_catalog.segments.writer import target_bytes, write_segments
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
-from versioned_catalog.writing.binding import Binder, unknown_columns
+from versioned_catalog.writing.binding import Binder, merging_changes
 from versioned_catalog.writing.delta_binding import DeltaBinder
 
 
@@ -87,7 +86,7 @@ def plan_write(
         state: the snapshot.
         table: the table, for errors.
         arrow: the schema of what is written.
-        merge_schema: add the columns that the table does not have.
+        merge_schema: add the columns that the table does not have, and widen types.
         partial: columns that are left out keep their value.
 
     Raises:
@@ -98,10 +97,7 @@ def plan_write(
     changes: tuple[BoundChange, ...] = ()
     schema: Schema = state.schema
     if merge_schema:
-        requests = [
-            AddColumn(path, column.type, nullable=True)
-            for path, column in unknown_columns(arrow, schema)
-        ]
+        requests = merging_changes(arrow, schema)
         if requests:
             changes, after = plan_changes(
                 requests, evolution_of(state), state.schemas.newest.version + 1

@@ -21,6 +21,7 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.types import Column, Constant, Struct, is_repeated, walk
 from versioned_catalog.schema.value_text import shown
 from versioned_catalog.writing.binding import Binder
+from versioned_catalog.writing.expressions import Evaluator, Expression
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class Computed:
     number: int
 
 
+@dataclass(frozen=True)
+class Evaluated:
+    """A value that SQL text computes of the row as it was: the evaluator of this number."""
+
+    number: int
+
+
 @dataclass
 class Inside:
     """New values for some fields of a struct, by column ID; a null struct stays null."""
@@ -44,15 +52,15 @@ class Inside:
     fields: dict[int, Node] = field(default_factory=dict)
 
 
-Node = Fixed | Computed | Inside
+Node = Fixed | Computed | Evaluated | Inside
 
 
 class Updater:
     """Obeys assignments, row by row independent of each other.
 
     Args:
-        assignments: paths of columns to Python values, or to ``pyarrow.compute`` expressions over the
-            top-level columns of the row as it was.
+        assignments: paths of columns to Python values, to ``expr(...)``, or to ``pyarrow.compute``
+            expressions over the top-level columns of the row as it was.
         schema: the table's.
         table: the table, for errors.
 
@@ -71,6 +79,7 @@ class Updater:
         self._schema = schema
         self._table = table
         self._expressions: list[pc.Expression] = []
+        self._evaluators: list[Evaluator] = []
         self._assigned = Inside()
         for path, value in assignments.items():
             self._add(parse_path(path), value)
@@ -104,6 +113,9 @@ class Updater:
         )
 
     def _value(self, column: Column, path: ColumnPath, value: Any) -> Node:
+        if isinstance(value, Expression):
+            self._evaluators.append(Evaluator(value, column, self._schema, self._table))
+            return Evaluated(len(self._evaluators) - 1)
         if isinstance(value, pc.Expression):
             self._expressions.append(value)
             return Computed(len(self._expressions) - 1)
@@ -132,7 +144,9 @@ class Updater:
         Raises:
             InvalidRequestError: a value does not fit its column.
         """
-        computed = self._compute(batch)
+        computed = Results(
+            self._compute(batch), [evaluator.evaluate(batch) for evaluator in self._evaluators]
+        )
         arrays = dict(zip(self._schema.names, batch.columns, strict=True))
         made = [
             _assigned(arrays[c.name], c, self._assigned.fields[c.id], computed, batch.num_rows)
@@ -169,19 +183,27 @@ class Updater:
         return [column.combine_chunks() for column in found.columns]
 
 
-def _assigned(
-    array: pa.Array, column: Column, node: Node, computed: list[pa.Array], rows: int
-) -> pa.Array:
+@dataclass(frozen=True)
+class Results:
+    """The values of all expressions, by number."""
+
+    computed: list[pa.Array]
+    evaluated: list[pa.Array]
+
+
+def _assigned(array: pa.Array, column: Column, node: Node, results: Results, rows: int) -> pa.Array:
     """A column's values after the assignments to it, or inside it."""
     match node:
         case Fixed(constant):
             return constant_array(constant, column, rows)
         case Computed(number):
-            return computed[number]
+            return results.computed[number]
+        case Evaluated(number):
+            return results.evaluated[number]
         case Inside(fields):
             assert isinstance(column.type, Struct), "only structs have fields to assign to"
             made = [
-                _assigned(inner, child, fields[child.id], computed, rows)
+                _assigned(inner, child, fields[child.id], results, rows)
                 if child.id in fields
                 else inner
                 for child, inner in _children(array, column.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -21,9 +22,16 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.changes import ChangeType
+from versioned_catalog.schema.partition_values import is_unreadable, partition_text
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transforms import parse_transform, render_field, result_type
+from versioned_catalog.schema.transforms import (
+    Transform,
+    parse_transform,
+    render_field,
+    result_type,
+)
+from versioned_catalog.schema.types import Atom, DataType
 from versioned_catalog.schema.widening import widens
 
 Json = dict[str, Any]
@@ -76,6 +84,11 @@ def load_format(request: Json) -> Json:
     storage = dict(options.storage)
     table = newest(Target.of(options).load(), storage)
     return {"loaded": describe(table, table.at(options.version, options.timestamp), storage)}
+
+
+def format_exists(request: Json) -> Json:
+    """Whether there is a table where the data source's ``options`` name one."""
+    return {"exists": Target.of(parse_options(request["options"])).find() is not None}
 
 
 def create(request: Json) -> Json:
@@ -193,6 +206,7 @@ def create_namespace(request: Json) -> Json:
     if catalog.namespace_exists(namespace):
         return {} if request.get("retry") else {"exists": True}
     properties = {k: v for k, v in request["properties"].items() if k != "owner"}
+    _refuse_location(properties, namespace)
     catalog.create_namespace(namespace, properties=properties)
     return {}
 
@@ -202,8 +216,18 @@ def alter_namespace(request: Json) -> Json:
     catalog, namespace = open_catalog(request["catalog"]), tuple(request["namespace"])
     if not catalog.namespace_exists(namespace):
         return {"missing_namespace": True}
+    _refuse_location(request["set"], namespace)
     catalog.alter_namespace(namespace, request["set"], request["unset"])
     return {}
+
+
+def _refuse_location(properties: Mapping[str, str], namespace: tuple[str, ...]) -> None:
+    if "location" in properties:
+        raise InvalidRequestError(
+            f"{render_path(namespace)}: the tables of a namespace live in the catalog's warehouse; "
+            "leave out LOCATION, or register another catalog whose warehouse is there, with "
+            "configure(..., catalog=...)"
+        )
 
 
 def drop_namespace(request: Json) -> Json:
@@ -221,21 +245,35 @@ def drop_namespace(request: Json) -> Json:
 def partitions(request: Json) -> Json:
     """The partitions that the table has under its partitioning of now.
 
-    Of the answer: ``fields``, one a part; ``rows``, value texts in their order.
+    Of the answer: ``fields``, one a part; ``rows``, value texts in their order. Years, months, days and
+    hours, which the format counts since 1970, are texts that people read, and so are bytes.
     """
     _, state = open_table(request["table"])
     schema = state.schema
     fields = [_partition_field(field, schema) for field in schema.partitioning]
-    return {"fields": fields, "rows": inspection.partitions(state)["partition"].to_pylist()}
+    shows = [_shows(field, schema) for field in schema.partitioning]
+    keys = inspection.partitions(state)["partition"].to_pylist()
+    rows = [[show(text) for show, text in zip(shows, key, strict=True)] for key in keys]
+    return {"fields": fields, "rows": rows}
 
 
 def _partition_field(field: PartitionField, schema: Schema) -> Json:
-    transform = parse_transform(field.transform)
-    type_ = result_type(transform, schema.column(field.source).type)
+    transform, type_ = _partition_type(field, schema)
+    shown = Atom.STRING if is_unreadable(transform, type_) else type_
     return {
         "name": render_field(schema.path(field.source), transform),
-        "type": to_spark(type_).jsonValue(),
+        "type": to_spark(shown).jsonValue(),
     }
+
+
+def _shows(field: PartitionField, schema: Schema) -> Callable[[str | None], str | None]:
+    transform, type_ = _partition_type(field, schema)
+    return lambda text: None if text is None else partition_text(transform, type_, text)
+
+
+def _partition_type(field: PartitionField, schema: Schema) -> tuple[Transform, DataType]:
+    transform = parse_transform(field.transform)
+    return transform, result_type(transform, schema.column(field.source).type)
 
 
 def _name(request: Json) -> tuple[str, ...]:
@@ -253,6 +291,7 @@ def _found(act: Any) -> bool:
 QUESTIONS = {
     "load": load,
     "load_format": load_format,
+    "format_exists": format_exists,
     "create": create,
     "alter": alter,
     "evolve": evolve_table,

@@ -97,6 +97,12 @@ def _parse(one: dict[str, Any], schema: Schema, table: str) -> list[Change]:
             return [SetProperty(_property(one["key"]), one["value"])]
         case "unset_property":
             return [UnsetProperty(_property(one["key"]))]
+        case "ClusterBy":
+            raise InvalidRequestError(
+                "rows are clustered by a property; instead of CLUSTER BY, SET TBLPROPERTIES "
+                "('sort_by' = 'a, b') for what is written from now on, and CALL system.compact for "
+                "what is there"
+            )
         case unknown:
             raise InvalidRequestError(
                 f"{unknown} can't be done to a versioned table; the ALTERs that can be are in "

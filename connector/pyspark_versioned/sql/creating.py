@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark_versioned.sql.values import parse_default, parse_type, read_default
@@ -16,6 +16,8 @@ from versioned_catalog.schema.types import UNASSIGNED, Column
 
 _SPARKS_OWN = ("owner", "table_type", "is_managed_location")
 """Properties that Spark adds by itself."""
+_ITS_OWN = (*_SPARKS_OWN, "provider", "location", "external")
+"""Properties of a table that one made LIKE it does not take over."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,18 @@ def parse_declaration(request: Mapping[str, Any], *, defaults: bool = True) -> D
     """What a CREATE TABLE says.
 
     Args:
-        request: ``name``, ``columns``, ``partitioning``, ``constraints`` and ``properties``.
+        request: ``name``, ``columns``, ``partitioning``, ``constraints``, ``properties``, and
+            ``default_provider``, the session's; of a table LIKE another, ``like``: its reference and
+            its properties.
         defaults: False leaves them out: those of a query's columns belong to the tables it read.
 
     Raises:
         InvalidRequestError: it asks for what a versioned table can't be.
     """
     name = tuple(request["name"])
-    given = dict(request["properties"])
+    given = _properties_of(request.get("like")) | dict(request["properties"])
     table = ".".join(name)
-    _check_provider(given.pop("provider", "versioned"), table)
+    _check_provider(given.pop("provider", "versioned"), request.get("default_provider"), table)
     if "location" in given or given.pop("external", "false") != "false":
         raise InvalidRequestError(
             f"{table}: a table of a catalog lives in its warehouse; leave out LOCATION, or make it "
@@ -82,9 +86,30 @@ def parse_declaration(request: Mapping[str, Any], *, defaults: bool = True) -> D
         )
     comment = given.pop("comment", None)
     properties = {key: value for key, value in given.items() if key not in _SPARKS_OWN}
-    columns = tuple(_column(column, table, defaults=defaults) for column in request["columns"])
+    _refuse_clustering(request["partitioning"], table)
+    columns = _columns(request, table, defaults=defaults)
     key = _primary_key(request["constraints"], table)
     return Declaration(name, columns, tuple(request["partitioning"]), properties, comment, key)
+
+
+def _properties_of(like: Mapping[str, Any] | None) -> dict[str, str]:
+    """The properties that a table takes over from the one that it is made LIKE."""
+    given = {} if like is None else like["properties"]
+    return {key: text for key, text in given.items() if key not in _ITS_OWN}
+
+
+def _columns(request: Mapping[str, Any], table: str, *, defaults: bool) -> tuple[Column, ...]:
+    """The columns; those of another table as they are there, since Spark leaves out their defaults."""
+    like = request.get("like")
+    if like is None:
+        return tuple(_column(column, table, defaults=defaults) for column in request["columns"])
+    from pyspark_versioned.sql.snapshots import open_table  # which needs this module, for changes
+
+    _, state = open_table(like["table"])
+    return tuple(
+        replace(column, read_default=read_default(column.write_default))
+        for column in state.schema.columns
+    )
 
 
 def _primary_key(constraints: Sequence[Mapping[str, Any]], table: str) -> tuple[str, ...]:
@@ -108,11 +133,25 @@ def refuse_unknown(constraint: Mapping[str, Any], table: str) -> None:
         )
 
 
-def _check_provider(provider: str, table: str) -> None:
-    if provider.lower() != "versioned":
+def _refuse_clustering(partitioning: Sequence[str], table: str) -> None:
+    for field in partitioning:
+        if field.startswith(("cluster_by(", "sorted_bucket(")):
+            raise InvalidRequestError(
+                f"{table}: rows are clustered and sorted by a property; leave out CLUSTER BY, clusterBy "
+                "and sortBy, and set TBLPROPERTIES ('sort_by' = 'a, b')"
+            )
+
+
+def _check_provider(provider: str, default: str | None, table: str) -> None:
+    """Refuse another format.
+
+    ``saveAsTable``, ``toTable`` and ``spark.catalog.createTable`` name the session's default source
+    where the user named none, so that name can't be told from no name.
+    """
+    if provider.lower() not in ("versioned", (default or "versioned").lower()):
         raise InvalidRequestError(
-            f"{table}: USING {provider} can't be in this catalog; leave USING out, or use "
-            "spark_catalog for tables of other formats",
+            f"{table}: USING {provider} can't be in this catalog; leave USING out or write USING "
+            "versioned, or use spark_catalog for tables of other formats",
             condition="NOT_SUPPORTED",
         )
 

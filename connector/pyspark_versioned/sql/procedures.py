@@ -20,6 +20,7 @@ from versioned_catalog.log.record import record_from_json
 from versioned_catalog.log.warehouse import Name
 from versioned_catalog.maintenance.retention import DEFAULT
 from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
 from versioned_catalog.schema.paths import parse_path
 from versioned_catalog.schema.types import Struct
 
@@ -272,7 +273,39 @@ def _drop_tag_row(given: Arguments, before: int, version: int) -> Row:
     return given["tag"], version
 
 
+def _set_partitioning(table: Table, given: Arguments, commit_id: str) -> int:
+    fields = split_fields(given["fields"] or "")
+    return table.alter().set_partitioning(fields).commit(commit_id=commit_id)
+
+
+def _alter_partitioning(table: Table, given: Arguments, commit_id: str) -> int:
+    fields = changed_partitioning(table.schema, given["change"] or "", table.name)
+    return table.alter().set_partitioning(fields).commit(commit_id=commit_id)
+
+
+def _version_row(given: Arguments, before: int, version: int) -> Row:
+    return (version,)
+
+
 PROCEDURES = {
+    "set_partitioning": Procedure(
+        "Partitions what is written from now on; segments that are there keep their partitions.",
+        (
+            _TABLE,
+            Parameter("fields", "STRING", "as in 'days(ts), bucket(16, id)'; empty for none"),
+        ),
+        "STRUCT<version: BIGINT>",
+        _once(_set_partitioning, _version_row),
+    ),
+    "alter_partitioning": Procedure(
+        "Adds, drops or replaces one field of the partitioning, as ALTER TABLE ... PARTITION FIELD.",
+        (
+            _TABLE,
+            Parameter("change", "STRING", "as in 'ADD PARTITION FIELD bucket(16, id)'"),
+        ),
+        "STRUCT<version: BIGINT>",
+        _once(_alter_partitioning, _version_row),
+    ),
     "rollback_to_version": Procedure(
         "Shows the rows and the columns of an earlier version again, in a new one.",
         (_TABLE, Parameter("version", "BIGINT", "the version to go back to")),

@@ -26,7 +26,15 @@ _MODES = {
     "replace": "replace",
     "create_or_replace": "create or replace",
 }
-_TOLD = ("catalog", "name", "columns", "partitioning", "constraints", "properties")
+_TOLD = (
+    "catalog",
+    "name",
+    "columns",
+    "partitioning",
+    "constraints",
+    "properties",
+    "default_provider",
+)
 
 
 def stage(request: Json) -> Json:

@@ -107,6 +107,18 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
         return VersionedTable.newest(questions.created(ident, "create", questions.declaration(ident, info)));
     }
 
+    /** CREATE TABLE LIKE, which Spark has for catalogs since 4.3: with the properties and the comment of the source, too. */
+    public Table createTableLike(Identifier ident, TableInfo info, Table source)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
+        ObjectNode request = questions.declaration(ident, info);
+        if (source instanceof VersionedTable like) {
+            ObjectNode told = like.ref().request();
+            like.properties().forEach(told.putObject("properties")::put);
+            request.set("like", told);
+        }
+        return VersionedTable.newest(questions.created(ident, "create", request));
+    }
+
     @Override
     public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
         return VersionedTable.newest(questions.loaded(ident, "alter", questions.alteration(ident, changes)));

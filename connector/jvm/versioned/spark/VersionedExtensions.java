@@ -12,13 +12,16 @@ import versioned.spark.extension.KeepNestedSubqueriesOut;
 import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadCopiesPlainly;
 import versioned.spark.extension.ReadNatively;
+import versioned.spark.extension.RefuseStreams;
 import versioned.spark.extension.ShowErrors;
 import versioned.spark.extension.ShowNestedChars;
+import versioned.spark.internals.PartitionFieldParser;
 
 /** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
 public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
+        extensions.injectParser((session, parser) -> PartitionFieldParser.over(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new NoteStatement());
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
@@ -31,6 +34,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());
         extensions.injectOptimizerRule(session -> new KeepNestedSubqueriesOut());
         extensions.injectCheckRule(session -> new NoticeOwnReads(session));
+        extensions.injectCheckRule(session -> new RefuseStreams());
         return BoxedUnit.UNIT;
     }
 }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -86,7 +87,7 @@ public final class CatalogQuestions {
         request.set("partitioning", Transforms.json(info.partitions()));
         request.set("constraints", Constraints.json(info.constraints()));
         info.properties().forEach(request.putObject("properties")::put);
-        return request;
+        return request.put("default_provider", SQLConf.get().defaultDataSourceName());
     }
 
     /** A request that changes a table. */

@@ -179,7 +179,8 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public Set<TableCapability> capabilities() {
         EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
         EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE,
-            TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC);
+            TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
+            TableCapability.STREAMING_WRITE); // so that RefuseStreams is asked, and can say what to do instead
         return switch (role) {
             case PAST -> read;
             case NEWEST -> both;

@@ -15,6 +15,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.python.Io;
+import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
 
 /** {@code spark.read.format("versioned")}, a data source in Python, read natively. */
@@ -42,7 +43,7 @@ public final class ReadNatively extends PlanRule {
 
     private static VersionedTable load(CaseInsensitiveStringMap options) {
         ObjectNode request = Python.JSON.createObjectNode();
-        options.asCaseSensitiveMap().forEach(request.putObject("options")::put);
+        PathOptions.withInstant(options).asCaseSensitiveMap().forEach(request.putObject("options")::put);
         return VersionedTable.past(Python.ask("load_format", request).get("loaded"));
     }
 

@@ -10,7 +10,6 @@ import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
-import versioned.spark.python.VersionedException;
 
 /**
  * A partition transform as a function of SQL.

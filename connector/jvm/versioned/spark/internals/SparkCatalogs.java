@@ -4,12 +4,16 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Product;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Where Spark keeps its catalogs. What is a class in one release is an interface in another, so it is asked by name. */
@@ -62,6 +66,19 @@ public final class SparkCatalogs {
     /** Whether a statement says WITH SCHEMA EVOLUTION; which ones can, differs between releases. */
     public static boolean evolvesSchema(LogicalPlan node) {
         return EVOLVING.get(node.getClass()) && (boolean) call(node, "withSchemaEvolution");
+    }
+
+    /** The options of a DataFrame's write. */
+    @SuppressWarnings("unchecked")
+    public static CaseInsensitiveStringMap writeOptions(LogicalPlan write) {
+        OptionalInt place = memberNamed(write, "writeOptions");
+        return place.isEmpty() ? CaseInsensitiveStringMap.empty() : new CaseInsensitiveStringMap(
+            CollectionConverters.asJava((scala.collection.immutable.Map<String, String>) write.productElement(place.getAsInt())));
+    }
+
+    /** Where a node has a member of a name; which ones it has, differs between releases. */
+    public static OptionalInt memberNamed(Product node, String name) {
+        return IntStream.range(0, node.productArity()).filter(i -> node.productElementName(i).equals(name)).findFirst();
     }
 
     private static Object call(Object on, String method, String... arguments) {

@@ -1,0 +1,118 @@
+"""Changes of a partitioning as Iceberg's SQL writes them: ``ADD PARTITION FIELD bucket(16, id)``."""
+
+from __future__ import annotations
+
+import re
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.transforms import (
+    Transform,
+    parse_partitioning,
+    parse_transform,
+    render_field,
+)
+
+_CHANGE = re.compile(
+    r"\s*(?P<what>ADD|DROP)\s+PARTITION\s+FIELD\s+(?P<field>.+?)\s*"
+    r"|\s*REPLACE\s+PARTITION\s+FIELD\s+(?P<old>.+?)\s+WITH\s+(?P<new>.+?)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_NAMED = re.compile(r"(?P<field>.+?)\s+AS\s+\S+", re.IGNORECASE | re.DOTALL)
+_SINGULAR = re.compile(r"(year|month|day|hour)\s*\(", re.IGNORECASE)
+
+
+def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
+    """The fields of a partitioning after one of them is added, dropped or replaced.
+
+    Args:
+        schema: the table's.
+        change: ``ADD PARTITION FIELD f``, ``DROP PARTITION FIELD f`` or
+            ``REPLACE PARTITION FIELD f WITH g``.
+        table: the table, for errors.
+
+    Raises:
+        InvalidRequestError: it is none of them, a field is there already, or is not there.
+        NotFoundError: there is no such column.
+    """
+    found = _CHANGE.fullmatch(change)
+    if found is None:
+        raise InvalidRequestError(
+            f"{table}: {change!r} is no change of the partitioning; write ADD PARTITION FIELD f, DROP "
+            "PARTITION FIELD f or REPLACE PARTITION FIELD f WITH g"
+        )
+    fields = [
+        render_field(schema.path(field.source), parse_transform(field.transform))
+        for field in schema.partitioning
+    ]
+    if found["old"] is not None:
+        fields[_place(schema, found["old"], fields, table)] = _new(schema, found["new"], table)
+    elif found["what"].upper() == "ADD":
+        fields.append(_new(schema, found["field"], table))
+    else:
+        del fields[_place(schema, found["field"], fields, table)]
+    return fields
+
+
+def _new(schema: Schema, text: str, table: str) -> str:
+    if _NAMED.fullmatch(text):
+        raise InvalidRequestError(
+            f"{table}: the fields of a partitioning have no names of their own here; leave out AS"
+        )
+    source, transform = _key(schema, text)
+    field = render_field(schema.path(source), transform)
+    if any(
+        (one.source, parse_transform(one.transform)) == (source, transform)
+        for one in schema.partitioning
+    ):
+        raise InvalidRequestError(f"{table} is partitioned by {field} already")
+    return field
+
+
+def _place(schema: Schema, text: str, fields: list[str], table: str) -> int:
+    has = [(field.source, parse_transform(field.transform)) for field in schema.partitioning]
+    try:
+        return has.index(_key(schema, text))
+    except ValueError:
+        raise InvalidRequestError(
+            f"{table} is not partitioned by {text}; its fields are {', '.join(fields) or 'none'}"
+        ) from None
+
+
+def _key(schema: Schema, text: str) -> tuple[int, Transform]:
+    """The column and the transform of a field; ``day(ts)`` is ``days(ts)``."""
+    [(path, transform)] = parse_partitioning([_SINGULAR.sub(r"\1s(", text)])
+    return schema.get(path).id, transform
+
+
+def split_fields(text: str, what: str = "fields") -> tuple[str, ...]:
+    """The fields of a partitioning that are written side by side; none where there is no text."""
+    return split_outside(text, what) if text.strip() else ()
+
+
+def split_outside(text: str, what: str) -> tuple[str, ...]:
+    """The parts of a text between its commas, but for those in backticks or parentheses.
+
+    Args:
+        text: the text.
+        what: what it is, for the error.
+
+    Raises:
+        InvalidRequestError: a part is empty, or a backtick or parenthesis is not closed.
+    """
+    found: list[str] = []
+    part, quoted, depth = "", False, 0
+    for ch in text + ",":
+        if ch == "`":
+            quoted = not quoted
+        depth += 0 if quoted else (ch == "(") - (ch == ")")
+        if ch == "," and not quoted and not depth:
+            found.append(part.strip())
+            part = ""
+        else:
+            part += ch
+    if quoted or depth or not all(found):
+        raise InvalidRequestError(
+            f"{what} is {text!r}; write names with commas between them", condition="INVALID_OPTION"
+        )
+    return tuple(found)

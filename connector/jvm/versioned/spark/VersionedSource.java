@@ -1,0 +1,104 @@
+package versioned.spark;
+
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceCreationResult;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.sources.BaseRelation;
+import org.apache.spark.sql.sources.CreatableRelationProvider;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.python.PathOptions;
+
+/**
+ * {@code format("versioned")} where the jar is: Spark's wrapper of the data source in Python, with what Spark keeps
+ * from such a source: every save mode, {@code partitionBy}, and the session's time zone.
+ *
+ * <p>Spark hands a save mode only to sources of its first API. So a write arrives there first, and is then carried out
+ * through the second one, by the data source in Python.
+ */
+public final class VersionedSource extends PythonDataSourceV2 implements DataSourceRegister, CreatableRelationProvider {
+    private static final String NAME = "versioned";
+
+    @Override
+    public String shortName() {
+        return NAME;
+    }
+
+    @Override
+    public PythonDataSourceCreationResult getOrCreateDataSourceInPython(String name, CaseInsensitiveStringMap options,
+            Option<StructType> schema) {
+        return super.getOrCreateDataSourceInPython(name, PathOptions.withInstant(options), schema);
+    }
+
+    @Override
+    public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+        return PathOptions.isResolved(properties) ? super.getTable(schema, partitioning, properties)
+            : new ModelessTable(this, schema);
+    }
+
+    @Override
+    public BaseRelation createRelation(SQLContext context, SaveMode mode,
+            scala.collection.immutable.Map<String, String> parameters, Dataset<Row> data) {
+        Map<String, String> options = PathOptions.resolve(CollectionConverters.asJava(parameters), mode);
+        boolean writes = mode != SaveMode.Ignore || !PathOptions.exists(options);
+        if (writes) {
+            data.write().format(NAME).mode(mode == SaveMode.Overwrite ? mode : SaveMode.Append).options(options).save();
+        }
+        return new Written(context, data.schema());
+    }
+
+    /** Which types a table can have, Python says, as for all other ways to write. */
+    @Override
+    public boolean supportsDataType(DataType type) {
+        return true;
+    }
+
+    /** A table by its path, of which Spark doesn't yet know the save mode. */
+    private static final class ModelessTable extends PythonTable {
+        ModelessTable(PythonDataSourceV2 source, StructType schema) {
+            super(source, NAME, schema);
+        }
+
+        @Override
+        public Set<TableCapability> capabilities() {
+            EnumSet<TableCapability> capabilities = EnumSet.copyOf(super.capabilities());
+            capabilities.remove(TableCapability.BATCH_WRITE);
+            return capabilities;
+        }
+    }
+
+    /** What was written, as Spark wants it said. */
+    private static final class Written extends BaseRelation {
+        private final SQLContext context;
+        private final StructType schema;
+
+        Written(SQLContext context, StructType schema) {
+            this.context = context;
+            this.schema = schema;
+        }
+
+        @Override
+        public SQLContext sqlContext() {
+            return context;
+        }
+
+        @Override
+        public StructType schema() {
+            return schema;
+        }
+    }
+}

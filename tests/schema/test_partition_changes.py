@@ -1,0 +1,74 @@
+"""ALTER TABLE ... ADD, DROP and REPLACE PARTITION FIELD, as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
+from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
+from versioned_catalog.schema.schema import Schema
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Schema:
+    fields = ["days(ts)", "bucket(4, id)"]
+    ddl = "id INT, ts TIMESTAMP, `a b` STRING, s STRUCT<x: INT>"
+    return Catalog.create_path(tmp_path, ddl, partitioned_by=fields).schema
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("ADD PARTITION FIELD id", ["days(ts)", "bucket(4, id)", "id"]),
+        ("add partition field Bucket( 16 , ID )", ["days(ts)", "bucket(4, id)", "bucket(16, id)"]),
+        (
+            "ADD PARTITION FIELD truncate(2, `a b`)",
+            ["days(ts)", "bucket(4, id)", "truncate(2, `a b`)"],
+        ),
+        ("ADD PARTITION FIELD s.x", ["days(ts)", "bucket(4, id)", "s.x"]),
+        ("ADD PARTITION FIELD hour(ts)", ["days(ts)", "bucket(4, id)", "hours(ts)"]),
+        ("DROP PARTITION FIELD bucket(4, id)", ["days(ts)"]),
+        ("DROP PARTITION FIELD day(ts)", ["bucket(4, id)"]),
+        ("REPLACE PARTITION FIELD days(ts) WITH hours(ts)", ["hours(ts)", "bucket(4, id)"]),
+        (
+            "REPLACE\nPARTITION FIELD bucket(4, id)\nWITH bucket(8, id)",
+            ["days(ts)", "bucket(8, id)"],
+        ),
+    ],
+)
+def test_changes(schema: Schema, change: str, expected: list[str]) -> None:
+    assert changed_partitioning(schema, change, "t") == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("ADD PARTITION FIELD days(ts)", "t is partitioned by days\\(ts\\) already"),
+        ("ADD PARTITION FIELD day(ts)", "already"),
+        ("ADD PARTITION FIELD bucket(16, id) AS shard", "leave out AS"),
+        ("DROP PARTITION FIELD id", "its fields are days\\(ts\\), bucket\\(4, id\\)"),
+        ("REPLACE PARTITION FIELD id WITH ts", "not partitioned by id"),
+        ("REPLACE PARTITION FIELD days(ts) WITH bucket(4, id)", "already"),
+        ("SET PARTITION FIELD id", "is no change"),
+        ("REPLACE PARTITION FIELD id", "is no change"),
+        ("ADD PARTITION FIELD void(id)", "void"),
+    ],
+)
+def test_what_is_no_change(schema: Schema, change: str, reason: str) -> None:
+    with pytest.raises(InvalidRequestError, match=reason):
+        changed_partitioning(schema, change, "t")
+
+
+def test_a_column_that_is_not_there(schema: Schema) -> None:
+    with pytest.raises(NotFoundError, match="nope"):
+        changed_partitioning(schema, "ADD PARTITION FIELD nope", "t")
+
+
+def test_splitting() -> None:
+    assert split_fields("days(ts), bucket(4, id),`a,b`") == ("days(ts)", "bucket(4, id)", "`a,b`")
+    assert split_fields(" ") == ()
+    for text in ("a,", "bucket(4", "`a", "a)"):
+        with pytest.raises(InvalidRequestError, match="commas"):
+            split_fields(text)

@@ -1,0 +1,302 @@
+"""What users of Iceberg and Delta write: it works as they expect, or is refused with the way out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture
+def t(ns: str) -> str:
+    return f"versioned.{ns}.t"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    return str(tmp_path / "t")
+
+
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def refused(does: Callable[[], Any], *fragments: str) -> None:
+    with pytest.raises(Exception) as caught:
+        does()
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+
+
+def two(spark: SparkSession) -> DataFrame:
+    return spark.sql("SELECT 1 AS id, 'a' AS s")
+
+
+# By name
+
+
+def test_save_as_table(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
+    """Without a format Spark names its default source, parquet."""
+    frame = two(sql_spark)
+    frame.write.partitionBy("s").saveAsTable(t)
+    assert catalog.load_table(f"{ns}.t").partitioning == ["s"]
+    frame.write.mode("append").saveAsTable(t)
+    frame.write.mode("ignore").format("versioned").saveAsTable(t)
+    assert rows(sql_spark.table(t)) == [(1, "a"), (1, "a")]
+    refused(lambda: frame.write.saveAsTable(t), "already exists")
+    frame.selectExpr("id AS other").write.mode("overwrite").saveAsTable(t)
+    assert rows(sql_spark.table(t)) == [(1,)]
+    made = sql_spark.catalog.createTable(f"versioned.{ns}.made", schema=frame.schema)
+    assert made.columns == ["id", "s"]
+    for way in ("orc", "csv"):
+        refused(lambda way=way: frame.write.format(way).saveAsTable(f"{t}2"), "USING versioned")
+    refused(lambda: frame.write.clusterBy("id").saveAsTable(f"{t}2"), "'sort_by' = 'a, b'")
+    refused(lambda: frame.write.bucketBy(2, "id").sortBy("s").saveAsTable(f"{t}2"), "'sort_by'")
+
+
+WIDER = "SELECT 5000000000 AS ID, 'b' AS s, named_struct('x', 1, 'Y', 2) AS n, 7 AS extra"
+SAVES: dict[str, Callable[[DataFrame, str], Any]] = {
+    "writeTo": lambda frame, t: frame.writeTo(t).option("mergeSchema", "true").append(),
+    "saveAsTable": lambda frame, t: (
+        frame.write.mode("append").option("MERGESCHEMA", True).saveAsTable(t)
+    ),
+    "save": lambda frame, t: (
+        frame.write.format("versioned")
+        .mode("append")
+        .option("mergeSchema", "true")
+        .option("warehouse", frame.sparkSession.conf.get("spark.sql.catalog.versioned.warehouse"))
+        .save(t.removeprefix("versioned."))
+    ),
+    "append": lambda frame, t: (
+        Catalog(frame.sparkSession.conf.get("spark.sql.catalog.versioned.warehouse") or "")
+        .load_table(t.removeprefix("versioned."))
+        .append(frame.toArrow(), merge_schema=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SAVES)
+def test_merge_schema(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, way: str) -> None:
+    """New columns and fields come with the rows, in one commit, and types only widen."""
+    table = catalog.create_table(f"{ns}.t", "id INT, s STRING, n STRUCT<x: BIGINT>")
+    table.append(pa.Table.from_pylist([{"id": 1, "s": "a", "n": {"x": 1}}], table.scan().schema))
+    SAVES[way](sql_spark.sql(WIDER), t)
+    table = table.refresh()
+    assert table.version == 2
+    assert [(c.id, c.name) for c in table.schema.columns][:3] == [(1, "id"), (2, "s"), (3, "n")]
+    assert sql_spark.table(t).dtypes == [
+        ("id", "bigint"),
+        ("s", "string"),
+        ("n", "struct<x:bigint,Y:int>"),
+        ("extra", "int"),
+    ]
+    assert rows(sql_spark.table(t)) == [
+        (1, "a", (1, None), None),
+        (5_000_000_000, "b", (1, 2), 7),
+    ]
+    refused(lambda: SAVES[way](sql_spark.sql("SELECT 'x' AS id"), t), "id")
+    assert table.refresh().version == 2
+
+
+def test_merge_schema_is_asked_for(sql_spark: SparkSession, t: str, ns: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (id INT)")
+    frame = two(sql_spark)
+    refused(lambda: frame.writeTo(t).append(), "TOO_MANY_DATA_COLUMNS")
+    refused(lambda: frame.writeTo(t).option("mergeSchema", "false").append(), "TOO_MANY")
+    refused(lambda: frame.writeTo(t).option("mergeSchema", "yes").append(), "true or false")
+
+
+def test_a_stream_to_a_table_names_the_way_out(
+    sql_spark: SparkSession, t: str, tmp_path: Path
+) -> None:
+    stream = sql_spark.readStream.format("rate").load().writeStream
+    writer = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    refused(lambda: writer.toTable(t), "foreachBatch", "append()")
+
+
+def test_create_table_like(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
+    if pyspark.__version__ < "4.3":
+        pytest.skip("this Spark has it for its own catalog only")
+    sql_spark.sql(
+        f"CREATE TABLE {t} (id INT NOT NULL DEFAULT 7, ts TIMESTAMP, PRIMARY KEY (id)) COMMENT 'mine' "
+        "PARTITIONED BY (bucket(4, id)) "
+        "TBLPROPERTIES ('isolation' = 'serializable', 'time_index' = 'ts')"
+    )
+    sql_spark.sql(f"CREATE TABLE {t}2 LIKE {t} TBLPROPERTIES ('isolation' = 'snapshot')")
+    old, new = catalog.load_table(f"{ns}.t"), catalog.load_table(f"{ns}.t2")
+    assert new.schema == old.schema
+    assert new.comment == "mine"
+    assert new.properties == {**old.properties, "isolation": "snapshot"}
+    assert new.state.table_uuid != old.state.table_uuid
+    sql_spark.sql(f"CREATE TABLE IF NOT EXISTS {t}2 LIKE {t}")
+    refused(lambda: sql_spark.sql(f"CREATE TABLE {t}2 LIKE {t}"), "already exists")
+
+
+def test_partition_fields(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (id INT, ts TIMESTAMP, `a'b` STRING) PARTITIONED BY (id)")
+
+    def partitioning() -> list[str]:
+        return catalog.load_table(f"{ns}.t").partitioning
+
+    sql_spark.sql(f"ALTER TABLE {t} ADD PARTITION FIELD bucket(16, id)")
+    assert partitioning() == ["id", "bucket(16, id)"]
+    sql_spark.sql("USE versioned")
+    try:
+        sql_spark.sql(f"alter table {ns}.t\n drop partition field id ;")
+        sql_spark.sql(f"ALTER TABLE {ns}.t REPLACE PARTITION FIELD bucket(16, id) WITH days(ts)")
+    finally:
+        sql_spark.sql("USE spark_catalog")
+    sql_spark.sql(f"ALTER TABLE {t} ADD PARTITION FIELD truncate(2, `a'b`)")
+    assert partitioning() == ["days(ts)", "truncate(2, `a'b`)"]
+    sql_spark.sql(f"CALL versioned.system.set_partitioning('{ns}.t', 'months(ts), bucket(4, id)')")
+    assert partitioning() == ["months(ts)", "bucket(4, id)"]
+    refused(lambda: sql_spark.sql(f"ALTER TABLE {t} DROP PARTITION FIELD id"), "months(ts)")
+    refused(lambda: sql_spark.sql(f"ALTER TABLE {t} CLUSTER BY (id)"), "'sort_by'")
+    refused(lambda: sql_spark.sql("ALTER TABLE nope.t DROP PARTITION FIELD id"), "SYNTAX_ERROR")
+
+
+def test_show_partitions(sql_spark: SparkSession, t: str) -> None:
+    sql_spark.sql(
+        f"CREATE TABLE {t} "
+        "PARTITIONED BY (d, years(d), months(d), days(ts), hours(ts), bucket(4, id), b) AS "
+        "SELECT DATE'2026-01-02' AS d, TIMESTAMP'2026-01-02 03:04:05' AS ts, 7 AS id, X'00FF' AS b"
+    )
+    assert rows(sql_spark.sql(f"SHOW PARTITIONS {t}")) == [
+        (
+            "d=2026-01-02/years(d)=2026/months(d)=2026-01/days(ts)=2026-01-02/hours(ts)=2026-01-02-03/"
+            "bucket(4, id)=3/b=00FF",
+        )
+    ]
+    assert len(rows(sql_spark.sql(f"SHOW PARTITIONS {t} PARTITION (d = DATE'2026-01-02')"))) == 1
+
+
+def test_a_namespace_has_no_location(sql_spark: SparkSession, ns: str, tmp_path: Path) -> None:
+    for statement in (
+        f"CREATE NAMESPACE versioned.{ns}.far LOCATION '{tmp_path}'",
+        f"ALTER NAMESPACE versioned.{ns} SET LOCATION '{tmp_path}'",
+    ):
+        refused(lambda sql=statement: sql_spark.sql(sql), "live in the catalog's warehouse")
+
+
+def test_a_misspelled_property(sql_spark: SparkSession, t: str) -> None:
+    create = f"CREATE TABLE {t} (a INT) TBLPROPERTIES"
+    refused(lambda: sql_spark.sql(f"{create} ('sortby' = 'a')"), "did you mean sort_by?")
+    sql_spark.sql(f"{create} ('owner_team' = 'ops', 'myteam.ttl' = 'x')")
+    refused(
+        lambda: sql_spark.sql(f"ALTER TABLE {t} SET TBLPROPERTIES ('autoCompact' = 'true')"),
+        "did you mean auto_compact?",
+    )
+
+
+# By path
+
+
+def load(spark: SparkSession, place: str, **options: Any) -> DataFrame:
+    return spark.read.format("versioned").options(**options).load(place)
+
+
+def test_save_modes(sql_spark: SparkSession, place: str) -> None:
+    frame = two(sql_spark)
+    frame.write.format("versioned").save(place)
+    assert rows(load(sql_spark, place)) == [(1, "a")]
+    refused(lambda: frame.write.format("versioned").save(place), "there is a table at", "append")
+    frame.selectExpr("'other' AS x").write.format("versioned").mode("ignore").save(place)
+    assert Catalog.load_path(place).version == 0
+    frame.write.format("versioned").mode("append").save(place)
+    assert rows(load(sql_spark, place)) == [(1, "a"), (1, "a")]
+    frame.write.format("versioned").mode("overwrite").save(place)
+    assert rows(load(sql_spark, place)) == [(1, "a")]
+    frame.write.format("versioned").mode("ignore").save(f"{place}2")
+    assert rows(load(sql_spark, f"{place}2")) == [(1, "a")]
+
+
+def test_partition_by(sql_spark: SparkSession, place: str) -> None:
+    frame = sql_spark.sql("SELECT 1 AS id, 'a' AS `b.c`, TIMESTAMP'2026-01-02 03:00:00' AS ts")
+    frame.write.format("versioned").partitionBy("id", "b.c").save(place)
+    assert Catalog.load_path(place).partitioning == ["id", "`b.c`"]
+    again = frame.write.format("versioned").mode("append")
+    again.partitionBy("ID", "b.c").save(place)
+    refused(lambda: again.partitionBy("id").save(place), "is partitioned by id, `b.c`, not by id")
+    spelled = frame.write.format("versioned").option("partitionBy", "days(ts), bucket(4, id)")
+    spelled.save(f"{place}2")
+    assert Catalog.load_path(f"{place}2").partitioning == ["days(ts)", "bucket(4, id)"]
+    refused(lambda: frame.write.format("versioned").clusterBy("id").save(f"{place}3"), "sort_by")
+
+
+def test_overwrite_schema(sql_spark: SparkSession, place: str) -> None:
+    """The table begins anew, as CREATE OR REPLACE does: no old value comes back under an old name."""
+    made = Catalog.create_path(
+        place,
+        "id INT, s STRING",
+        partitioned_by=["s"],
+        comment="mine",
+        properties={"sort_by": "id"},
+    )
+    frame = two(sql_spark)
+    frame.write.format("versioned").mode("append").save(place)
+    changed = sql_spark.sql("SELECT 'x' AS id, 'b' AS s, 1.5D AS y")
+    writer = changed.write.format("versioned").mode("overwrite")
+    refused(lambda: writer.save(place), "y")
+    writer.option("overwriteSchema", True).save(place)
+    after = made.refresh()
+    assert rows(load(sql_spark, place)) == [("x", "b", 1.5)]
+    assert {c.id for c in after.schema.columns}.isdisjoint({1, 2})
+    assert (after.partitioning, after.comment) == (["s"], "mine")
+    assert after.properties == {"sort_by": "id"}
+    assert rows(load(sql_spark, place, versionAsOf=1)) == [(1, "a")]
+    fewer = sql_spark.sql("SELECT 1 AS id").write.format("versioned").mode("overwrite")
+    refused(lambda: fewer.option("overwriteSchema", True).save(place), "say another partitionBy")
+    fewer.option("overwriteSchema", True).partitionBy("id").save(place)
+    assert made.refresh().partitioning == ["id"]
+    refused(
+        lambda: (
+            frame.write.format("versioned")
+            .mode("append")
+            .option("overwriteSchema", True)
+            .save(place)
+        ),
+        "goes with mode overwrite",
+    )
+
+
+# Times
+
+
+@pytest.fixture
+def tokyo(sql_spark: SparkSession) -> Iterator[dt.timedelta]:
+    """The session's time zone, nine hours ahead of UTC."""
+    sql_spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    yield dt.timedelta(hours=9)
+    sql_spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_time_is_the_sessions_however_it_is_asked_for(
+    sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, tokyo: dt.timedelta, warehouse: Path
+) -> None:
+    table: Table = catalog.create_table(f"{ns}.t", "a INT")
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    at = table.state.time
+    table.append(pa.table({"a": pa.array([2], pa.int32())}))
+    local, instant = (at + tokyo).strftime("%Y-%m-%d %H:%M:%S.%f"), at.isoformat()
+    for text in (local, instant):
+        found = {
+            "SQL": sql_spark.sql(f"SELECT * FROM {t} TIMESTAMP AS OF '{text}'"),
+            "by name": sql_spark.read.option("timestampAsOf", text).table(t),
+            "by path": load(sql_spark, table.location, timestampAsOf=text),
+            "by path, in Python": load(sql_spark, table.location, timestampAsOf=text, io="python"),
+            "by warehouse": load(
+                sql_spark, f"{ns}.t", timestampAsOf=text, warehouse=str(warehouse)
+            ),
+        }
+        assert {way: rows(frame) for way, frame in found.items()} == {way: [(1,)] for way in found}
+    refused(lambda: load(sql_spark, table.location, timestampAsOf="soon"), "'soon'")

@@ -1,0 +1,89 @@
+"""Keys of table properties: typos are refused, whoever sets them; others are a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from versioned_catalog import Catalog, InvalidRequestError
+
+TYPOS = {
+    "ttl_": "ttl",
+    "TTL": "ttl",
+    "ttl_days": "ttl",
+    "sortby": "sort_by",
+    "sortBy": "sort_by",
+    "sort-by": "sort_by",
+    "auto_compaction": "auto_compact",
+    "autocompact": "auto_compact",
+    "target_segment_size": "target_segment_bytes",
+    "isolation_level": "isolation",
+    "Isolation": "isolation",
+    "primarykey": "primary_key",
+}
+OWN = [
+    "team",
+    "owner_team",
+    "color",
+    "title",
+    "a",
+    "myteam.ttl",
+    "delta.appendOnly",
+    "write.sort_by",
+]
+
+Sets = Callable[[Path, str], Any]
+WAYS: dict[str, Sets] = {
+    "create_path": lambda root, key: Catalog.create_path(
+        root / "p", "a INT", properties={key: "x"}
+    ),
+    "create_table": lambda root, key: _catalog(root).create_table(
+        "n.new", "a INT", properties={key: "x"}
+    ),
+    "replace_table": lambda root, key: _catalog(root).replace_table(
+        "n.t", "a INT", properties={key: "x"}
+    ),
+    "alter": lambda root, key: (
+        _catalog(root).load_table("n.t").alter().set_property(key, "x").commit()
+    ),
+}
+
+
+def _catalog(root: Path) -> Catalog:
+    catalog = Catalog(root / "warehouse")
+    catalog.create_namespace("n", if_not_exists=True)
+    if not catalog.table_exists("n.t"):
+        catalog.create_table("n.t", "a INT")
+    return catalog
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("key", "meant"), TYPOS.items())
+def test_a_typo_names_what_was_meant(tmp_path: Path, way: str, key: str, meant: str) -> None:
+    with pytest.raises(InvalidRequestError, match=f"{key} is unknown; did you mean {meant}\\?"):
+        WAYS[way](tmp_path, key)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_keys_of_ones_own_are_kept(tmp_path: Path, way: str) -> None:
+    for key in OWN:
+        WAYS[way](tmp_path / key, key)
+
+
+def test_what_the_table_keeps_by_itself_is_not_set(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequestError, match="ttl_floor is kept by the table itself"):
+        Catalog.create_path(tmp_path, "a INT", properties={"ttl_floor": "1"})
+
+
+def test_a_key_that_is_there_already_can_be_unset(tmp_path: Path) -> None:
+    """Tables of older releases may have keys that would be refused now."""
+    Catalog.create_path(tmp_path, "a INT", properties={"team": "x"})
+    entry = tmp_path / "_versioned/log" / f"{0:020d}.json"
+    entry.write_text(entry.read_text().replace("team", "ttl_"))
+    table = Catalog.load_path(tmp_path)
+    assert table.properties == {"ttl_": "x"}
+    assert table.alter().unset_property("ttl_").commit() == 1
+    assert table.properties == {}
