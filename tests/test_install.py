@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from jar import ROOT, builder, built_jar
+from jar import ROOT, built_jar
 from pyspark_versioned import __main__ as command
 from pyspark_versioned.registering import catalog_conf, configure
 from versioned_catalog import InvalidRequestError
