@@ -143,7 +143,7 @@ def dynamic_overwrite(spark: Any) -> None:
     spark.sql("SET spark.sql.sources.partitionOverwriteMode=dynamic")
     spark.sql(
         "INSERT OVERWRITE TABLE shop.events PARTITION (day) "
-        "SELECT id, ts, 'over' AS kind, value, day FROM shop.events WHERE day = DATE'2026-01-05'"
+        "SELECT id, ts, day, 'over' AS kind, value FROM shop.events WHERE day = DATE'2026-01-05'"
     )
     spark.sql("SET spark.sql.sources.partitionOverwriteMode=static")
     expect(rows(spark, "SELECT count(*) FROM shop.events"), [(EVENTS,)])

@@ -22,6 +22,9 @@ HERE = Path(__file__).parent
 SECONDS_TO_START = 180
 
 WAITING = {
+    "save_as_table_without_format": "Spark names parquet, its default source",
+    "merge_schema": "saveAsTable does not take it",
+    "create_table_like": "there is none yet",
     "views": "there are no views yet",
     "dbt view": "there are no views yet",
 }
@@ -61,7 +64,8 @@ class Place:
             + "spark.master local[2]\nspark.driver.memory 2g\nspark.ui.enabled false\n"
             + "spark.log.level ERROR\nspark.sql.shuffle.partitions 4\n"
             + "spark.sql.session.timeZone UTC\n"
-            + f"spark.hadoop.javax.jdo.option.ConnectionURL jdbc:derby:{self.folder};create=true\n"
+            + "spark.hadoop.javax.jdo.option.ConnectionURL "
+            + f"jdbc:derby:{self.folder}/metastore;create=true\n"
         )
 
 
