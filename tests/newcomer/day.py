@@ -196,7 +196,7 @@ def evolve(spark: Any) -> None:
     spark.sql("ALTER TABLE shop.customers RENAME COLUMN name TO full_name")
     spark.sql("ALTER TABLE shop.customers ALTER COLUMN age TYPE BIGINT")
     spark.sql("ALTER TABLE shop.customers DROP COLUMN vip")
-    spark.sql("ALTER TABLE shop.customers SET TBLPROPERTIES ('owner' = 'me')")
+    spark.sql("ALTER TABLE shop.customers SET TBLPROPERTIES ('team' = 'sales')")
     expect(spark.table("shop.customers").columns, ["id", "full_name", "city", "age"])
 
 
@@ -266,10 +266,10 @@ def maintain(spark: Any) -> None:
 
 @step
 def rename_and_drop(spark: Any) -> None:
-    spark.sql("ALTER TABLE shop.plain RENAME TO shop.plainer")
-    spark.sql("DROP TABLE shop.plainer")
-    spark.sql("DROP TABLE IF EXISTS shop.plainer")
-    expect(spark.catalog.tableExists("shop.plainer"), False)
+    spark.sql("ALTER TABLE shop.numbers RENAME TO shop.names")
+    spark.sql("DROP TABLE shop.names")
+    spark.sql("DROP TABLE IF EXISTS shop.names")
+    expect(spark.catalog.tableExists("shop.names"), False)
 
 
 def main() -> None:
