@@ -131,6 +131,8 @@ def thriftserver(place: Place) -> Iterator[int]:
         *(str(place.program("spark-submit")), "--master", "local[2]"),
         *("--conf", "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1"),
         *("--conf", f"spark.hadoop.hive.server2.thrift.port={port}"),
+        # It opens sessions before Spark has its jars: the catalog can't be the default one there.
+        *("--conf", "spark.sql.defaultCatalog=spark_catalog"),
         *("--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "spark-internal"),
     )
     with open(place.folder / "thriftserver.log", "wb") as log:
