@@ -36,7 +36,7 @@ jar:
 	$(RUN) --extra test python connector/jvm/build.py
 
 wheel:
-	VERSIONED_RELEASE=1; export VERSIONED_RELEASE; $(RUN) --extra test python -m hatchling build -t wheel
+	$(RUN) --extra test python -m hatchling build
 
 clean:
 	rm -rf dist build connector/pyspark_versioned/jars spark-warehouse metastore_db derby.log .hypothesis .mypy_cache .pytest_cache .ruff_cache

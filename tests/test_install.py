@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
 import zlib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from jar import ROOT, builder, built_jar
+from jar import ROOT, built_jar
 from pyspark_versioned import __main__ as command
 from pyspark_versioned.registering import catalog_conf, configure
 from versioned_catalog import InvalidRequestError
@@ -102,17 +106,33 @@ def test_the_file_in_the_repository_is_what_the_command_prints(jar: str) -> None
     assert printed.replace(jar, f"/path/of/{JAR}") == kept
 
 
-def build(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A wheel of a copy of the tree that has no jar yet."""
+def tree(tmp_path: Path) -> Path:
+    """A copy of what builds need, without a jar."""
     copy = tmp_path / "tree"
     for name in ("connector", "catalog"):
         ignored = shutil.ignore_patterns("jars", "__pycache__")
         shutil.copytree(ROOT / name, copy / name, ignore=ignored)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
+    (copy / ".gitignore").write_text("*.jar\n")  # as here: what git ignores, builds leave out
+    return copy
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return tree(tmp_path)
+
+
+@pytest.fixture
+def no_compiler(tmp_path: Path) -> dict[str, str]:
+    return {"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}
+
+
+def run(where: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Python in a folder."""
     return subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")],
-        cwd=copy,
+        [sys.executable, *arguments],
+        cwd=where,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -120,43 +140,120 @@ def build(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def names(tmp_path: Path) -> list[str]:
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
+def build(where: Path, kind: str = "wheel", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Build what this Python, without isolation, makes of a tree; it lands in ``dist``."""
+    return run(where, "-m", "hatchling", "build", "-t", kind, "-d", "dist", **environment)
+
+
+def wheel_names(where: Path) -> list[str]:
+    (wheel,) = (where / "dist").glob("*.whl")
     return zipfile.ZipFile(wheel).namelist()
 
 
-def test_a_wheel_holds_the_jar(tmp_path: Path) -> None:
-    done = build(tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert JAR in names(tmp_path)
+def required(where: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Ask what an isolated build needs besides hatchling."""
+    ask = "import hatchling.build as b; print(b.get_requires_for_build_wheel())"
+    return run(where, "-c", ask, **environment)
 
 
-def test_without_a_compiler_there_is_a_wheel_without_jar(tmp_path: Path) -> None:
-    done = build(tmp_path, PATH=str(tmp_path))
+def put_jar(where: Path, jar: str) -> None:
+    (where / "connector" / JAR).parent.mkdir()
+    shutil.copy(jar, where / "connector" / JAR)
+
+
+def test_a_wheel_holds_the_jar_which_is_the_same_each_time(copy: Path, jar: str) -> None:
+    done = build(copy)
     assert done.returncode == 0, done.stderr
-    assert JAR not in names(tmp_path)
-    assert "there is no javac on the PATH: install a JDK 17" in done.stdout + done.stderr
-    ask = "import pyspark_versioned; pyspark_versioned.jar_path()"
-    place = tmp_path / "tree"
-    told = subprocess.run(
-        [sys.executable, "-c", ask],
-        env={**os.environ, "PYTHONPATH": f"{place / 'connector'}:{place / 'catalog'}"},
-        capture_output=True,
-        text=True,
-        check=False,
+    (wheel,) = (copy / "dist").glob("*.whl")
+    assert zipfile.ZipFile(wheel).read(JAR) == Path(jar).read_bytes()
+
+
+def test_the_compiler_of_java_home(copy: Path, no_compiler: dict[str, str]) -> None:
+    compiler = shutil.which("javac")
+    assert compiler
+    home = str(Path(compiler).resolve().parents[1])
+    assert "pyspark" in required(copy, **{**no_compiler, "JAVA_HOME": home}).stdout
+
+
+def test_an_isolated_build_brings_the_pyspark_that_is_locked(copy: Path) -> None:
+    done = required(copy)
+    (requirement,) = ast.literal_eval(done.stdout)
+    locked = next(
+        package["version"]
+        for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+        if package["name"] == "pyspark"
     )
+    assert Requirement(requirement).name == "pyspark"
+    assert locked in Requirement(requirement).specifier
+
+
+def test_a_jar_that_is_there_needs_nothing(
+    copy: Path, jar: str, no_compiler: dict[str, str]
+) -> None:
+    put_jar(copy, jar)
+    assert ast.literal_eval(required(copy, **no_compiler).stdout) == []
+    done = build(copy, **no_compiler)
+    assert done.returncode == 0, done.stderr
+    assert JAR in wheel_names(copy)
+
+
+def test_a_source_distribution_holds_the_jar_and_all_that_builds_need(
+    copy: Path, jar: str, no_compiler: dict[str, str], tmp_path: Path
+) -> None:
+    put_jar(copy, jar)
+    done = build(copy, "sdist", **no_compiler)
+    assert done.returncode == 0, done.stderr
+    (made,) = (copy / "dist").glob("*.tar.gz")
+    with tarfile.open(made) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    done = build(unpacked, **no_compiler)
+    assert done.returncode == 0, done.stderr
+    assert JAR in wheel_names(unpacked)
+
+
+def test_a_source_distribution_names_all_that_is_tracked() -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    included = set(config["targets"]["sdist"]["include"])
+    # Hatchling takes these by itself.
+    included |= {"pyproject.toml", ".gitignore"}
+    listed = ("git", "ls-files")
+    tracked = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode:
+        pytest.skip("no checkout")
+    assert {path.partition("/")[0] for path in tracked.stdout.splitlines()} == included
+
+
+def test_without_a_compiler_a_build_fails(copy: Path, no_compiler: dict[str, str]) -> None:
+    for done in (build(copy, **no_compiler), required(copy, **no_compiler)):
+        assert done.returncode != 0
+        assert "there is no javac in JAVA_HOME or on the PATH: install a JDK 17" in done.stderr
+        assert "set VERSIONED_NO_JAR=1" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_who_asks_for_no_jar_gets_none(copy: Path, no_compiler: dict[str, str]) -> None:
+    without = {**no_compiler, "VERSIONED_NO_JAR": "1"}
+    assert ast.literal_eval(required(copy, **without).stdout) == []
+    done = build(copy, **without)
+    assert done.returncode == 0, done.stderr
+    assert JAR not in wheel_names(copy)
+    assert "no SQL" in done.stdout + done.stderr
+    ask = "import pyspark_versioned; pyspark_versioned.jar_path()"
+    told = run(copy, "-c", ask, PYTHONPATH=f"{copy / 'connector'}:{copy / 'catalog'}")
     assert "SQL needs the jar of pyspark-versioned" in told.stderr.splitlines()[-1]
+    assert "VERSIONED_NO_JAR unset" in told.stderr.splitlines()[-1]
 
 
-def test_a_release_needs_the_jar(tmp_path: Path) -> None:
-    done = build(tmp_path, PATH=str(tmp_path), VERSIONED_RELEASE="1")
+def test_an_older_pyspark_is_not_built_against(copy: Path, tmp_path: Path) -> None:
+    older = tmp_path / "older"
+    (older / "pyspark").mkdir(parents=True)
+    (older / "pyspark" / "__init__.py").touch()
+    (older / "pyspark-4.2.1.dist-info").mkdir()
+    (older / "pyspark-4.2.1.dist-info" / "METADATA").write_text("Name: pyspark\nVersion: 4.2.1\n")
+    done = build(copy, PYTHONPATH=str(older))
     assert done.returncode != 0
-    assert "a release needs the jar" in done.stderr
-
-
-def test_the_jar_is_the_same_each_time(tmp_path: Path, jar: str) -> None:
-    again = builder().build(tmp_path / "again" / "versioned-spark.jar")
-    assert again.read_bytes() == Path(jar).read_bytes()
+    assert "which runs on PySpark 4.2.1, can't be built against it" in done.stderr
 
 
 def zipped(tmp_path: Path) -> Path:

@@ -1,10 +1,12 @@
-"""Builds the jar: ``javac`` against the jars of this Python's PySpark, nothing else."""
+"""Build the jar: ``javac`` against the jars of this Python's PySpark, nothing else."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,10 @@ from pathlib import Path
 SOURCES = Path(__file__).parent
 TARGET = SOURCES.parent / "pyspark_versioned" / "jars" / "versioned-spark.jar"
 RELEASE = "17"
+SPARK = (4, 3)
+"""The oldest Spark that has all that the sources name. The jar also runs on 4.1 and 4.2."""
+REQUIREMENT = "pyspark~=4.3.0"
+"""What a build in an environment of its own needs."""
 _MANIFEST = "META-INF/MANIFEST.MF"
 _SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _SOURCE = "versioned.spark.VersionedSource\n"
@@ -52,25 +58,36 @@ def spark_jars() -> Path:
     """The jars of PySpark.
 
     Raises:
-        CannotBuild: it is not installed here.
+        CannotBuild: PySpark is not installed here, or older than what the sources need.
     """
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
-        raise CannotBuild(f"{sys.executable} has no PySpark to build against: pip install pyspark")
+        raise CannotBuild(
+            f"{sys.executable} has no PySpark to build against: pip install '{REQUIREMENT}'"
+        )
+    version = importlib.metadata.version("pyspark")
+    if tuple(int(part) for part in version.split(".")[:2]) < SPARK:
+        raise CannotBuild(
+            f"the jar, which runs on PySpark {version}, can't be built against it: build without "
+            f"--no-build-isolation, or with {REQUIREMENT} installed"
+        )
     return Path(found.origin).parent / "jars"
 
 
 def compiler() -> str:
-    """The Java compiler.
+    """The Java compiler: that of JAVA_HOME, as for Spark, else the one on the PATH.
 
     Raises:
         CannotBuild: there is none.
     """
-    found = shutil.which("javac")
+    home = os.environ.get("JAVA_HOME")
+    found = (home and shutil.which("javac", path=os.path.join(home, "bin"))) or shutil.which(
+        "javac"
+    )
     if found is None:
         raise CannotBuild(
-            f"there is no javac on the PATH: install a JDK {RELEASE} (on Debian: apt install "
-            f"openjdk-{RELEASE}-jdk-headless)"
+            f"there is no javac in JAVA_HOME or on the PATH: install a JDK {RELEASE} (on Debian: "
+            f"apt install openjdk-{RELEASE}-jdk-headless)"
         )
     return found
 

@@ -23,7 +23,7 @@ def jar_path() -> str:
     """The jar's path, for ``spark.jars``. Out of a zip, it is a copy that goes when Python ends.
 
     Raises:
-        JarMissing: it was not built, since there was no JDK, or no PySpark to build against.
+        JarMissing: it was not built, as VERSIONED_NO_JAR was set, or nothing was installed.
     """
     return str(_JAR) if _JAR.is_file() else _unpacked()
 
@@ -48,8 +48,8 @@ def _unpacked() -> str:
     if content is None:
         raise JarMissing(
             "SQL needs the jar of pyspark-versioned, and this installation was built without it: "
-            "install a wheel, or, with PySpark and a JDK 17 at hand, build it by "
-            "`pip install hatchling && pip install --no-build-isolation .` in a checkout"
+            "install a wheel, or run `pip install .` in a checkout, with a JDK 17 at hand and "
+            "VERSIONED_NO_JAR unset"
         )
     folder = tempfile.mkdtemp(prefix="versioned-jar-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

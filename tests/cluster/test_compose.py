@@ -50,6 +50,9 @@ def test_the_demo_is_asked_for_as_it_is_here() -> None:
 def test_versions_are_pinned() -> None:
     """All servers are of one image; its base is pinned, and so is what fetches what the lock names."""
     assert re.findall(r"^ *image: (\S+)", COMPOSE, re.MULTILINE) == ["pyspark-versioned"]
+    # Where each service builds it, each has its own, and every later command recreates them all.
+    assert re.findall(r"^ *build: (\S+)", COMPOSE, re.MULTILINE) == ["."]
+    assert "build: ." in service("store")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     base = re.search(r"^FROM python:(\d+\.\d+)\.\d+-slim-\w+$", DOCKERFILE, re.MULTILINE)
     assert base

@@ -1,0 +1,2 @@
+{{ config(materialized="view") }}
+select * from {{ ref("merged") }} where day > date '2026-01-01'
