@@ -223,7 +223,8 @@ ACTIONS: dict[str, Action] = {
     ),
     "alter": lambda c: c.load_table("n.t").alter().drop_column("b").commit(),
     "alter back and forth": lambda c: (
-        c.load_table("n.t").alter().add_column("d", "int").drop_column("d").commit()
+        c.load_table("n.t").alter().add_column("d", "int").commit(),
+        c.load_table("n.t").alter().drop_column("d").commit(),
     ),
     "alter of properties": lambda c: c.load_table("n.t").alter().set_property("k", "w").commit(),
     "overwrite": lambda c: c.load_table("n.t").overwrite(OLD),

@@ -201,7 +201,7 @@ EXPECTED: dict[str, set[str]] = {
         *LOAD_TABLE,
         "overwrite n/t/_versioned/checkpoint/N.parquet",
         "overwrite n/t/_versioned/last_checkpoint.json",
-        "list n/t/_versioned/checkpoint",
+        "files n/t/_versioned/checkpoint",
         "delete n/t/_versioned/checkpoint/N.parquet",
         "read n/t/_versioned/checkpoint/N.parquet",
     },
@@ -228,6 +228,7 @@ EXPECTED["vacuum"] = {
     "delete n/t/data/N-ID.parquet",
     "delete n/t/data/.x.tmp",
     "delete n/t/_versioned/kept/N.parquet",
+    "delete n/t/_versioned/checkpoint/N.parquet",
 }
 EXPECTED["vacuum_dropped"] = {
     "read n/d/_versioned/last_checkpoint.json",

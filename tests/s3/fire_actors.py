@@ -30,6 +30,7 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
+from versioned_catalog.schema.types import Atom
 
 GROUPS, KEYS = 4, 40
 LEAST = 6
@@ -190,14 +191,19 @@ def _change(actor: Actor, count: int) -> list[Any] | None:
             return ["drop", actor.random.choice(names)]
         case "rename" if fresh not in every:
             return ["rename", actor.random.choice(names), fresh]
-        case "widen":
-            return ["widen", actor.random.choice(every)]
+        case "widen" if narrow := _narrow(actor):
+            return ["widen", actor.random.choice(narrow)]
         case "default":
-            return ["default", actor.random.choice(names), count % 5]
+            return ["default", actor.random.choice(names), actor.stamp()]
         case "key":
             name = every[1]
             return ["rename", name, "k" if name == "kk" else "kk"]
     return None
+
+
+def _narrow(actor: Actor) -> list[str]:
+    """The columns that can be widened; a second time would change nothing, and make no commit."""
+    return [c.name for c in actor.table.schema.columns if c.type is Atom.INT]
 
 
 def _turns(actor: Actor) -> Iterator[int]:

@@ -457,8 +457,6 @@ CALL versioned.system.shrink('shop.t');
 --! there is no procedure system.shrink
 
 -- What is refused
-CREATE VIEW versioned.shop.v AS SELECT 1;
---! view
 SELECT versioned.shop.f(1);
 --! f
 ANALYZE TABLE versioned.shop.t COMPUTE STATISTICS;
