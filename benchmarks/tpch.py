@@ -2,8 +2,9 @@
 
 Every table is loaded in four parts. Between them columns are renamed, widened, moved, added and
 dropped, so that segments of four schema versions lie side by side; plain Parquet has the same rows
-in as many files, under one schema. Each format runs on the newest Spark that it supports. The
-answers are compared with those of plain Parquet. The data comes from DuckDB's ``tpch`` extension.
+in as many files, under one schema, as Spark writes it. Each format runs on the newest Spark that it
+supports. The answers are compared with those of plain Parquet. The data comes from DuckDB's ``tpch``
+extension.
 """
 
 from __future__ import annotations
@@ -173,7 +174,6 @@ def load(spark: Any, names: str, properties: str) -> None:
     spark.sql(f"CREATE NAMESPACE {names}")
     shutil.rmtree(DATA / "plain", ignore_errors=True)
     spark.sql(f"CREATE NAMESPACE spark_catalog.plain LOCATION '{DATA / 'plain'}'")
-    spark.conf.set("spark.sql.parquet.compression.codec", "zstd")
     for table, columns in TABLES.items():
         ddl = ", ".join(f"{name} {kind}" for name, (kind, _) in columns.begun.items())
         spark.sql(f"CREATE TABLE {names}.{table} ({ddl}) {properties}")

@@ -106,3 +106,16 @@ def test_the_cost_based_optimizer_knows_the_columns(
     assert rows == 4
     assert "ColumnStat(Some(4),Some(1),Some(4),Some(0)" in shown
     assert shown.count("ColumnStat") == 1  # Spark's estimates fail on types that they do not know
+
+
+def test_scans_that_ask_for_the_same_are_read_once(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """Spark writes the operands of an OR as the query has them."""
+    table = catalog.create_table(f"{ns}.t", "a LONG, b LONG")
+    table.append(pa.table({"a": longs(1, 2, 3), "b": longs(1, 2, 1)}))
+    once = f"SELECT a, count(*) AS n FROM versioned.{ns}.t WHERE {{}} GROUP BY a"
+    one, other = (once.format(f"b = {x} OR b = {y}") for x, y in ((1, 2), (2, 1)))
+    frame = sql_spark.sql(f"SELECT x.a FROM ({one}) x JOIN ({other}) y ON x.a = y.a AND x.n = y.n")
+    assert sorted(row.a for row in frame.collect()) == [1, 2, 3]
+    assert "ReusedExchange" in plan_of(frame)

@@ -41,7 +41,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         this.table = table;
         this.options = options;
         this.wanted = wanted;
-        this.filters = Bounded.of(filters);
+        this.filters = NormalFilters.of(filters);
         this.limit = limit;
         this.isFiltered = isFiltered;
         this.isNative = !Io.isPython(options) && table.ref().isReachable();
@@ -85,7 +85,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     @Override
     public void filter(Predicate[] predicates) {
         List<Predicate> all = new ArrayList<>(filters);
-        all.addAll(Bounded.of(List.of(predicates)));
+        all.addAll(NormalFilters.of(List.of(predicates)));
         keep(ScanPlan.ask(table.ref(), wanted, all, null, false).segments().stream()
             .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new)));
     }

@@ -9,22 +9,45 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.And;
+import org.apache.spark.sql.connector.expressions.filter.Not;
+import org.apache.spark.sql.connector.expressions.filter.Or;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.types.DataType;
 
-/** Filters of which none is long: what segments are skipped by is found in little time. */
-final class Bounded {
+/**
+ * Filters in a normal form. No list of values is long, so that the segments to skip are found in little time; and operands
+ * stand in one order, so that scans which ask for the same are equal, and Spark reads once for both.
+ */
+final class NormalFilters {
     /** Values that a list may have. More of them seldom skip a segment that their range does not. */
     static final int MOST_VALUES = 1000;
 
-    private Bounded() {}
+    private static final Comparator<Predicate> BY_TEXT = Comparator.comparing(Predicate::toString);
+
+    private NormalFilters() {}
 
     /** Filters that let at least the same rows pass; all must hold. Long lists of values become their ranges. */
     static List<Predicate> of(List<Predicate> filters) {
-        return filters.stream().map(Bounded::of).toList();
+        return filters.stream().map(NormalFilters::shortened).map(NormalFilters::sorted).distinct().sorted(BY_TEXT).toList();
     }
 
-    private static Predicate of(Predicate filter) {
+    private static Predicate sorted(Predicate filter) {
+        Expression[] children = filter.children();
+        return switch (filter.name()) {
+            case "AND", "OR" -> {
+                Predicate one = sorted((Predicate) children[0]);
+                Predicate other = sorted((Predicate) children[1]);
+                boolean inOrder = BY_TEXT.compare(one, other) <= 0;
+                Predicate first = inOrder ? one : other;
+                Predicate second = inOrder ? other : one;
+                yield filter.name().equals("AND") ? new And(first, second) : new Or(first, second);
+            }
+            case "NOT" -> new Not(sorted((Predicate) children[0]));
+            default -> filter;
+        };
+    }
+
+    private static Predicate shortened(Predicate filter) {
         Expression[] children = filter.children();
         if (!filter.name().equals("IN") || children.length <= MOST_VALUES || !(children[0] instanceof NamedReference)) {
             return filter;
