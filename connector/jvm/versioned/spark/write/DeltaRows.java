@@ -2,8 +2,6 @@ package versioned.spark.write;
 
 import java.io.IOException;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.distributions.Distribution;
-import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
@@ -12,7 +10,6 @@ import org.apache.spark.sql.connector.write.DeltaWrite;
 import org.apache.spark.sql.connector.write.DeltaWriter;
 import org.apache.spark.sql.connector.write.DeltaWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
-import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkRows;
 
@@ -25,7 +22,7 @@ import versioned.spark.internals.SparkRows;
  * @param arrangement how Spark is to spread them
  */
 record DeltaRows(BatchWrite python, DeltaLayout layout, Arrangement arrangement)
-        implements DeltaWrite, DeltaBatchWrite, RequiresDistributionAndOrdering {
+        implements DeltaWrite, DeltaBatchWrite, Arranged {
     @Override
     public DeltaBatchWrite toBatch() {
         return this;
@@ -34,26 +31,6 @@ record DeltaRows(BatchWrite python, DeltaLayout layout, Arrangement arrangement)
     @Override
     public String description() {
         return "VersionedDelta " + layout.table();
-    }
-
-    @Override
-    public Distribution requiredDistribution() {
-        return arrangement.distribution();
-    }
-
-    @Override
-    public boolean distributionStrictlyRequired() {
-        return false;
-    }
-
-    @Override
-    public long advisoryPartitionSizeInBytes() {
-        return arrangement.bytes();
-    }
-
-    @Override
-    public SortOrder[] requiredOrdering() {
-        return arrangement.ordering();
     }
 
     @Override

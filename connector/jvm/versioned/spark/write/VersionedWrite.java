@@ -3,18 +3,15 @@ package versioned.spark.write;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
-import org.apache.spark.sql.connector.distributions.Distribution;
-import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
-import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.catalog.Committer;
 import versioned.spark.internals.SparkParquetWriting;
 
 /** Rows written by Spark's own Parquet writer, one commit by Python. */
-final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrite {
+final class VersionedWrite implements Arranged, BatchWrite {
     private final String table;
     private final WritePlan plan;
     private final ObjectNode commit;
@@ -35,24 +32,8 @@ final class VersionedWrite implements RequiresDistributionAndOrdering, BatchWrit
     }
 
     @Override
-    public Distribution requiredDistribution() {
-        return plan.arrangement().distribution();
-    }
-
-    /** Segments end at a size anyway, so the rows of a large partition may be spread over tasks. */
-    @Override
-    public boolean distributionStrictlyRequired() {
-        return false;
-    }
-
-    @Override
-    public long advisoryPartitionSizeInBytes() {
-        return plan.arrangement().bytes();
-    }
-
-    @Override
-    public SortOrder[] requiredOrdering() {
-        return plan.arrangement().ordering();
+    public Arrangement arrangement() {
+        return plan.arrangement();
     }
 
     @Override
