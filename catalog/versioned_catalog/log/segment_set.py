@@ -154,8 +154,18 @@ class SegmentSet:
         """
         type_ = statistic_type(name, column.type)
         stored = self._stored(name, column, schemas, type_)
-        newer = tail_statistic(self.tail, name, column, schemas)
-        return pa.chunked_array([*stored.chunks, newer], type_)
+        return pa.chunked_array([*stored.chunks, self._newer(name, column, schemas)], type_)
+
+    def _newer(self, name: str, column: Column, schemas: Schemas) -> pa.Array:
+        """``statistic`` of the segments in ``tail``, whose texts are parsed once for many queries."""
+        key = name, column.id, column.type
+        if key not in self._parsed:
+            self._parsed[key] = tail_statistic(self.tail, name, column, schemas)
+        return self._parsed[key]
+
+    @cached_property
+    def _parsed(self) -> dict[tuple[str, int, DataType], pa.Array]:
+        return {}
 
     def _stored(
         self, name: str, column: Column, schemas: Schemas, type_: pa.DataType

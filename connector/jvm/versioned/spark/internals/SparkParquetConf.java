@@ -1,5 +1,6 @@
 package versioned.spark.internals;
 
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
@@ -10,18 +11,22 @@ import scala.Option;
 
 /** Spark's settings for Parquet, of which those that could change an answer are fixed. */
 final class SparkParquetConf {
-    private static final Pattern LOOKED_AT = Pattern.compile("(?i)parquet|timestampNanos");
+    /** Spark's settings for Parquet among its thousand, found once. */
+    private static final class Entries {
+        private static final Pattern NAMES = Pattern.compile("(?i)parquet|timestampNanos");
+        static final List<ConfigEntry<?>> LOOKED_AT = SQLConf$.MODULE$.getConfigEntries().stream()
+            .<ConfigEntry<?>>map(entry -> entry).filter(entry -> NAMES.matcher(entry.key()).find()).toList();
+    }
 
     private SparkParquetConf() {}
 
     /** Sets what is fixed, and tells Hadoop's configuration, where Parquet's code looks for more with every release. */
     static void fix(SQLConf conf, Configuration hadoop, Map<String, String> fixed) {
         fixed.forEach(conf::setConfString);
-        for (ConfigEntry<?> entry : SQLConf$.MODULE$.getConfigEntries()) {
-            if (fixed.containsKey(entry.key()) || LOOKED_AT.matcher(entry.key()).find()) {
-                tell(hadoop, entry.key(), conf.getConf(entry));
-            }
+        for (ConfigEntry<?> entry : Entries.LOOKED_AT) {
+            tell(hadoop, entry.key(), conf.getConf(entry));
         }
+        fixed.forEach(hadoop::set);
     }
 
     private static void tell(Configuration hadoop, String key, Object value) {

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.parquet.hadoop.ParquetInputFormat;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -46,32 +47,38 @@ public final class SparkParquetReading {
     private static final Map<String, String> OPTIONS = Map.of("datetimeRebaseMode", "CORRECTED", "int96RebaseMode",
         "CORRECTED", "ignoreCorruptFiles", "false", "ignoreMissingFiles", "false", "mergeSchema", "false");
 
-    private SparkParquetReading() {}
+    private final SQLConf conf;
+    private final Broadcast<SerializableConfiguration> hadoop;
 
-    /**
-     * Readers of files that are read alike.
-     *
-     * @param folder where the files are
-     * @param columns by physical name, with IDs
-     * @param rowPosition whether a row's position in its file comes after them
-     * @param constants the columns after these, whose values each file brings along
-     * @param filters in physical names; row groups are skipped by them
-     */
-    public static PartitionReaderFactory factory(HadoopFolder folder, StructType columns, boolean rowPosition,
-            StructType constants, List<Predicate> filters) {
-        StructType read = rowPosition ? columns.add(ROW_POSITION, DataTypes.LongType) : columns;
+    private SparkParquetReading(SQLConf conf, Broadcast<SerializableConfiguration> hadoop) {
+        this.conf = conf;
+        this.hadoop = hadoop;
+    }
+
+    /** Reading of a folder's files by one scan. */
+    public static SparkParquetReading of(HadoopFolder folder) {
         SparkSession session = SparkSession.active();
         SQLConf conf = session.sessionState().conf().clone();
         Configuration hadoop = folder.configuration();
         SparkParquetConf.fix(conf, hadoop, FIXED);
         hadoop.set(ParquetInputFormat.READ_SUPPORT_CLASS, ParquetReadSupport.class.getName());
-        hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), read.json());
-        hadoop.set("org.apache.spark.sql.parquet.row.attributes", read.json());
         hadoop.set("spark.sql.session.timeZone", conf.sessionLocalTimeZone());
-        return new ParquetPartitionReaderFactory(conf,
-            SerializableConfiguration.broadcast(session.sparkContext(), hadoop), read, read, constants,
-            v1(conf, filters), Option.empty(),
-            new ParquetOptions(immutable(OPTIONS), conf));
+        return new SparkParquetReading(conf, SerializableConfiguration.broadcast(session.sparkContext(), hadoop));
+    }
+
+    /**
+     * Readers of files that are read alike.
+     *
+     * @param columns by physical name, with IDs
+     * @param rowPosition whether a row's position in its file comes after them
+     * @param constants the columns after these, whose values each file brings along
+     * @param filters in physical names; row groups are skipped by them
+     */
+    public PartitionReaderFactory factory(StructType columns, boolean rowPosition, StructType constants,
+            List<Predicate> filters) {
+        StructType read = rowPosition ? columns.add(ROW_POSITION, DataTypes.LongType) : columns;
+        return new ParquetPartitionReaderFactory(conf, new GroupConfiguration(hadoop, read.json()), read, read, constants,
+            v1(conf, filters), Option.empty(), new ParquetOptions(immutable(OPTIONS), conf));
     }
 
     /** Filters with values of java.time: java.sql.Date and Timestamp move days that its calendar left out. */

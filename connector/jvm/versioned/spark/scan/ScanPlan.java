@@ -96,6 +96,10 @@ record ScanPlan(List<Group> groups, List<Segment> segments, long live, List<Stri
         return new NativeGroup(schema, json.get("row_position").asBoolean(), constants, order, names);
     }
 
+    boolean isAnyNative() {
+        return groups.stream().anyMatch(NativeGroup.class::isInstance);
+    }
+
     boolean isNative(Segment segment) {
         return groups.get(segment.group()) instanceof NativeGroup;
     }

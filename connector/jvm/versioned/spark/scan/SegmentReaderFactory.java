@@ -12,7 +12,6 @@ import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import versioned.spark.catalog.TableRef;
-import versioned.spark.internals.HadoopFolder;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.python.Predicates;
@@ -39,21 +38,21 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     static SegmentReaderFactory of(TableRef table, ScanPlan plan, StructType wanted, List<Predicate> filters,
             PartitionReaderFactory python) {
         List<Way> ways = new ArrayList<>();
+        SparkParquetReading reading = plan.isAnyNative() ? SparkParquetReading.of(table.files()) : null;
         for (ScanPlan.Group group : plan.groups()) {
-            ways.add(group instanceof ScanPlan.NativeGroup found ? way(table.files(), found, filters) : null);
+            ways.add(group instanceof ScanPlan.NativeGroup found ? way(reading, found, filters) : null);
         }
         return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), python);
     }
 
-    private static Way way(HadoopFolder folder, ScanPlan.NativeGroup group, List<Predicate> filters) {
+    private static Way way(SparkParquetReading reading, ScanPlan.NativeGroup group, List<Predicate> filters) {
         StructType constants = new StructType();
         for (ScanPlan.ConstantColumn column : group.constants()) {
             constants = constants.add(column.name(), column.type());
         }
         List<Predicate> inFile = new ArrayList<>();
         filters.forEach(filter -> Predicates.renamed(filter, group.names()).ifPresent(inFile::add));
-        return new Way(SparkParquetReading.factory(folder, group.readSchema(), group.rowPosition(), constants,
-            inFile), group.order());
+        return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order());
     }
 
     private static boolean isColumnar(Way[] ways) {

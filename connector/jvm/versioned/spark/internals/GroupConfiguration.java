@@ -1,0 +1,45 @@
+package versioned.spark.internals;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport;
+import org.apache.spark.util.SerializableConfiguration;
+import scala.reflect.ClassTag$;
+
+/**
+ * A scan's broadcast configuration with the columns of one group of its segments. Spark's reader takes a broadcast, and
+ * one for each group would cost more than all else of a small query's planning.
+ */
+final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
+    private final Broadcast<SerializableConfiguration> scan;
+    private final String columns;
+    private transient SerializableConfiguration value;
+
+    /** @param columns as Spark's schema in JSON */
+    GroupConfiguration(Broadcast<SerializableConfiguration> scan, String columns) {
+        super(scan.id(), ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+        this.scan = scan;
+        this.columns = columns;
+    }
+
+    @Override
+    public synchronized SerializableConfiguration getValue() {
+        if (value == null) {
+            Configuration hadoop = new Configuration(scan.value().value());
+            hadoop.set(ParquetReadSupport.SPARK_ROW_REQUESTED_SCHEMA(), columns);
+            hadoop.set("org.apache.spark.sql.parquet.row.attributes", columns);
+            value = new SerializableConfiguration(hadoop);
+        }
+        return value;
+    }
+
+    @Override
+    public void doUnpersist(boolean blocking) {
+        scan.unpersist(blocking);
+    }
+
+    @Override
+    public void doDestroy(boolean blocking) {
+        scan.destroy();
+    }
+}
