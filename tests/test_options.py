@@ -1,11 +1,15 @@
-"""Options of reads and writes by a table's name: only misspelled ones are refused."""
+"""What the options of reads and writes may be; and streams, which are refused."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pyspark.sql.types import StructType
 
 from pyspark_versioned.option_names import check_spelling
 from pyspark_versioned.options import parse_options
+from pyspark_versioned.source import VersionedDataSource
 from versioned_catalog import InvalidRequestError
 
 TYPOS = {
@@ -63,3 +67,10 @@ def test_the_data_source_knows_all_of_its_options() -> None:
         parse_options({"path": "x", "verionAsOf": "3"})
     with pytest.raises(InvalidRequestError, match=r"header is unknown\. The options are path, "):
         parse_options({"path": "x", "header": "true"})
+
+
+def test_a_stream_without_the_jar(tmp_path: Path) -> None:
+    source = VersionedDataSource({"path": str(tmp_path / "t")})
+    with pytest.raises(InvalidRequestError, match=f'^{tmp_path}/t: a stream .*save."{tmp_path}/t"'):
+        source.streamWriter(StructType(), overwrite=False)
+    assert not (tmp_path / "t").exists()
