@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -83,6 +84,36 @@ def test_configure_keeps_what_the_file_of_defaults_sets(
     found = options(Builder(), "one")
     assert found["spark.jars"] == f"/c.jar,{jar}"
     assert found["spark.sql.extensions"] == "my.Extension,versioned.spark.VersionedExtensions"
+
+
+@pytest.mark.parametrize("how", ["builder", "environment"])
+def test_a_connect_server_elsewhere_has_its_own_jar(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client can't bring it, and Spark warns of each attempt."""
+    given = Builder(spark__remote="sc://host:15002") if how == "builder" else Builder()
+    if how == "environment":
+        monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
+    found = options(given, "one")
+    assert {key for key in found if key != "spark.remote"} == {
+        "spark.sql.catalog.one",
+        "spark.sql.catalog.one.warehouse",
+    }
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_connect_server_here_gets_the_jar_without_a_warning(
+    jar: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPARK_LOCAL_REMOTE", raising=False)
+    given = Builder(spark__remote="local[2]")
+    assert options(given, "one")["spark.jars"] == jar
+    with warnings.catch_warnings(record=True) as told:
+        for key in ("spark.jars", "spark.sql.extensions", "spark.ui.enabled"):
+            warnings.warn(
+                f"Failed to set {key} to Some(x) due to [CANNOT_MODIFY_CONFIG]", stacklevel=1
+            )
+    assert [str(one.message).split()[3] for one in told] == ["spark.ui.enabled"]
 
 
 def test_storage_options_and_relative_folders() -> None:

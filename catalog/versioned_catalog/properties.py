@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 
@@ -13,6 +12,7 @@ from versioned_catalog.schema.keying import PRIMARY_KEY, TIME_INDEX
 from versioned_catalog.schema.sorting import SORT_BY
 from versioned_catalog.schema.ttl import TTL, TTL_FLOOR, parse_ttl
 from versioned_catalog.segments.writer import TARGET_BYTES, target_bytes
+from versioned_catalog.spelling import meant
 from versioned_catalog.writing.distribution import DISTRIBUTION_MODE, mode_of
 
 KNOWN = (
@@ -26,9 +26,6 @@ KNOWN = (
     TIME_INDEX,
 )
 """The keys that mean something; every other key is a user's own."""
-
-_CLOSE = 0.8
-"""How much of a key must agree with a known one to be taken for a typo."""
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
@@ -51,10 +48,10 @@ def _check_keys(keys: Iterable[str]) -> None:
             raise InvalidRequestError(
                 f"the property {key} is kept by the table itself; set {TTL} instead"
             )
-        meant = _meant(key) if isinstance(key, str) else None
-        if meant is not None:
+        near = _meant(key) if isinstance(key, str) else None
+        if near is not None:
             raise InvalidRequestError(
-                f"the property {key} is unknown; did you mean {meant}? For one of your own, take a key "
+                f"the property {key} is unknown; did you mean {near}? For one of your own, take a key "
                 f"with a dot, such as myteam.{key}. Known are {', '.join(KNOWN)}"
             )
 
@@ -65,5 +62,4 @@ def _meant(key: str) -> str | None:
         return None
     plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).casefold())
     longer = [known for known in KNOWN if plain.startswith(f"{known}_")]
-    near = longer or difflib.get_close_matches(plain, KNOWN, 1, _CLOSE)
-    return near[0] if near else None
+    return longer[0] if longer else meant(key, KNOWN)

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, STORAGE, unknown_text
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.partition_changes import split_fields, split_outside
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.json_text import parse_json
-
-_KNOWN = (
-    "path",
-    "warehouse",
-    "versionAsOf",
-    "timestampAsOf",
-    "columns",
-    "mergeSchema",
-    "overwriteSchema",
-    "partitionBy",
-    "primaryKey",
-    "timeIndex",
-    "partialUpdate",
-    "compact",
-    "pushdown",
-    "io",
-    "segments",
-    "pending",
-    "commit",
-    "saveMode",
-)
-_STORAGE = "storage."
 
 
 @dataclass(frozen=True)
@@ -100,12 +78,12 @@ def parse_options(given: Mapping[str, str]) -> Options:
         InvalidRequestError: one is unknown, missing or makes no sense.
     """
     lower = {key.lower(): value for key, value in given.items()}
-    known = {key.lower(): lower.pop(key.lower(), None) for key in _KNOWN}
+    known = {key.lower(): lower.pop(key.lower(), None) for key in (*OF_SOURCE, *OF_JAR)}
     # Storage options keep the case that Spark gives them in.
-    storage = {k[len(_STORAGE) :]: v for k, v in given.items() if k.lower().startswith(_STORAGE)}
-    unknown = sorted(key for key in lower if not key.startswith(_STORAGE))
+    storage = {k[len(STORAGE) :]: v for k, v in given.items() if k.lower().startswith(STORAGE)}
+    unknown = sorted(key for key in lower if not key.startswith(STORAGE))
     if unknown:
-        raise InvalidRequestError(_unknown_text(unknown[0]), condition="INVALID_OPTION")
+        raise InvalidRequestError(unknown_text(unknown[0]), condition="INVALID_OPTION")
     if not known["path"]:
         raise InvalidRequestError(
             'no table is named; use load("/path/of/table"), or option("warehouse", W) and '
@@ -181,14 +159,6 @@ def _listed(name: str, text: str, kind: type[Any]) -> list[Any]:
 
 def _segments(text: str) -> frozenset[str]:
     return frozenset(_listed("segments", text, str))
-
-
-def _unknown_text(option: str) -> str:
-    near = difflib.get_close_matches(option, [key.lower() for key in _KNOWN], 1)
-    hint = f"; did you mean {next(k for k in _KNOWN if k.lower() == near[0])}?" if near else ""
-    return (
-        f"the option {option} is unknown{hint}. The options are {', '.join(_KNOWN)}, storage.<key>"
-    )
 
 
 def _flag(name: str, text: str | None) -> bool | None:

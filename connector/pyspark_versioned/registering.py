@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,9 @@ EXTENSIONS_CLASS = "versioned.spark.VersionedExtensions"
 _JARS = "spark.jars"
 _EXTENSIONS = "spark.sql.extensions"
 _REDACTION = "spark.redaction.regex"
+
+_OF_SERVER = (_JARS, _EXTENSIONS)
+"""Settings that only the start of Spark can make, or of a Connect server."""
 
 HIDDEN_KEYS = r"(?i)secret|password|token|access[.]?key|(?:^|[.]catalog[.]\w+[.])storage[.]"
 """Settings and options whose values Spark hides: those it does by itself, and ``storage.<option>``."""
@@ -56,7 +60,10 @@ def configure(
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     known = _Known(builder)
-    for key, value in _added(catalog_conf(warehouse, catalog, storage_options), known).items():
+    added = _added(catalog_conf(warehouse, catalog, storage_options), known)
+    for key, value in _settable(
+        added, known.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
+    ):
         builder.config(key, value)
     return builder
 
@@ -84,6 +91,18 @@ def catalog_conf(
         **({_REDACTION: HIDDEN_KEYS} if storage else {}),
         **storage,
     }
+
+
+def _settable(conf: Mapping[str, str], remote: str) -> Iterable[tuple[str, str]]:
+    """The settings that a session can be given, by where its Connect server is, if it has one."""
+    if remote.startswith("sc://"):
+        return [pair for pair in conf.items() if pair[0] not in _OF_SERVER]
+    if remote and "SPARK_LOCAL_REMOTE" not in os.environ:
+        # Connect's client starts a server with these settings, then tries to give them to the
+        # session as well, and warns of each that a session can't have.
+        keys = "|".join(re.escape(key) for key in (*_OF_SERVER, _REDACTION))
+        warnings.filterwarnings("ignore", rf"Failed to set ({keys}) to ", UserWarning)
+    return conf.items()
 
 
 def catalog_class() -> str:

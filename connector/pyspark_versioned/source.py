@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
@@ -14,6 +15,7 @@ from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
+from pyspark_versioned.streams import refuse_stream_by_path
 from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import WriteOptions, plan_writer
@@ -103,6 +105,14 @@ class VersionedDataSource(DataSource):
         """The writer of a frame."""
         with _naming(self.options):
             return self._writer(schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
+        """Refuse a stream.
+
+        Raises:
+            InvalidRequestError: always.
+        """
+        refuse_stream_by_path(self._parsed.path)
 
     def _writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         parsed = self._parsed

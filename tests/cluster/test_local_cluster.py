@@ -23,8 +23,50 @@ pytestmark = pytest.mark.spark
 SCRIPT = str(ROOT / "examples" / "local_cluster.py")
 
 
+CLIENT = """
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+spark.sql("CREATE NAMESPACE versioned.n")
+rows = spark.range(0, 1000, 1, 4).selectExpr("id", "id % 7 AS n")
+rows.writeTo("versioned.n.t").create()
+spark.sql("ALTER TABLE versioned.n.t RENAME COLUMN n TO m")
+spark.sql("DELETE FROM versioned.n.t WHERE m = 3")
+for io in ("native", "python"):
+    rows = spark.read.option("io", io).table("versioned.n.t")
+    print(io, *rows.selectExpr("count(id + m)", "sum(id)").first())
+"""
+
+
+def test_connect_on_a_cluster_with_an_object_store() -> None:
+    """What the demo needs: a Connect server, two workers, a store that all of them reach."""
+    built_jar()
+    done = subprocess.run(
+        [
+            *(sys.executable, SCRIPT, "--store", "--connect", "--"),
+            *(sys.executable, "-c", CLIENT, "{remote}"),
+        ],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        cwd=ROOT,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    # By hand: 0 to 999 without 3, 10, ... 997.
+    wanted = f"{1000 - 143} {499_500 - 143 * 500}"
+    assert done.stdout.splitlines()[-2:] == [f"native {wanted}", f"python {wanted}"]
+
+
+@pytest.mark.nightly
 def test_the_demo_on_a_cluster() -> None:
-    """The command of the Makefile, with this Python."""
+    """The command of the Makefile, with this Python.
+
+    Each day the same demo runs without a cluster (tests/test_demo.py), and the test above shows that its
+    cluster works.
+    """
     built_jar()
     recipe = re.search(
         r"^cluster:\n\t.*?python (examples.*)$", (ROOT / "Makefile").read_text(), re.M

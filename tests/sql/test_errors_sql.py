@@ -13,7 +13,7 @@ import pytest
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -101,7 +101,12 @@ def test_the_format(sql_spark: SparkSession, table: Table, warehouse: Path, ns: 
 
 
 def test_streams(
-    sql_spark: SparkSession, table: Table, warehouse: Path, ns: str, tmp_path: Path
+    sql_spark: SparkSession,
+    table: Table,
+    catalog: Catalog,
+    warehouse: Path,
+    ns: str,
+    tmp_path: Path,
 ) -> None:
     where = f"{warehouse}/{ns}/t"
     stream = sql_spark.readStream
@@ -109,7 +114,76 @@ def test_streams(
     name = f"versioned.{ns}.t"
     told(lambda: sql_spark.readStream.table(name), "NOT_SUPPORTED", "0A000", name)
     rates = stream.format("rate").load().writeStream.option("checkpointLocation", str(tmp_path))
-    told(lambda: rates.format("versioned").start(where), "NOT_SUPPORTED", "0A000", "foreachBatch")
+    other = tmp_path / "other"
+    new = f"versioned.{ns}.made"
+    for act, says in (
+        (lambda: rates.format("versioned").start(where), f'{where}: a stream.*save("{where}")'),
+        (lambda: rates.format("versioned").start(str(other)), f"{other}: a stream"),
+        (lambda: rates.toTable(name), f'{name}: a stream.*writeTo("{name}").append()'),
+        (lambda: rates.toTable(new), f"{new}: a stream"),
+        (lambda: rates.format("versioned").toTable(new), f"{new}: a stream"),
+    ):
+        told(act, "NOT_SUPPORTED", "0A000", "foreachBatch", *says.split(".*"))
+    assert not other.exists()
+    assert catalog.list_tables(ns) == ["k", "t"]
+
+
+def test_a_stream_of_other_tables(
+    sql_spark: SparkSession, table: Table, ns: str, tmp_path: Path
+) -> None:
+    """A stream that reads a table, and writes to one by foreachBatch, is none to a table."""
+    name = f"versioned.{ns}.t"
+    found = sql_spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
+    joined = found.join(sql_spark.table(name), found.value == 1).selectExpr("2 AS id", "v", "s")
+    new = f"versioned.{ns}.made"
+
+    def write(rows: DataFrame, batch: int) -> None:
+        rows.writeTo(name).append()
+        if batch == 0:
+            rows.writeTo(new).create()
+
+    query = joined.writeStream.option("checkpointLocation", str(tmp_path)).foreachBatch(write)
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert table.refresh().scan(columns=["id"]).to_arrow().column("id").to_pylist() == [1, 2]
+    assert sql_spark.table(new).count() == 1
+
+
+READS: list[Callable[[Any, str], Any]] = [
+    lambda read, t: read.option("verionAsOf", 0).table(t),
+    lambda read, t: read.option("verionAsOf", 0).table(f"{t}.history"),
+]
+WRITES: list[Callable[[DataFrame, str], Any]] = [
+    lambda frame, t: frame.writeTo(t).option("mergeShema", True).append(),
+    lambda frame, t: frame.writeTo(t).option("mergeShema", True).overwrite(frame.id == 1),
+    lambda frame, t: frame.write.option("mergeShema", True).mode("append").saveAsTable(t),
+    lambda frame, t: frame.write.option("mergeShema", True).mode("overwrite").saveAsTable(t),
+    lambda frame, t: frame.write.option("mergeShema", True).insertInto(t),
+    lambda frame, t: frame.writeTo(f"{t}2").option("mergeShema", True).create(),
+    lambda frame, t: frame.write.option("mergeShema", True).saveAsTable(f"{t}2"),
+]
+
+
+def test_misspelled_options(
+    sql_spark: SparkSession, table: Table, catalog: Catalog, ns: str
+) -> None:
+    name = f"versioned.{ns}.t"
+    known = ("INVALID_OPTION", "42616", name, "mergeShema is unknown; did you mean mergeSchema?")
+    for read in READS:
+        says = (name, "verionAsOf is unknown; did you mean versionAsOf?")
+        told(lambda read=read: read(sql_spark.read, name).collect(), *known[:2], *says)
+    wider = sql_spark.sql("SELECT 1 AS id, 'a' AS v, 'b' AS s, 5 AS extra")
+    for write in WRITES:
+        told(lambda write=write: write(wider, name), *known)
+    told(
+        lambda: sql_spark.sql(f"INSERT INTO {name} WITH (mergeShema = true) VALUES (1, 'a', 'b')"),
+        *known,
+    )
+    assert table.refresh().version == 1
+    assert catalog.list_tables(ns) == ["k", "t"]
+    others = sql_spark.read.option("header", True).option("versionAsOf", 0).table(name)
+    assert others.count() == 0
+    wider.drop("extra").writeTo(name).option("replaceWhere", "x").append()
+    assert table.refresh().version == 2
 
 
 def test_a_segment_is_missing(sql_spark: SparkSession, table: Table, ns: str) -> None:

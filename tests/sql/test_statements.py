@@ -33,7 +33,12 @@ def environment() -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "place, module",
-    [("classic", "pyspark.sql.session"), ("connect", "pyspark.sql.connect.session")],
+    [
+        # Connect's server carries statements out as a classic session does, and almost all other tests
+        # use one.
+        pytest.param("classic", "pyspark.sql.session", marks=pytest.mark.nightly),
+        ("connect", "pyspark.sql.connect.session"),
+    ],
 )
 def test_session(tmp_path: Path, place: str, module: str) -> None:
     built_jar()
@@ -51,6 +56,7 @@ def test_session(tmp_path: Path, place: str, module: str) -> None:
     assert told["session"] == module
     assert told["ran"] == COUNT
     assert not told["wrong"], "\n".join(told["wrong"])
+    assert not re.findall(r"Failed to set spark\.(?:jars|sql).*", done.stderr)
 
 
 def test_command_line(tmp_path: Path) -> None:

@@ -227,7 +227,8 @@ def test_a_bucketed_column_that_was_widened(make: Any, read: Any) -> None:
     decimals = pa.array([Decimal(n) for n in values], pa.decimal128(4, 2))
     table.append(pa.table({"a": integers(*values), "d": decimals}))
     table.alter().change_type("a", "long").change_type("d", "decimal(12,4)").commit()
-    for n in values:
+    # A bucket of the wrong type is another one 15 times of 16, so a few values show it.
+    for n in values[::8]:
         assert column(read().where(f"a = {n}"), "a") == [n]
         assert column(read().where(f"d = {n}.0000"), "a") == [n]
 

@@ -116,14 +116,6 @@ def test_merge_schema_is_asked_for(sql_spark: SparkSession, t: str, ns: str) -> 
     refused(lambda: frame.writeTo(t).option("mergeSchema", "yes").append(), "true or false")
 
 
-def test_a_stream_to_a_table_names_the_way_out(
-    sql_spark: SparkSession, t: str, tmp_path: Path
-) -> None:
-    stream = sql_spark.readStream.format("rate").load().writeStream
-    writer = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    refused(lambda: writer.toTable(t), "foreachBatch", "append()")
-
-
 def test_create_table_like(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
     if pyspark.__version__ < "4.3":
         pytest.skip("this Spark has it for its own catalog only")

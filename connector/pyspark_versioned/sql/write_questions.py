@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_versioned.native import is_written_alike
+from pyspark_versioned.option_names import check_spelling
 from pyspark_versioned.spark_types import can_declare
 from pyspark_versioned.sql import staging
 from pyspark_versioned.sql.arranging import arrangement
@@ -17,7 +18,9 @@ from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot, open_table
+from pyspark_versioned.sql.view_warnings import shown_name
 from pyspark_versioned.sql.written import parse_records
+from pyspark_versioned.streams import refuse_stream_by_name, refuse_stream_by_path
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
 from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.arrow_values import array_of
@@ -76,6 +79,7 @@ def plan_write(request: Json) -> Json:
 def _refuse_options(options: Sequence[str], table: str) -> None:
     """Refuse what would be lost without a word: Spark fills columns that are left out, and makes a
     table without looking at options."""
+    check_spelling(options, table)
     asked = {option.lower() for option in options}
     if not asked.isdisjoint({"primarykey", "timeindex"}):
         raise InvalidRequestError(
@@ -285,6 +289,19 @@ def _condition(predicates: Sequence[Json], table: str) -> AllOf:
     return AllOf(tuple(one for one in found if one is not None))
 
 
+def check_options(request: Json) -> Json:
+    """Refuse misspelled ``options`` of a read, or of a write that is not planned yet."""
+    check_spelling(request["options"], request["name"])
+    return {}
+
+
+def write_stream(request: Json) -> NoReturn:
+    """Refuse a stream to the table ``name`` of a catalog, or to the table at ``path``."""
+    if "path" in request:
+        refuse_stream_by_path(request["path"])
+    refuse_stream_by_name(shown_name(request, tuple(request["name"])))
+
+
 def truncate(request: Json) -> Json:
     """Remove all rows."""
     table, _, plan = _plan(request)
@@ -292,9 +309,11 @@ def truncate(request: Json) -> Json:
 
 
 QUESTIONS = {
+    "check_options": check_options,
     "plan_write": plan_write,
     "commit_write": commit_write,
     "truncate": truncate,
     "can_delete": can_delete,
     "delete": delete,
+    "write_stream": write_stream,
 }

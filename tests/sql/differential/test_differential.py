@@ -18,7 +18,7 @@ from versioned_catalog import Catalog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NIGHTLY, DAILY, AT_ONCE = 300, 3, 20
+NIGHTLY, DAILY, AT_ONCE = 300, 1, 20
 REPLAYED = "VERSIONED_SEED" in os.environ
 
 

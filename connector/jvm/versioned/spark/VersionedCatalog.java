@@ -33,6 +33,7 @@ import versioned.spark.catalog.EvolvingCatalog;
 import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.function.Functions;
+import versioned.spark.internals.SparkStreams;
 import versioned.spark.procedure.VersionedProcedure;
 import versioned.spark.python.Condition;
 
@@ -99,6 +100,15 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
     @Override
     public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
         return questions.load(ident, questions.request(ident).put("timestamp", timestamp), true);
+    }
+
+    /** Spark asks this before it starts a stream to a table, and would make the table where there is none. */
+    @Override
+    public boolean tableExists(Identifier ident) {
+        if (SparkStreams.isStarting()) {
+            questions.ask("write_stream", questions.request(ident));
+        }
+        return StagingTableCatalog.super.tableExists(ident);
     }
 
     @Override

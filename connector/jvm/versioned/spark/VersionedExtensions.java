@@ -5,6 +5,7 @@ import scala.Function1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.extension.AllowSetNotNull;
 import versioned.spark.extension.CharsAsChars;
+import versioned.spark.extension.CheckOptions;
 import versioned.spark.extension.DeleteAllRows;
 import versioned.spark.extension.EvolveWithRows;
 import versioned.spark.extension.NoteStatement;
@@ -12,7 +13,6 @@ import versioned.spark.extension.KeepNestedSubqueriesOut;
 import versioned.spark.extension.NoticeOwnReads;
 import versioned.spark.extension.ReadCopiesPlainly;
 import versioned.spark.extension.ReadNatively;
-import versioned.spark.extension.RefuseStreams;
 import versioned.spark.extension.ShowErrors;
 import versioned.spark.extension.ShowNestedChars;
 import versioned.spark.internals.PartitionFieldParser;
@@ -24,6 +24,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectParser((session, parser) -> PartitionFieldParser.over(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new NoteStatement());
+        extensions.injectHintResolutionRule(session -> new CheckOptions(session));
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
         extensions.injectHintResolutionRule(session -> new ShowErrors(session));
         extensions.injectHintResolutionRule(session -> new ShowNestedChars(session));
@@ -34,7 +35,6 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());
         extensions.injectOptimizerRule(session -> new KeepNestedSubqueriesOut());
         extensions.injectCheckRule(session -> new NoticeOwnReads(session));
-        extensions.injectCheckRule(session -> new RefuseStreams());
         return BoxedUnit.UNIT;
     }
 }

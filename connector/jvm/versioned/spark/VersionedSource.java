@@ -21,7 +21,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.internals.SparkStreams;
 import versioned.spark.python.PathOptions;
+import versioned.spark.python.Python;
 
 /**
  * {@code format("versioned")} where the jar is: Spark's wrapper of the data source in Python, with what Spark keeps
@@ -32,6 +34,7 @@ import versioned.spark.python.PathOptions;
  */
 public final class VersionedSource extends PythonDataSourceV2 implements DataSourceRegister, CreatableRelationProvider {
     private static final String NAME = "versioned";
+    private static final String PATH = "path";
 
     @Override
     public String shortName() {
@@ -46,6 +49,10 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
 
     @Override
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+        String path = properties.get(PATH);
+        if (path != null && SparkStreams.isStarting()) {
+            Python.ask("write_stream", Python.JSON.createObjectNode().put(PATH, path));
+        }
         return PathOptions.isResolved(properties) ? super.getTable(schema, partitioning, properties)
             : new ModelessTable(this, schema);
     }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.AnsweredRows;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableOptions;
 import versioned.spark.python.Values;
 
 /**
@@ -40,6 +41,7 @@ public record MetadataTable(TableRef ref, String kind, StructType schema) implem
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        TableOptions.check(name(), options);
         return () -> scan();
     }
 

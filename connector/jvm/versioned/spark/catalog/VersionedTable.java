@@ -31,6 +31,7 @@ import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableOptions;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.VersionedWriteBuilder;
 
@@ -179,8 +180,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     public Set<TableCapability> capabilities() {
         EnumSet<TableCapability> read = EnumSet.of(TableCapability.BATCH_READ);
         EnumSet<TableCapability> both = EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE,
-            TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC,
-            TableCapability.STREAMING_WRITE); // so that RefuseStreams is asked, and can say what to do instead
+            TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER, TableCapability.OVERWRITE_DYNAMIC);
         return switch (role) {
             case PAST -> read;
             case NEWEST -> both;
@@ -193,6 +193,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        TableOptions.check(name(), options);
         return new VersionedScanBuilder(this, options);
     }
 

@@ -47,21 +47,18 @@ public final class ShowErrors extends PlanRule {
 
     private void refuseStreams(LogicalPlan node) {
         if (SparkSources.isUnresolved(node, FORMAT) && node.isStreaming()) {
-            throw noStream(SparkSources.paths(node), "read", "spark.read");
+            throw noStream(SparkSources.paths(node), "spark.read");
         }
         if (node instanceof UnresolvedRelation relation && relation.isStreaming()) {
             List<String> name = CollectionConverters.asJava(relation.multipartIdentifier());
             Optional<SparkCatalogs.Named> found = SparkCatalogs.find(session, name);
             if (found.isPresent() && found.get().catalog() instanceof VersionedCatalog) {
-                throw noStream(String.join(".", name), "read", "spark.read.table");
+                throw noStream(String.join(".", name), "spark.read.table");
             }
-        }
-        if (SparkSources.isStreamTo(node, FORMAT)) {
-            throw noStream("format(\"" + FORMAT + "\")", "written", "foreachBatch, and write each batch");
         }
     }
 
-    private static RuntimeException noStream(String table, String done, String instead) {
-        throw Condition.NOT_SUPPORTED.error(table + " can't be " + done + " as a stream; use " + instead);
+    private static RuntimeException noStream(String table, String instead) {
+        throw Condition.NOT_SUPPORTED.error(table + " can't be read as a stream; use " + instead);
     }
 }

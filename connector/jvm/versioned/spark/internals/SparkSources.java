@@ -4,13 +4,11 @@ import java.lang.reflect.Constructor;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.connector.catalog.Table;
 import scala.collection.immutable.Seq;
 
 /** How Spark finds the data source that {@code format(...)} names. */
 public final class SparkSources {
     private static final String NODE = "UnresolvedDataSource";
-    private static final String STREAM = "WriteToStreamStatement";
     private static final String RULE = "org.apache.spark.sql.catalyst.analysis.ResolveDataSource";
 
     private SparkSources() {}
@@ -23,12 +21,6 @@ public final class SparkSources {
     /** The paths that such a node names. */
     public static String paths(LogicalPlan node) {
         return ((Seq<?>) node.productElement(4)).mkString(", ");
-    }
-
-    /** Whether a node starts a stream to a data source that is written in Python and has this name. */
-    public static boolean isStreamTo(LogicalPlan node, String format) {
-        return node.nodeName().equals(STREAM) && node.productIterator()
-            .exists(member -> member instanceof Table table && SparkPython.isSource(table, format));
     }
 
     /**

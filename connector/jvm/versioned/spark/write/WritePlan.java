@@ -44,7 +44,7 @@ record WritePlan(boolean isNative, HadoopFolder folder, String prefix, StructTyp
     /** @param filters what the rows to replace fulfil, as JSON, so that it is refused before any row is written; or null */
     static WritePlan ask(TableRef table, ObjectNode creation, LogicalWriteInfo info, JsonNode filters) {
         ObjectNode request = table.request();
-        info.options().keySet().forEach(request.putArray("options")::add);
+        info.options().asCaseSensitiveMap().keySet().forEach(request.putArray("options")::add);
         request.put("distribution_mode", info.options().get(DISTRIBUTION_MODE));
         if (filters != null) {
             request.set("filters", filters);
