@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def m(sql_spark: SparkSession, ns: str) -> str:
-    """A namespace with a table ``cpu`` of which the view ``hosts`` reads one column, and ``busy`` two."""
+    """A namespace with views of a table: ``hosts`` reads one of its columns, ``busy`` two."""
     m = f"versioned.{ns}"
     for statement in (
         "CREATE TABLE {m}.cpu (host STRING, usage INT)",
@@ -39,7 +39,8 @@ READS = [
     f"CREATE TABLE {{m}}.more AS {BESIDE}",
     f"CREATE VIEW {{m}}.more AS {BESIDE}",
     f"CACHE TABLE kept AS {BESIDE}",
-    "MERGE INTO {m}.cpu c USING {m}.busy b ON b.host = c.host WHEN MATCHED THEN UPDATE SET usage = b.usage + 1",
+    "MERGE INTO {m}.cpu c USING {m}.busy b ON b.host = c.host "
+    "WHEN MATCHED THEN UPDATE SET usage = b.usage + 1",
     "UPDATE {m}.cpu SET load = 0 WHERE host IN (SELECT host FROM {m}.busy WHERE usage = 7)",
     "DELETE FROM {m}.cpu WHERE host IN (SELECT host FROM {m}.busy WHERE usage = 7)",
 ]
@@ -57,9 +58,33 @@ def test_a_table_that_a_statement_names_twice(
     table = catalog.load_table(m.partition(".")[2] + ".cpu")
     before = table.version
     for read in READS:
-        with pytest.raises(Exception, match=r"busy reads the column usage \(ID 2\) of .* is another"):
+        with pytest.raises(
+            Exception, match=r"busy reads the column usage \(ID 2\) of .* is another"
+        ):
             sql_spark.sql(read.format(m=m)).collect()
     assert table.refresh().version == before
     assert catalog.list_tables(m.partition(".")[2]) == ["cpu", "other"]
     sql_spark.sql(f"CREATE OR REPLACE VIEW {m}.busy AS SELECT host, usage FROM {m}.cpu")
     assert [tuple(row) for row in sql_spark.sql(READS[0].format(m=m)).collect()] == [("a", 7)]
+
+
+BOUND = [
+    ("SELECT host, count(*) AS n FROM {m}.cpu GROUP BY ROLLUP (host)", ["host"]),
+    ("SELECT host, sum(usage) AS n FROM {m}.cpu GROUP BY CUBE (host)", ["host", "usage"]),
+    ("SELECT n FROM (SELECT host, count(*) AS n FROM {m}.cpu GROUP BY ROLLUP (host))", ["host"]),
+]
+
+
+def test_columns_of_rollups(sql_spark: SparkSession, m: str, catalog: Catalog) -> None:
+    for query, columns in BOUND:
+        sql_spark.sql(f"CREATE OR REPLACE VIEW {m}.bound AS {query.format(m=m)}")
+        (read,) = catalog.load_view(m.partition(".")[2] + ".bound").reads
+        assert [column.path[0] for column in read.columns] == columns, query
+
+
+def test_writes_to_a_view(sql_spark: SparkSession, m: str) -> None:
+    """A write that may change the schema is refused for the same reason as any other."""
+    frame = sql_spark.sql("SELECT 'a' AS host, 1 AS usage")
+    for options in ({}, {"mergeSchema": "true"}):
+        with pytest.raises(Exception, match="busy is a view and holds no rows"):
+            frame.writeTo(f"{m}.busy").options(**options).append()

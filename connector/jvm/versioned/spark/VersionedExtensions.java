@@ -16,6 +16,7 @@ import versioned.spark.extension.RefuseStreams;
 import versioned.spark.extension.ShowErrors;
 import versioned.spark.extension.ShowNestedChars;
 import versioned.spark.internals.PartitionFieldParser;
+import versioned.spark.internals.SparkViews;
 import versioned.spark.view.CheckViewColumns;
 
 /** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
@@ -37,6 +38,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectCheckRule(session -> new NoticeOwnReads(session));
         extensions.injectCheckRule(session -> new RefuseStreams());
         extensions.injectCheckRule(session -> new CheckViewColumns());
+        extensions.injectCheckRule(session -> SparkViews.checkReferences());
         return BoxedUnit.UNIT;
     }
 }
