@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 
-from versioned_catalog.arrow_rows import table_of
-from versioned_catalog.errors import (
-    InvalidRequestError,
-    NotFoundError,
-    VersionedError,
-)
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.view import ReadTable, View, ViewColumn
 from versioned_catalog.log.warehouse import (
     WITH_VIEWS,
@@ -35,20 +30,10 @@ from versioned_catalog.schema.ddl import parse_columns
 from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.sql_types import render_type
 from versioned_catalog.table import Table
-from versioned_catalog.view_columns import Problem, Shown, bind, missing, missing_view, problems
+from versioned_catalog.view_columns import Problem, Shown, bind
+from versioned_catalog.view_reports import ViewReports
 
 Mode = Literal["create", "replace", "create or replace"]
-
-LISTING = pa.schema(
-    {
-        "view": pa.string(),
-        "reads": pa.string(),
-        "column": pa.string(),
-        "column_id": pa.int32(),
-        "problem": pa.string(),
-    }
-)
-"""The columns of ``Catalog.views``."""
 
 
 class Views:
@@ -226,9 +211,7 @@ class Views:
         Raises:
             NotFoundError: there is no such table.
         """
-        only = self._identity(table)
-        rows = [row for view in self._every_view() for row in self._rows(view, only, shown)]
-        return table_of(rows, LISTING)
+        return self._reports(shown).listing(self._identity(table))
 
     def view_problems(
         self, name: str | Name | None = None, shown: Shown = render_path
@@ -242,14 +225,7 @@ class Views:
         Raises:
             NotFoundError: there is no such table.
         """
-        only = self._identity(name)
-        return [
-            problem
-            for view in self._every_view()
-            for read in view.reads
-            if only in (None, read.created_uuid)
-            for problem in self._problems(view, read, shown)
-        ]
+        return self._reports(shown).problems(self._identity(name))
 
     def problems_of(
         self, view: View, table: str | Name, shown: Shown = render_path
@@ -261,25 +237,7 @@ class Views:
             table: the name, as the view's query has it.
             shown: how the texts write names.
         """
-        key = full_key(parse_path(table))
-        return [
-            problem
-            for read in view.reads
-            if full_key(read.name) == key
-            for problem in self._problems(view, read, shown)
-        ] + [
-            problem
-            for problem in self._missing_views(view, shown)
-            if full_key(problem.table) == key
-        ]
-
-    def _missing_views(self, view: View, shown: Shown = render_path) -> list[Problem]:
-        state = self._names.state()
-        return [
-            missing_view(view, name, shown)
-            for name in view.reads_views
-            if full_key(name) not in state.views and full_key(name) not in state.tables
-        ]
+        return self._reports(shown).problems_of(view, parse_path(table))
 
     def name_of(self, created_uuid: str) -> Name | None:
         """The name of a table of this catalog, by its created UUID; None where it has none."""
@@ -296,46 +254,8 @@ class Views:
             return None
         return self._names.find(self._names.state(), parse_path(table)).table_uuid
 
-    def _every_view(self) -> list[View]:
-        views = self._names.state().views
-        return [views[key] for key in sorted(views)]
-
-    def _rows(self, view: View, only: str | None, shown: Shown) -> Iterator[dict[str, Any]]:
-        one = {"view": render_path(view.name)}
-        for read in view.reads:
-            if only not in (None, read.created_uuid):
-                continue
-            found = {p.column_id: p.text for p in self._problems(view, read, shown)}
-            whole = found.get(None)
-            for column in read.columns:
-                yield one | {
-                    "reads": render_path(read.name),
-                    "column": render_path(column.path),
-                    "column_id": column.id,
-                    "problem": whole or found.get(column.id),
-                }
-            if not read.columns:
-                yield one | {"reads": render_path(read.name), "problem": whole}
-        if only is not None:
-            return
-        gone = {problem.table: problem.text for problem in self._missing_views(view, shown)}
-        for name in view.reads_views:
-            yield one | {"reads": render_path(name), "problem": gone.get(name)}
-        if not view.reads and not view.reads_views:
-            yield one
-
-    def _problems(self, view: View, read: ReadTable, shown: Shown = render_path) -> list[Problem]:
-        state = self._names.state()
-        if full_key(read.name) in state.views:
-            return []  # a view of the same columns may have taken the table's place
-        named = state.tables.get(full_key(read.name))
-        if named is None:
-            return [missing(view, read, self.name_of(read.created_uuid), shown)]
-        try:
-            found = self.load_table(named.name).state
-        except VersionedError as error:
-            return [Problem(view.name, read.name, None, None, str(error))]
-        return list(problems(view, read, found, shown))
+    def _reports(self, shown: Shown) -> ViewReports:
+        return ViewReports(self._names.state(), lambda name: self.load_table(name).state, shown)
 
     def _bind(
         self, reads: Mapping[str | Name, Iterable[str | Name]]

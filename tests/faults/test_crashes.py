@@ -108,6 +108,22 @@ def drop_namespace(catalog: Catalog) -> None:
     catalog.drop_namespace("n", cascade=True)
 
 
+def create_view(catalog: Catalog) -> None:
+    catalog.create_view("n.w", "SELECT b FROM t", "b STRING", reads={"n.t": ["b"], "n.ids": []})
+
+
+def replace_view(catalog: Catalog) -> None:
+    catalog.create_view("n.IDS", "SELECT 1 AS x", "x INT", or_replace=True)
+
+
+def rename_view(catalog: Catalog) -> None:
+    catalog.rename_view("n.ids", "n.w")
+
+
+def drop_view(catalog: Catalog) -> None:
+    catalog.drop_view("n.ids")
+
+
 def expire(catalog: Catalog) -> None:
     time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
     catalog.load_table("n.t").expire(timedelta(0), keep_last=2, dry_run=False, force=True)
@@ -152,6 +168,10 @@ OPERATIONS = [
     create_namespace,
     alter_namespace,
     drop_namespace,
+    create_view,
+    replace_view,
+    rename_view,
+    drop_view,
     expire,
     vacuum,
     vacuum_dropped,
@@ -196,6 +216,10 @@ EXPECTED: dict[str, set[str]] = {
     "create_namespace": {*LOAD, *NAME},
     "alter_namespace": {*LOAD, *NAME},
     "drop_namespace": {*LOAD, *NAME, *LOAD_TABLE, "put n/t/_versioned/log/N.json"},
+    "create_view": {*LOAD, *LOAD_TABLE, *NAME},
+    "replace_view": {*LOAD, *NAME},
+    "rename_view": {*LOAD, *NAME},
+    "drop_view": {*LOAD, *NAME},
     "checkpoint": {
         *LOAD,
         *LOAD_TABLE,
@@ -263,6 +287,7 @@ def prepare(folder: Path) -> None:
     table.set_tag("there", 2)
     catalog.create_table("n.d", "id LONG").append(pa.table({"id": pa.array([1], pa.int64())}))
     catalog.drop_table("n.d")
+    catalog.create_view("n.ids", "SELECT id FROM t", "id LONG", reads={"n.t": ["id"]})
 
 
 @pytest.fixture(scope="module")
@@ -299,6 +324,8 @@ def seen_in(catalog: Catalog) -> dict[str, Any]:
     """All that a reader can see."""
     names = catalog.list_namespaces()
     found: dict[str, Any] = {"namespaces": [(n, catalog.namespace_properties(n)) for n in names]}
+    if "n" in names:
+        found["views"] = [catalog.load_view(("n", name)) for name in catalog.list_views("n")]
     for name in catalog.list_tables("n") if "n" in names else ():
         table = catalog.load_table(("n", name))
         found[name] = (

@@ -102,6 +102,57 @@ def test_the_second_is_refused_or_beside(
         assert Catalog(place).load_table(("n", name)).count() == before + 1
 
 
+def view(name: str, *reads: str) -> Action:
+    below: dict[Any, Any] = dict.fromkeys(reads, ())
+    return lambda catalog: catalog.create_view(name, "…", "a INT", reads=below, or_replace=True)
+
+
+# mine, theirs, my error, the tables and views then
+VIEW_RACES: list[tuple[Action, Action, type[VersionedError] | None, list[str], list[str]]] = [
+    (view("n.v"), create("n.V"), AlreadyExistsError, ["V", "t"], ["one", "two"]),
+    (create("n.v"), view("n.V"), AlreadyExistsError, ["t"], ["V", "one", "two"]),
+    (rename("n.t", "n.v"), view("n.v"), AlreadyExistsError, ["t"], ["one", "two", "v"]),
+    (view("n.v"), rename("n.t", "n.v"), AlreadyExistsError, ["v"], ["one", "two"]),
+    (view("n.v"), view("n.V"), None, ["t"], ["one", "two", "v"]),
+    (view("n.one"), lambda c: c.drop_view("n.one"), None, ["t"], ["one", "two"]),
+    (lambda c: c.drop_view("n.one"), view("n.ONE"), None, ["t"], ["two"]),
+    (
+        lambda c: c.alter_view("n.one", {"k": "v"}),
+        lambda c: c.drop_view("n.one"),
+        *(NotFoundError, ["t"], ["two"]),
+    ),
+    (
+        lambda c: c.rename_view("n.one", "n.v"),
+        create("n.v"),
+        *(AlreadyExistsError, ["t", "v"], ["one", "two"]),
+    ),
+    (view("n.one", "n.two"), view("n.two", "n.one"), InvalidRequestError, ["t"], ["one", "two"]),
+]
+
+
+@pytest.mark.parametrize(
+    "mine, theirs, error, tables, views", VIEW_RACES, ids=range(len(VIEW_RACES))
+)
+def test_views_and_tables_never_share_a_name(
+    mine: Action,
+    theirs: Action,
+    error: type[VersionedError] | None,
+    tables: list[str],
+    views: list[str],
+    place: Path,
+) -> None:
+    for name in ("n.one", "n.two"):
+        view(name)(Catalog(place))
+    catalog = racing(place, theirs)
+    if error is None:
+        mine(catalog)
+    else:
+        with pytest.raises(error):
+            mine(catalog)
+    now = Catalog(place)
+    assert (now.list_tables("n"), now.list_views("n")) == (tables, views)
+
+
 @pytest.mark.parametrize("at", ["put n/v/_versioned/log/N.json", NAMES])
 def test_the_table_of_the_loser_ends(at: str, place: Path) -> None:
     """Two creations of one name, the other between any two steps of ours."""
@@ -134,6 +185,17 @@ def test_a_table_that_comes_while_its_namespace_goes(place: Path) -> None:
     with pytest.raises(VersionedError, match="not empty"):
         catalog.drop_namespace("m")
     assert Catalog(place).list_tables("m") == ["v"]
+
+
+def test_a_view_that_comes_while_its_namespace_goes(place: Path) -> None:
+    Catalog(place).create_namespace("m")
+    with pytest.raises(VersionedError, match="not empty"):
+        racing(place, view("m.v")).drop_namespace("m")
+    with pytest.raises(NotFoundError):
+        racing(place, lambda c: c.drop_namespace("m", cascade=True)).create_view(
+            "m.w", "…", "a INT"
+        )
+    assert Catalog(place).list_namespaces() == ["n"]
 
 
 def test_a_table_that_is_replaced_while_it_is_dropped(place: Path) -> None:

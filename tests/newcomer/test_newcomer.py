@@ -99,6 +99,12 @@ def test_dbt(place: Place) -> None:
         "dbt test": dbt(place, "test", *tables),
         "dbt view": dbt(place, "run", "--select", "recent"),
     }
+    model = place.folder / "dbt/models/recent.sql"
+    view = model.read_text()
+    model.write_text(view.replace('"view"', '"table"'))
+    errors["dbt view to table"] = dbt(place, "run", "--select", "recent")
+    model.write_text(view)
+    errors["dbt table to view"] = dbt(place, "run", "--select", "recent")
     judge(errors)
     ask = (
         "from pyspark.sql import SparkSession as S; s = S.builder.getOrCreate(); "

@@ -9,16 +9,24 @@ from pyspark_versioned.sql.catalog_questions import load
 from pyspark_versioned.sql.snapshots import open_catalog, open_table
 from pyspark_versioned.sql.view_warnings import shown_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
-from versioned_catalog.log.view import EVOLVING_MODES, ReadTable, View, ViewColumn
+from versioned_catalog.log.view import (
+    EVOLVING_MODES,
+    ReadTable,
+    View,
+    ViewColumn,
+    view_from_json,
+    view_to_json,
+)
 from versioned_catalog.log.warehouse import Name, full_key
-from versioned_catalog.view_columns import bind
+from versioned_catalog.schema.paths import parse_path, render_path
+from versioned_catalog.view_columns import bind, problems
 
 Json = dict[str, Any]
 
 
 def load_relation(request: Json) -> Json:
-    """A table or a view. Of the request: ``within``, the whole name of the view whose query names it, if
-    one does.
+    """A table or a view. Of the request: ``within``, the view whose query names it, if one does: what
+    was told of the view when it was loaded.
 
     Raises:
         InvalidRequestError: that view reads columns of the table that were renamed or dropped since.
@@ -26,26 +34,59 @@ def load_relation(request: Json) -> Json:
     catalog, name = open_catalog(request["catalog"]), _name(request)
     if catalog.view_exists(name):
         return {"view": _describe(catalog.load_view(name), request)}
-    if "within" in request:
-        _check_columns(catalog, request)
-    return load(request)
+    answer = load(request)
+    within = request.get("within")
+    if within is not None and within["catalog"] == request["catalog"]["name"]:
+        _check_loaded(catalog, within, request, answer)
+    return answer
 
 
-def _check_columns(catalog: Catalog, request: Json) -> None:
-    """Refuse to read a table for a view whose columns it does not have any more."""
-    within = _own(request, tuple(request["within"]))
-    if within is None or not catalog.view_exists(within):
+def _check_loaded(catalog: Catalog, within: Json, request: Json, answer: Json) -> None:
+    """Refuse what was loaded for a view whose columns it does not have any more."""
+    if "metadata" in answer.get("loaded", {}):
         return
-    view = catalog.load_view(within)
-    shown = partial(shown_name, request)
+    if "loaded" in answer:
+        _check_bound(within, answer["loaded"]["table"])
+        return
+    view, shown = view_from_json(within["view"]), partial(_shown_in, within["catalog"])
     for problem in catalog.problems_of(view, _name(request), shown):
         raise InvalidRequestError(problem.text)
+
+
+def check_views(request: Json) -> Json:
+    """Check tables that a statement reads in views, at the versions that it reads.
+
+    Of the request: ``views``, each with ``within`` as ``load_relation`` has it, and ``tables``.
+
+    Raises:
+        InvalidRequestError: a view reads columns of a table that were renamed or dropped since.
+    """
+    for one in request["views"]:
+        for table in one["tables"]:
+            _check_bound(one["within"], table)
+    return {}
+
+
+def _check_bound(within: Json, table: Json) -> None:
+    catalog, view = within["catalog"], view_from_json(within["view"])
+    first, *name = parse_path(table["name"])
+    reads = [one for one in view.reads if full_key(one.name) == full_key(tuple(name))]
+    if first != catalog or not reads:
+        return
+    _, state = open_table(table)
+    for read in reads:
+        for problem in problems(view, read, state, partial(_shown_in, catalog)):
+            raise InvalidRequestError(problem.text)
+
+
+def _shown_in(catalog: str, name: Name) -> str:
+    return render_path((catalog, *name))
 
 
 def _describe(view: View, request: Json) -> Json:
     catalog = request["catalog"]["name"]
     return {
-        "name": [catalog, *view.name],
+        "within": {"catalog": catalog, "view": view_to_json(view)},
         "sql": view.sql,
         "columns": [
             {"name": c.name, "type": c.type, "nullable": c.nullable, "comment": c.comment}
@@ -178,6 +219,7 @@ def _name(request: Json) -> Name:
 
 QUESTIONS = {
     "load_relation": load_relation,
+    "check_views": check_views,
     "list_views": list_views,
     "put_view": put_view,
     "drop_view": drop_view,

@@ -177,7 +177,8 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
      * @return a catalog of its own, that shows the changes to that statement only
      */
     public EvolvingCatalog evolving(Identifier ident) throws NoSuchTableException {
-        return new EvolvingCatalog(this, ident, questions.loaded(ident, "load", questions.request(ident)));
+        ObjectNode request = questions.request(ident).put("writes", true);
+        return new EvolvingCatalog(this, ident, questions.loaded(ident, "load", request));
     }
 
     // Procedures

@@ -16,6 +16,8 @@ import versioned.spark.extension.ReadNatively;
 import versioned.spark.extension.ShowErrors;
 import versioned.spark.extension.ShowNestedChars;
 import versioned.spark.internals.PartitionFieldParser;
+import versioned.spark.internals.SparkViews;
+import versioned.spark.view.CheckViewColumns;
 
 /** {@code spark.sql.extensions=versioned.spark.VersionedExtensions}: what a catalog alone can't do. */
 public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
@@ -35,6 +37,8 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectOptimizerRule(session -> new ReadCopiesPlainly());
         extensions.injectOptimizerRule(session -> new KeepNestedSubqueriesOut());
         extensions.injectCheckRule(session -> new NoticeOwnReads(session));
+        extensions.injectCheckRule(session -> new CheckViewColumns());
+        extensions.injectCheckRule(session -> SparkViews.checkReferences());
         return BoxedUnit.UNIT;
     }
 }

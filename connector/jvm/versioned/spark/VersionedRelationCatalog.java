@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.RelationCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
+import versioned.spark.catalog.VersionedTable;
 import versioned.spark.view.ViewQuestions;
 import versioned.spark.view.Views;
 
@@ -23,9 +24,17 @@ import versioned.spark.view.Views;
 public final class VersionedRelationCatalog extends VersionedCatalog implements RelationCatalog {
     @Override
     public Relation loadRelation(Identifier ident) throws NoSuchTableException {
-        JsonNode answer = questions().ask("load_relation", views().relation(ident));
+        String within = Views.within();
+        JsonNode answer = questions().ask("load_relation", views().relation(ident, within));
         Optional<View> view = Views.parse(answer, name());
-        return view.isPresent() ? view.get() : questions().relation(ident, answer);
+        if (view.isPresent()) {
+            return view.get();
+        }
+        Table table = questions().relation(ident, answer);
+        if (table instanceof VersionedTable loaded) {
+            loaded.checkedFor(within);
+        }
+        return table;
     }
 
     /** A table; a view is none here. */

@@ -49,6 +49,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private final List<String> rowKey;
     private final Map<String, String> properties;
     private boolean readsAll;
+    private String within;
     private Rerun rerun = Rerun.NEVER;
 
     VersionedTable(Role role, JsonNode loaded) {
@@ -105,6 +106,16 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     /** Whether a version was asked for. */
     public boolean isPast() {
         return role == Role.PAST;
+    }
+
+    /** Says in the query of which view this table was asked for, so that the columns that it reads are its own. */
+    public void checkedFor(String view) {
+        within = view;
+    }
+
+    /** Whether it was asked for in the query of that view. */
+    public boolean isCheckedFor(String view) {
+        return view.equals(within);
     }
 
     /** Says that rows which are appended were made of the table's own. */

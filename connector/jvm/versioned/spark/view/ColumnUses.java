@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.Distinct;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SetOperation;
@@ -68,6 +69,8 @@ final class ColumnUses {
         } else if (node instanceof Aggregate aggregate) {
             CollectionConverters.asJava(aggregate.groupingExpressions()).forEach(this::use);
             computed(aggregate.aggregateExpressions());
+        } else if (node instanceof Expand expand) { // of ROLLUP and such: it repeats every column of its child
+            CollectionConverters.asJava(expand.projections()).forEach(row -> passOnComputed(expand.output(), row));
         } else if (node instanceof Union union) {
             CollectionConverters.asJava(union.children()).forEach(child -> passOn(union.output(), child.output()));
         } else if (node instanceof CTERelationRef reference && shared.containsKey(reference.cteId())) {
@@ -84,18 +87,27 @@ final class ColumnUses {
             if (!(column instanceof Alias alias)) {
                 continue; // it has the ID of what it shows
             }
-            Set<List<String>> wanted = of(alias.exprId().id());
-            if (alias.child() instanceof AttributeReference same) {
-                add(same, wanted);
-            } else if (!wanted.isEmpty()) {
-                use(alias.child());
-            }
+            computed(alias.child(), of(alias.exprId().id()));
+        }
+    }
+
+    private void computed(Expression from, Set<List<String>> wanted) {
+        if (from instanceof AttributeReference same) {
+            add(same, wanted);
+        } else if (!wanted.isEmpty()) {
+            use(from);
         }
     }
 
     private void passOn(Seq<Attribute> shown, Seq<Attribute> from) {
         for (int i = 0; i < shown.size(); i++) {
             add(from.apply(i), of(shown.apply(i).exprId().id()));
+        }
+    }
+
+    private void passOnComputed(Seq<Attribute> shown, Seq<Expression> from) {
+        for (int i = 0; i < shown.size(); i++) {
+            computed(from.apply(i), of(shown.apply(i).exprId().id()));
         }
     }
 

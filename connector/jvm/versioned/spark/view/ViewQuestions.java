@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchViewException;
 import org.apache.spark.sql.catalyst.analysis.ViewAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.View;
-import org.apache.spark.sql.internal.SQLConf;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.python.Python;
 
@@ -18,10 +17,13 @@ import versioned.spark.python.Python;
  * @param questions what the catalog asks
  */
 public record ViewQuestions(CatalogQuestions questions) {
-    /** A request for a table or a view; in the query of a view it says which one that is. */
-    public ObjectNode relation(Identifier ident) {
+    /**
+     * A request for a table or a view.
+     *
+     * @param within the view whose query asks; null if none does
+     */
+    public ObjectNode relation(Identifier ident, String within) {
         ObjectNode request = questions.request(ident);
-        String within = SQLConf.get().getConfString(Views.WITHIN, null);
         if (within != null) {
             request.set("within", Python.parse(within));
         }

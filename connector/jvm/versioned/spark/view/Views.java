@@ -11,7 +11,9 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.View;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
+import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.CatalogQuestions;
 import versioned.spark.python.Python;
 import versioned.spark.python.Condition;
@@ -19,10 +21,10 @@ import versioned.spark.python.Condition;
 /** Views between Spark's class and JSON. */
 public final class Views {
     /**
-     * A setting that is there while Spark resolves the query of a view of ours: the view's whole name, as a JSON array.
-     * Spark takes a view's settings for its query alone, and says nowhere else exactly which view it is at.
+     * A setting that is there while Spark resolves the query of a view of ours: the view and what it is bound to, as Python
+     * told it. Spark takes a view's settings for its query alone, and says nowhere else exactly which view it is at.
      */
-    static final String WITHIN = "spark.versioned.within";
+    private static final String WITHIN = "spark.versioned.within";
 
     private Views() {}
 
@@ -49,8 +51,18 @@ public final class Views {
 
     private static Map<String, String> settings(JsonNode json) {
         Map<String, String> settings = new TreeMap<>(CatalogQuestions.texts(json.get("settings")));
-        settings.put(WITHIN, json.get("name").toString());
+        settings.put(WITHIN, json.get("within").toString());
         return settings;
+    }
+
+    /** The view of ours whose query Spark resolves now, and what it is bound to, as JSON; null in no view. */
+    public static String within() {
+        return SQLConf.get().getConfString(WITHIN, null);
+    }
+
+    /** The same of a view in a plan; null if it is none of ours. */
+    static String within(org.apache.spark.sql.catalyst.plans.logical.View view) {
+        return CollectionConverters.asJava(view.desc().viewSQLConfigs()).get(WITHIN);
     }
 
     private static Column[] columns(JsonNode columns) {

@@ -1,0 +1,36 @@
+package versioned.spark.internals;
+
+import java.util.Optional;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.Function1;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** What Spark checks of views in every session but one with Hive. */
+public final class SparkViews {
+    private static final String CHECK = "org.apache.spark.sql.execution.command.CheckViewReferences$";
+
+    private SparkViews() {}
+
+    /**
+     * Spark's check that a view which is kept does not read temporary views, functions or variables. Up to 4.3, a session
+     * with Hive leaves it out. Before Spark checks views of catalogs, this checks nothing.
+     */
+    public static Function1<LogicalPlan, BoxedUnit> checkReferences() {
+        return check().orElse(new AbstractFunction1<>() {
+            @Override
+            public BoxedUnit apply(LogicalPlan plan) {
+                return BoxedUnit.UNIT;
+            }
+        });
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Optional<Function1<LogicalPlan, BoxedUnit>> check() {
+        try {
+            return Optional.of((Function1<LogicalPlan, BoxedUnit>) Class.forName(CHECK).getField("MODULE$").get(null));
+        } catch (ReflectiveOperationException e) {
+            return Optional.empty();
+        }
+    }
+}
