@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyspark
 import pytest
+from pyspark.errors import AnalysisException
 
 from versioned_catalog import Catalog, Table
 
@@ -155,6 +156,8 @@ def test_partition_fields(sql_spark: SparkSession, t: str, catalog: Catalog, ns:
     refused(lambda: sql_spark.sql(f"ALTER TABLE {t} DROP PARTITION FIELD id"), "months(ts)")
     refused(lambda: sql_spark.sql(f"ALTER TABLE {t} CLUSTER BY (id)"), "'sort_by'")
     refused(lambda: sql_spark.sql("ALTER TABLE nope.t DROP PARTITION FIELD id"), "SYNTAX_ERROR")
+    with pytest.raises(AnalysisException, match=":x"):  # Spark's own error, though no syntax error
+        sql_spark.sql(f"CREATE VIEW {t} AS SELECT :x")
 
 
 def test_show_partitions(sql_spark: SparkSession, t: str) -> None:

@@ -23,7 +23,7 @@ import versioned.spark.view.CheckViewColumns;
 public final class VersionedExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
     @Override
     public BoxedUnit apply(SparkSessionExtensions extensions) {
-        extensions.injectParser((session, parser) -> PartitionFieldParser.over(session, parser));
+        extensions.injectParser((session, parser) -> new PartitionFieldParser(session, parser));
         // Before names are resolved:
         extensions.injectHintResolutionRule(session -> new NoteStatement());
         extensions.injectHintResolutionRule(session -> new CheckOptions(session));
