@@ -142,8 +142,8 @@ class KeyedTable(RestoredTable):
     ) -> int:
         """Delete the rows that a filter means, and upsert others, in one commit.
 
-        Those that were made of the table's own rows are stale where a key of theirs was written since, and
-        it would not help to look for what to delete again.
+        Rows that were made of the table's own are stale where a key of theirs was written since, so
+        what to delete is not looked for again.
         """
         assert plan.base is not None
         base = plan.base

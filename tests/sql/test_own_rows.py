@@ -13,7 +13,6 @@ from versioned_catalog import Catalog, Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEVELS = ["snapshot", "serializable"]
 REPLACING = {
     "overwrite": "INSERT OVERWRITE {t} SELECT a, landing(b) FROM {t}",
     "dynamic": "INSERT OVERWRITE {t} SELECT /*+ COALESCE(1) */ a, landing(b) FROM {t} WHERE a < 3",
@@ -30,19 +29,19 @@ def integers(**columns: list[int | None]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})
 
 
-def made(catalog: Catalog, ns: str, name: str, level: str, *key: str) -> Table:
+def made(catalog: Catalog, ns: str, name: str, *key: str) -> Table:
     table = catalog.create_table(
         f"{ns}.t",
         "a INT, b INT",
         primary_key=key,
-        properties={"isolation": level},
+        properties={"isolation": "serializable"},
         partitioned_by=["a"] if name == "dynamic" else [],
     )
     table.append(integers(a=[1, 2], b=[1, 1]))
     return table
 
 
-def run(spark: SparkSession, table: Table, statement: str, a: int, *, updates: bool) -> None:
+def run(spark: SparkSession, table: Table, statement: str, a: int) -> None:
     """Run a statement; once it has read, another writer puts (a, 50) there."""
     location, before, name = table.location, table.version, table.name
     row = integers(a=[a], b=[50])
@@ -50,9 +49,7 @@ def run(spark: SparkSession, table: Table, statement: str, a: int, *, updates: b
     @f.udf("int", useArrow=False)
     def landing(value: int) -> int:
         other = Catalog.load_path(location)
-        if other.version == before and updates:
-            other.update({"b": 50}, [("a", "=", a)])
-        elif other.version == before:
+        if other.version == before:
             other.append(row)
         return value
 
@@ -69,41 +66,34 @@ def rows(table: Table) -> list[tuple[int, int]]:
     return sorted(zip(*(found[name].to_pylist() for name in "ab"), strict=True))
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", REPLACING)
-@pytest.mark.parametrize("updates", [False, True], ids=["upsert", "update"])
-def test_a_row_that_was_read_is_written(
-    sql_spark: SparkSession, catalog: Catalog, ns: str, level: str, name: str, updates: bool
+@pytest.mark.parametrize(
+    ("name", "key"), [("overwrite", "a"), ("dynamic", ""), ("where", ""), ("replace", "a")]
+)
+def test_rows_that_were_read_are_stale(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, name: str, key: str
 ) -> None:
-    """The row that is there would be one that no order of the two leaves."""
-    table = made(catalog, ns, name, level, "a")
+    """What each way of replacing rows conflicts with: ``tests/test_own_rows.py``."""
+    table = made(catalog, ns, name, *filter(None, [key]))
     with pytest.raises(Exception, match="run it again"):
-        run(sql_spark, table, REPLACING[name], 1, updates=updates)
-    assert rows(table) == [(1, 50), (2, 1)]
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("key", ["a", ""])
-@pytest.mark.parametrize("name", REPLACING)
-def test_a_row_comes(
-    sql_spark: SparkSession, catalog: Catalog, ns: str, level: str, name: str, key: str
-) -> None:
-    """Snapshot isolation keeps it; but a REPLACE TABLE would take away what it has not seen."""
-    table = made(catalog, ns, name, level, *filter(None, [key]))
-    if level == "snapshot" and name != "replace":
-        run(sql_spark, table, REPLACING[name], 3, updates=False)
-        assert rows(table) == [(1, 1), (2, 1), (3, 50)]
-        return
-    with pytest.raises(Exception, match="run it again"):
-        run(sql_spark, table, REPLACING[name], 3, updates=False)
+        run(sql_spark, table, REPLACING[name], 3)
     assert rows(table) == [(1, 1), (2, 1), (3, 50)]
 
 
-@pytest.mark.parametrize("key", ["a", ""])
 def test_what_was_read_is_not_what_is_replaced(
-    sql_spark: SparkSession, catalog: Catalog, ns: str, key: str
+    sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    table = made(catalog, ns, "where", "serializable", *filter(None, [key]))
+    table = made(catalog, ns, "where")
     with pytest.raises(Exception, match="run it again"):
-        run(sql_spark, table, ELSEWHERE, 2, updates=bool(key))
+        run(sql_spark, table, ELSEWHERE, 2)
     assert (2, 50) in rows(table)
+
+
+def test_a_version_of_the_past_may_replace_the_table(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    table = made(catalog, ns, "replace")
+    table.append(integers(a=[3], b=[1]))
+    sql_spark.sql(
+        f"CREATE OR REPLACE TABLE versioned.{ns}.t AS SELECT * FROM versioned.{ns}.t VERSION AS OF 1"
+    )
+    assert rows(table) == [(1, 1), (2, 1)]

@@ -76,8 +76,8 @@ def _check_read(version: int, state: TableState, log: TableTimeline, table: str)
 
 def _changed_since(read: int, version: int, what: str, table: str) -> CommitConflictError:
     return CommitConflictError(
-        f"{table}: version {version} ({what}) added or removed rows since version {read}, whose rows this "
-        "replacement was made of; refresh() the table and run it again"
+        f"{table}: version {version} ({what}) added or removed rows since version {read}, whose rows "
+        "this replacement was made of; refresh() the table and run it again"
     )
 
 

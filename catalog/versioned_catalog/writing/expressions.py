@@ -180,7 +180,9 @@ def _number(cursor: Cursor, sign: str) -> Known:
                 return Known(_double(sign + text))
             case _ if text.isdigit() and -(2**63) <= int(sign + text) < 2**63:
                 value = int(sign + text)
-                return Known(pa.scalar(value, pa.int32() if -(2**31) <= value < 2**31 else pa.int64()))
+                return Known(
+                    pa.scalar(value, pa.int32() if -(2**31) <= value < 2**31 else pa.int64())
+                )
         return Known(_decimal(Decimal(sign + text.removesuffix("BD"))))
     except (ArithmeticError, ValueError, pa.ArrowException):
         raise unfit from None

@@ -89,8 +89,8 @@ def commit_stage(request: Json) -> Json:
 def make(made: Json, records: Sequence[SegmentRecord], commit_id: str) -> Json:
     """Make the table with segments. Asked again with the same commit ID, it makes nothing twice.
 
-    Of ``made``, the jar adds ``read_version``: the version of the table that is replaced, where the rows were
-    made of its own.
+    The jar adds ``read_version`` to ``made``: the version of the table that is replaced, where the rows
+    were made of its own.
     """
     declared, placement = _declared(made), Placement(**made["placement"])
     placement = replace(placement, read_version=made.get("read_version"))
