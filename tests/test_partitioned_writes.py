@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import resource
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Catalog, StorageError, Table
 from versioned_catalog.segments import spilling, writer
 from versioned_catalog.segments.spilling import Spill
 
@@ -236,4 +237,17 @@ def test_spill_keeps_the_order_of_each_key_and_leaves_nothing(tmp_path: Path) ->
         back = {key: pa.Table.from_batches(rows)["v"].to_pylist() for key, rows in spill.drain()}
         assert list(tmp_path.iterdir()) != []
     assert back == {"a": [0, 10, 2, 12, 4, 14], "b": [1, 11, 3, 13, 5, 15]}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_local_disk_that_is_full_is_named(tmp_path: Path) -> None:
+    rows = pa.table({"v": pa.array(np.random.default_rng(0).integers(2**60, size=50_000))})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    spill = Spill[str](str(tmp_path))
+    try:
+        with pytest.raises(StorageError, match=f"{tmp_path}.*make room"), spill:
+            spill.add("a", rows)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []

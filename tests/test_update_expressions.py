@@ -78,6 +78,12 @@ def value(table: Table, column: str) -> Any:
         ("s", "'n + 1'", "n + 1"),
         ("s", "`s` || s", "aa"),
         ("p.a", "p.a + n", {"a": 14, "b": "in"}),
+        ("n", "-2147483648", -(2**31)),
+        ("big", "9223372036854775807", 2**63 - 1),
+        ("x", "f + big", 2**40 + 0.5),  # a FLOAT and an integer are a DOUBLE
+        ("x", "-0.000005", -5e-06),  # the nearest DOUBLE
+        ("f", "0.05", 0.05000000074505806),
+        ("price", "9.999", Decimal("10.00")),  # one digit more than there were
     ],
 )
 def test_what_is_computed(table: Table, column: str, text: str, expected: Any) -> None:
@@ -111,6 +117,14 @@ def test_all_see_the_row_as_it_was(table: Table) -> None:
         ("s", "n", "INT does not widen"),
         ("price", "price * 100000000", "precision"),
         ("price", "price / 2", "decimals are not divided"),
+        ("big", "- -2147483648", "overflow"),  # it is an INT
+        ("price", "n + 9223372036854775807", "overflow"),  # it is a BIGINT
+        ("x", "1e400", "a number was expected"),
+        ("x", f"0.{'1' * 39}", "a number was expected"),
+        # Spark rounds, to hold them in 38 digits:
+        ("price", "coalesce(price, 0.00000000000000000000000000000000000001)", "no DECIMAL holds"),
+        ("price", "big * 12345678.1234567890", "precision"),
+        ("s", "coalesce(t, n)", "values of one type"),
     ],
 )
 def test_what_can_not_be_computed(table: Table, column: str, text: str, reason: str) -> None:
@@ -124,6 +138,18 @@ def test_rows_that_are_not_meant_are_not_computed(table: Table) -> None:
     table.append(pa.Table.from_pylist([{**ROW, "id": 0}], table.scan().schema))
     table.update({"x": expr("n / id")}, [("id", "=", 1)])
     assert sorted(table.scan(columns=["x"]).to_arrow()["x"].to_pylist()) == [1.5, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [("ts", "coalesce(ts, d)"), ("s", "coalesce(s, b)"), ("d", "coalesce(d, ts)")],
+)
+def test_values_of_several_types_are_not_mixed(tmp_path: Path, column: str, text: str) -> None:
+    """Midnight depends on the time zone, which is the session's in Spark; bytes are no text."""
+    table = Catalog.create_path(tmp_path / "t", "id INT, d DATE, ts TIMESTAMP, s STRING, b BINARY")
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    with pytest.raises(InvalidRequestError, match="values of one type"):
+        table.update({column: expr(text)})
 
 
 def test_null_by_zero_is_null(table: Table) -> None:

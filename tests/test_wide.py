@@ -19,6 +19,7 @@ from versioned_catalog.log import entry, packed, schemas_json, segment_set
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.sparing import spared
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.types import Atom, Column
 from versioned_catalog.storage.local import LocalStore
 
 TYPES = {
@@ -170,6 +171,33 @@ def _made_at(table: Table) -> dict[int, int]:
 def stored(place: Path) -> dict[str, Any]:
     newest = max((place / CHECKPOINTS).iterdir())
     return json.loads(pq.read_schema(newest).metadata[b"versioned.state"])
+
+
+def many(count: int) -> Schemas:
+    return Schemas.of(
+        Schema((Column(1, f"c{n}", Atom.INT, True),)).numbered(n) for n in range(count)
+    )
+
+
+def test_newer_versions_come_while_older_ones_are_looked_at() -> None:
+    """Another thread may read commits that are newer than a state."""
+    schemas = many(3)
+    found = iter(schemas)
+    assert next(found) == 0
+    assert len(schemas.grown(Schema(schemas.newest.columns).numbered(3))) == 4
+    assert list(found) == [1, 2]
+
+
+def test_looking_at_every_version_takes_steps_like_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps, remembered = [], Schemas._remembered
+    monkeypatch.setattr(
+        Schemas, "_remembered", lambda self, at: steps.append(at) or remembered(self, at)
+    )
+    schemas = many(1000)
+    assert [schema.columns[0].name for schema in schemas.values()] == [f"c{n}" for n in range(1000)]
+    assert len(steps) < 40_000, "a step a version that lies between would be half a million"
 
 
 def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,9 +137,14 @@ class KeyedTable(RestoredTable):
         plan: WritePlan,
         records: Sequence[SegmentRecord],
         filters: Any,
+        own_rows: bool,
         commit_id: str | None,
     ) -> int:
-        """Delete the rows that a filter means, and upsert others, in one commit."""
+        """Delete the rows that a filter means, and upsert others, in one commit.
+
+        Rows that were made of the table's own are stale where a key of theirs was written since, so
+        what to delete is not looked for again.
+        """
         assert plan.base is not None
         base = plan.base
 
@@ -147,9 +152,12 @@ class KeyedTable(RestoredTable):
             deletes = plan_delta(shown.store, shown.state, shown.name)
             bound = bind_filters(filters, shown.schema)
             gone = delete_rows(shown.store, shown.state, bound, deletes.spec)
-            check = key_check(shown.store, shown.state, shown.schema, gone)
             added = (*gone, *records)
-            operation = Rewrite(base, "overwrite", added, (), bound, plan.changes, check)
+            written = added if own_rows else gone
+            check = key_check(shown.store, shown.state, plan.spec.schema, written)
+            reads = None if own_rows else bound
+            operation = Rewrite(base, "overwrite", added, (), reads, plan.changes, check)
             return self._commit(operation, commit_id)
 
-        return self._again(attempt, self.as_of(base.version))
+        planned = self.as_of(base.version)
+        return attempt(planned) if own_rows else self._again(attempt, planned)

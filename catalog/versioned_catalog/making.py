@@ -208,7 +208,7 @@ class Making:
             except (AlreadyExistsError, CommitConflictError) as error:
                 if placement.mode != "create or replace":
                     raise
-                if operation.records:
+                if operation.records or placement.read_version is not None:
                     raise CommitConflictError(
                         f"{render_path(parts)} was made, dropped or changed by somebody else since "
                         "this was planned; run it again"

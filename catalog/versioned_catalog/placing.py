@@ -41,6 +41,7 @@ class Placement:
         first_column_id: the first ID that its columns get.
         replaced_uuid: what the ``create`` of the table that it replaces called that; None for a
             table that is new.
+        read_version: the version of that table whose rows the new table's were made of, or None.
     """
 
     mode: Mode
@@ -49,13 +50,14 @@ class Placement:
     base_version: int
     first_column_id: int
     replaced_uuid: str | None
+    read_version: int | None = None
 
     def operation(self, creation: Create) -> Create | Replace:
         """What makes the table here."""
         made = replace(creation, table_uuid=self.table_uuid, first_column_id=self.first_column_id)
         if self.replaced_uuid is None:
             return made
-        return Replace(made, self.replaced_uuid, self.base_version)
+        return Replace(made, self.replaced_uuid, self.base_version, self.read_version)
 
 
 def place_at(

@@ -12,6 +12,7 @@ from versioned_catalog.log.operations import Base, Rewrite
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.scanning.columns import bind_filters
 from versioned_catalog.writing.deltas import check_assigns_no_key
+from versioned_catalog.writing.key_check import key_check
 from versioned_catalog.writing.plan import WritePlan, plan_now
 from versioned_catalog.writing.rewriting import (
     touched,
@@ -125,6 +126,7 @@ class RewrittenTable(KeyedTable):
         records: Sequence[SegmentRecord],
         filters: Any,
         *,
+        own_rows: bool = False,
         commit_id: str | None = None,
     ) -> int:
         """Commit segments in the place of all rows of the plan's base that a filter lets pass.
@@ -135,6 +137,7 @@ class RewrittenTable(KeyedTable):
             plan: made by ``plan_write``.
             records: what was written by it; whether its rows pass is not looked at.
             filters: tuples as for ``scan``, or an ``Unbound``, of columns of the base.
+            own_rows: whether the segments were made of rows of the base, any of them.
             commit_id: who the commit is, where that is decided already.
 
         Returns:
@@ -144,12 +147,29 @@ class RewrittenTable(KeyedTable):
         state = self._planned_on(plan)
         bound = bind_filters(filters, state.schema)
         if state.schema.is_keyed:
-            return self._upsert_where(plan, records, filters, commit_id)
+            return self._upsert_where(plan, records, filters, own_rows, commit_id)
         copied = without_matches(
             self.store, state, bound, plan_now(self.store, state, self.name).spec
         )
         added = (*records, *copied.records)
-        operation = Rewrite(plan.base, "overwrite", added, copied.removed, bound, plan.changes)
+        reads = None if own_rows else bound
+        operation = Rewrite(plan.base, "overwrite", added, copied.removed, reads, plan.changes)
+        return self._commit(operation, commit_id)
+
+    def _commit_own_rows(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        removed: tuple[str, ...],
+        commit_id: str | None,
+    ) -> int:
+        """Commit segments in the place of others, made of rows of the base, any of them."""
+        assert plan.base is not None
+        state, keyed = self._planned_on(plan), plan.spec.schema.is_keyed
+        check = key_check(self.store, state, plan.spec.schema, records) if keyed else None
+        operation = Rewrite(
+            plan.base, "overwrite", tuple(records), removed, None, plan.changes, check
+        )
         return self._commit(operation, commit_id)
 
     def delete(self, filters: Any, *, commit_id: str | None = None) -> int:

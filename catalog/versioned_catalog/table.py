@@ -207,22 +207,45 @@ class Table(CompactedTable):
         return done
 
     def commit_overwrite(
-        self, plan: WritePlan, records: Sequence[SegmentRecord], *, commit_id: str | None = None
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        *,
+        own_rows: bool = False,
+        commit_id: str | None = None,
     ) -> int:
-        """Commit segments that replace all those of the plan's base. See ``overwrite``."""
+        """Commit segments that replace all those of the plan's base. See ``overwrite``.
+
+        Args:
+            plan, records: what was written, and how.
+            own_rows: whether it was made of rows of the base. Then it conflicts with what changed these
+                rows meanwhile, as a MERGE does.
+            commit_id: who the commit is, where that is decided already.
+        """
         assert plan.base is not None
+        if own_rows:
+            removed = tuple(self._planned_on(plan).segments.paths)
+            return self._commit_own_rows(plan, records, removed, commit_id)
         return self._commit(Overwrite(plan.base, tuple(records), plan.changes), commit_id)
 
     def commit_overwrite_partitions(
-        self, plan: WritePlan, records: Sequence[SegmentRecord], *, commit_id: str | None = None
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        *,
+        own_rows: bool = False,
+        commit_id: str | None = None,
     ) -> int:
         """Commit segments that replace those of the plan's base that are in the same partitions.
 
-        Of an unpartitioned table all rows are in one. See ``overwrite_partitions``.
+        Of an unpartitioned table all rows are in one. See ``overwrite_partitions``, and
+        ``commit_overwrite`` for the arguments.
         """
         assert plan.base is not None
         state, keys = self._planned_on(plan), {record.partition for record in records}
         removed = segments_of_partitions(state, plan.spec.schema, keys, self.name)
+        if own_rows:
+            return self._commit_own_rows(plan, records, removed, commit_id)
         operation = Overwrite(plan.base, tuple(records), plan.changes, removed)
         return self._commit(operation, commit_id)
 

@@ -8,16 +8,19 @@ from dataclasses import replace
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
 from versioned_catalog.log.entry import (
     KEYED,
+    NEW_LIFE,
     PATCH,
     UNIX_EPOCH,
     Commit,
     Features,
     Head,
+    Stub,
     check_writable,
 )
 from versioned_catalog.log.operations import Create, Replace
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.schema.applying import rekeyed
 from versioned_catalog.schema.evolution import Evolution, used_physical_names
 from versioned_catalog.schema.schema import Schema, new_schema
@@ -38,7 +41,7 @@ def propose_create(
 
 
 def propose_replace(
-    operation: Replace, state: TableState | None, commit_id: str, table: str
+    operation: Replace, state: TableState | None, commit_id: str, table: str, log: TableTimeline
 ) -> Commit:
     """The entry that replaces a table after a state. See ``proposing.propose``."""
     if state is None:
@@ -55,8 +58,27 @@ def propose_replace(
         )
     if operation.creation.records:
         check_fence(operation.base_version, state, table)
+    if operation.read_version is not None:
+        _check_read(operation.read_version, state, log, table)
     head = head_after(state, commit_id, "replace", operation.base_version)
     return _begin(operation.creation, state, head, table)
+
+
+def _check_read(version: int, state: TableState, log: TableTimeline, table: str) -> None:
+    """Refuse to take away rows that came since the table was read to make the new ones."""
+    for entry in log.since(version, state.version):
+        if isinstance(entry, Stub):
+            raise _changed_since(version, entry.version, "an expired commit", table)
+        begins = entry.head.operation in NEW_LIFE
+        if begins or (entry.head.operation != "compact" and (entry.added or entry.removed)):
+            raise _changed_since(version, entry.head.version, entry.head.operation, table)
+
+
+def _changed_since(read: int, version: int, what: str, table: str) -> CommitConflictError:
+    return CommitConflictError(
+        f"{table}: version {version} ({what}) added or removed rows since version {read}, whose rows "
+        "this replacement was made of; refresh() the table and run it again"
+    )
 
 
 def _begin(operation: Create, state: TableState | None, head: Head, table: str) -> Commit:

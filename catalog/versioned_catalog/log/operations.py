@@ -205,11 +205,14 @@ class Replace:
         creation: what it becomes.
         created_uuid: which table: the UUID that its ``create`` gave it.
         base_version: the version it was planned on.
+        read_version: the version whose rows the new ones were made of; None where they were made of
+            others.
     """
 
     creation: Create
     created_uuid: str
     base_version: int
+    read_version: int | None = None
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def _proposed(
     if isinstance(operation, Create):
         return propose_create(operation, state, commit_id, table)
     if isinstance(operation, Replace):
-        return propose_replace(operation, state, commit_id, table)
+        return propose_replace(operation, state, commit_id, table, log)
     if isinstance(operation, Tag):
         return propose_tag(operation, state, commit_id, table)
     known = _same_table(operation.base, state, table)

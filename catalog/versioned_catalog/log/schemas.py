@@ -7,6 +7,7 @@ a schema is put together when it is asked for.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -178,7 +179,7 @@ class Schemas(Mapping[int, Schema]):
 
     def deltas(self) -> Iterator[SchemaDelta]:
         """The schemas but the newest, oldest first, each told by the next."""
-        for version, told in self._older.items():
+        for version, told in list(self._older.items()):  # another thread may read newer commits
             if version >= self.newest.version:
                 return
             yield told
@@ -198,15 +199,16 @@ class Schemas(Mapping[int, Schema]):
 
     def _columns_of(self, version: int) -> tuple[Column, ...]:
         """The columns of a version, from those of the nearest later one that is known."""
-        known, way = self.newest.columns, list[int]()
-        for later in reversed(self._older):
-            if version < later < self.newest.version:
-                remembered = self._remembered(later)
-                if remembered is None:
-                    way.append(later)
-                else:
-                    known, way = remembered, []
-        for at in (*way, version):
+        versions = list(self._older)
+        end = bisect_left(versions, self.newest.version)
+        known, way = self.newest.columns, [version]
+        for later in itertools.islice(versions, bisect_right(versions, version), end):
+            remembered = self._remembered(later)
+            if remembered is not None:
+                known = remembered
+                break
+            way.append(later)
+        for at in reversed(way):
             known = self._older[at].applied(known)
             if at % STRIDE == 0:
                 self._columns[at] = known
@@ -218,4 +220,4 @@ class Schemas(Mapping[int, Schema]):
 
     def _forget_some(self) -> None:
         for version in list(self._made)[:-REMEMBERED]:
-            del self._made[version]
+            self._made.pop(version, None)  # another thread may have done so

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
+
+from versioned_catalog.errors import StorageError
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -46,11 +48,16 @@ class Spill(Generic[Key]):
         return key in self._places
 
     def add(self, key: Key, rows: pa.Table) -> None:
-        """Add rows to those of a key; all have the same columns."""
+        """Add rows to those of a key; all have the same columns.
+
+        Raises:
+            StorageError: the local disk does not take them.
+        """
         places = self._places.setdefault(key, [])
         for batch in rows.to_batches():
-            writer = self._writer or self._begin_file(batch.schema)
-            writer.write_batch(batch)
+            with self._on_disk():
+                writer = self._writer or self._begin_file(batch.schema)
+                writer.write_batch(batch)
             places.append((len(self._files) - 1, self._batches))
             self._batches += 1
             self._written += batch.nbytes
@@ -69,10 +76,23 @@ class Spill(Generic[Key]):
         self._written = self._batches = 0
         return self._writer
 
+    @contextmanager
+    def _on_disk(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._writer = None  # ending it would fail once more
+            where = self._folder or self._scratch or gettempdir()
+            raise StorageError(
+                f"rows that wait for their segments can't be written to {where}: {error}; make room "
+                "there, or put spark.local.dir or TMPDIR on a larger disk"
+            ) from error
+
     def _end_file(self) -> None:
         if self._writer is not None:
-            self._writer.close()
-            self._sink.close()
+            with self._on_disk():
+                self._writer.close()
+                self._sink.close()
             self._writer = None
 
     def drain(self) -> Iterator[tuple[Key, Iterator[pa.RecordBatch]]]:

@@ -6,6 +6,7 @@ and null makes null of everything but ``coalesce``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,6 +27,7 @@ from versioned_catalog.schema.types import Column, Struct, is_repeated
 
 _DEEPEST = 50
 _DIGITS = 38
+_INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
 
 Values = Any
 """An Arrow array, or a scalar that stands for the same value in every row."""
@@ -173,15 +175,31 @@ def _number(cursor: Cursor, sign: str) -> Known:
             case "L":
                 return Known(pa.scalar(int(sign + text[:-1]), pa.int64()))
             case "D" if not text.endswith("BD"):
-                return Known(pa.scalar(float(sign + text[:-1])))
-            case _ if "E" in text:
-                return Known(pa.scalar(float(sign + text)))
-            case _ if text.isdigit() and len(text) < 19:
+                return Known(_double(sign + text[:-1]))
+            case _ if "E" in text and not text.endswith("BD"):
+                return Known(_double(sign + text))
+            case _ if text.isdigit() and -(2**63) <= int(sign + text) < 2**63:
                 value = int(sign + text)
-                return Known(pa.scalar(value, pa.int32() if abs(value) < 2**31 else pa.int64()))
-        return Known(pa.scalar(Decimal(sign + text.removesuffix("BD"))))
+                return Known(
+                    pa.scalar(value, pa.int32() if -(2**31) <= value < 2**31 else pa.int64())
+                )
+        return Known(_decimal(Decimal(sign + text.removesuffix("BD"))))
     except (ArithmeticError, ValueError, pa.ArrowException):
         raise unfit from None
+
+
+def _double(text: str) -> pa.Scalar:
+    value = float(text)
+    if math.isinf(value):
+        raise OverflowError
+    return pa.scalar(value)
+
+
+def _decimal(value: Decimal) -> pa.Scalar:
+    found = pa.scalar(value)
+    if found.type.precision > _DIGITS:
+        raise OverflowError
+    return found
 
 
 class Evaluator:
@@ -283,11 +301,10 @@ def _numbers(left: Values, right: Values, operator: str) -> tuple[Values, Values
         known = right.type if pa.types.is_null(left.type) else left.type
         return left.cast(known), right.cast(known)
     if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
-        kinds = {left.type, right.type}
-        single = kinds <= {pa.float32(), pa.int8(), pa.int16(), pa.int32(), pa.int64()}
-        return _cast(left, pa.float32() if single else pa.float64()), _cast(
-            right, pa.float32() if single else pa.float64()
-        )
+        kind = left.type if left.type == right.type else pa.float64()
+        return _to_float(left, kind), _to_float(right, kind)
+    if pa.types.is_decimal(left.type) or pa.types.is_decimal(right.type):
+        return _to_decimal(left), _to_decimal(right)
     return left, right
 
 
@@ -297,8 +314,24 @@ def _is_number(kind: pa.DataType) -> bool:
     )
 
 
-def _cast(values: Values, kind: pa.DataType) -> Values:
+def _to_float(values: Values, kind: pa.DataType) -> Values:
+    """The nearest floating-point numbers; Arrow's own cast of decimals may miss them by one bit."""
+    if pa.types.is_decimal(values.type):
+        values = pc.cast(values, pa.string())
     return values if values.type == kind else pc.cast(values, kind, safe=False)
+
+
+def _to_decimal(values: Values) -> Values:
+    """Integers as the decimals that Spark takes them for, which decide what fits."""
+    digits = _INTEGER_DIGITS.get(values.type)
+    return values if digits is None else values.cast(pa.decimal128(digits, 0))
+
+
+def _check_common(kinds: list[pa.DataType]) -> None:
+    """Refuse decimals that Spark would round to hold them in one type."""
+    scale = max(kind.scale for kind in kinds)
+    if scale + max(kind.precision - kind.scale for kind in kinds) > _DIGITS:
+        raise TypeError(f"coalesce: no DECIMAL holds the digits of {' and '.join(map(str, kinds))}")
 
 
 def _arithmetic(kernel: str, operator: str) -> Callable[[Values, Values], Values]:
@@ -313,7 +346,7 @@ def _divide(left: Values, right: Values) -> Values:
     left, right = _numbers(left, right, "/")
     if pa.types.is_decimal(left.type) or pa.types.is_decimal(right.type):
         raise TypeError("decimals are not divided here; multiply, or compute with pyarrow.compute")
-    return pc.divide_checked(_cast(left, pa.float64()), _cast(right, pa.float64()))
+    return pc.divide_checked(_to_float(left, pa.float64()), _to_float(right, pa.float64()))
 
 
 def _remainder(left: Values, right: Values) -> Values:
@@ -342,6 +375,11 @@ def _coalesce(*values: Values) -> Values:
             reduce(lambda left, right: _numbers(left, right, "coalesce")[0], known, v)
             for v in known
         ]
+        if all(pa.types.is_decimal(value.type) for value in known):
+            _check_common([value.type for value in known])
+    elif any(value.type != known[0].type for value in known):
+        # Arrow takes a date for midnight in UTC, and bytes for text.
+        raise TypeError(f"coalesce takes values of one type, not {known[0].type} and others")
     return pc.coalesce(*known)
 
 
@@ -366,6 +404,7 @@ def _stored(values: Values, kind: pa.DataType) -> Any:
         return values.cast(kind) if pa.types.is_integer(has) else values
     if pa.types.is_decimal(kind) and not pa.types.is_floating(has):
         if pa.types.is_decimal(has):
-            values = pc.round(values, kind.scale, "half_towards_infinity")
+            room = pa.decimal256(_DIGITS + 1 + has.scale, has.scale)  # 9.99 becomes 10.0
+            values = pc.round(values.cast(room), kind.scale, "half_towards_infinity")
         return values.cast(pa.decimal128(_DIGITS, kind.scale)).cast(kind)
-    return _cast(values, kind) if pa.types.is_floating(kind) else values
+    return _to_float(values, kind) if pa.types.is_floating(kind) else values

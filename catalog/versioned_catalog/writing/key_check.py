@@ -29,7 +29,7 @@ def key_check(
     Args:
         store: the table's folder.
         state: the snapshot that was read to write it.
-        written: the schema that it was written under.
+        written: the schema that it was written under, but for what says an older one.
         records: the segments.
     """
     return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
@@ -61,8 +61,13 @@ class _Keys:
         return False
 
     def _own(self, state: TableState) -> pa.Table:
-        parts = [self._read(record, self._written, state) for record in self._records]
+        parts = [self._read(record, self._schema(record, state), state) for record in self._records]
         return pa.concat_tables(parts)
+
+    def _schema(self, record: SegmentRecord, state: TableState) -> Schema:
+        """What a segment was written under: a schema of the table, or one that its commit brings."""
+        is_new = record.schema_version == self._written.version
+        return self._written if is_new else state.schemas[record.schema_version]
 
     def _read(self, record: SegmentRecord, schema: Schema, state: TableState) -> pa.Table:
         wanted = tuple(map(state.schema.column, state.schema.row_key))

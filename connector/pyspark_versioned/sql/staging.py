@@ -87,11 +87,16 @@ def commit_stage(request: Json) -> Json:
 
 
 def make(made: Json, records: Sequence[SegmentRecord], commit_id: str) -> Json:
-    """Make the table with segments. Asked again with the same commit ID, it makes nothing twice."""
-    declared = _declared(made)
+    """Make the table with segments. Asked again with the same commit ID, it makes nothing twice.
+
+    The jar adds ``read_version`` to ``made``: the version of the table that is replaced, where the rows
+    were made of its own.
+    """
+    declared, placement = _declared(made), Placement(**made["placement"])
+    placement = replace(placement, read_version=made.get("read_version"))
     operation = replace(declared.operation(), records=tuple(records))
     catalog = open_catalog(made["catalog"])
-    done = catalog.make_table(declared.name, Placement(**made["placement"]), operation, commit_id)
+    done = catalog.make_table(declared.name, placement, operation, commit_id)
     return {"version": done.version}
 
 

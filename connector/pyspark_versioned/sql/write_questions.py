@@ -155,39 +155,37 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
     """Commit records.
 
     Args:
-        request: ``mode``, ``commit_id``, ``filters`` of an overwrite; ``reads_all`` of an append whose
+        request: ``mode``, ``commit_id``, ``filters`` of an overwrite; ``reads_all`` where the
             rows were made of the table's own; ``retry``, where an earlier answer was lost: then the
             commit may be there already.
         table, plan: what was planned, on the version of then.
         records: what was written.
     """
-    commit_id = request["commit_id"]
+    commit_id, own_rows = request["commit_id"], request.get("reads_all", False)
     done = landed(request, table, request["table"]["version"])
     if done is not None:
         return {"version": done}
+    replacing = {"own_rows": own_rows, "commit_id": commit_id}
     match request["mode"]:
-        case "append" if request.get("reads_all") and plan.spec.schema.is_keyed:
+        case "append" if own_rows and plan.spec.schema.is_keyed:
             made = {**request, "kind": "merge", "filters": ()}
             return {"version": _delta(made, table, plan, records)}
-        case "append" if request.get("reads_all") and _is_serializable(request):
+        case "append" if own_rows and _is_serializable(request):
             done = table.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
             return {"version": done}
         case "append":
             return {"version": table.commit_append(plan, records, commit_id=commit_id)}
         case "overwrite":
-            return {"version": table.commit_overwrite(plan, records, commit_id=commit_id)}
+            return {"version": table.commit_overwrite(plan, records, **replacing)}
         case "overwrite_partitions":
-            done = table.commit_overwrite_partitions(plan, records, commit_id=commit_id)
-            return {"version": done}
+            return {"version": table.commit_overwrite_partitions(plan, records, **replacing)}
         case "rewrite":
             return {"version": _rewrite(request, table, plan, records)}
         case "delta":
             return {"version": _delta(request, table, plan, records)}
         case "overwrite_where":
             filters = _condition(request["filters"], table.name)
-            return {
-                "version": table.commit_overwrite_where(plan, records, filters, commit_id=commit_id)
-            }
+            return {"version": table.commit_overwrite_where(plan, records, filters, **replacing)}
         case mode:
             raise InvalidRequestError(f"{table.name}: there is no way to write as {mode}")
 

@@ -75,6 +75,15 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite {
         return new VersionedWriteBuilder(described.ref(), creation, info, request -> written = request);
     }
 
+    /** Says that its rows are made of another table's, which may be the one that it replaces. */
+    public void reads(VersionedTable other) {
+        if (other.ref().location().equals(described.ref().location()) && !other.isPast()) {
+            long version = other.ref().version();
+            long before = creation.path("read_version").asLong(version);
+            creation.put("read_version", Math.min(version, before));
+        }
+    }
+
     @Override
     public void commitStagedChanges() {
         ObjectNode request = written != null ? written : Python.JSON.createObjectNode();

@@ -45,7 +45,11 @@ public final class CharsAsChars extends Rule<LogicalPlan> {
         return Stream.concat(own, below.stream().flatMap(CharsAsChars::relations));
     }
 
+    /** Spark takes the types out of the attributes of what an UPDATE or MERGE changes; the table still has them. */
     private static boolean hasChars(LogicalPlan relation) {
+        if (relation instanceof DataSourceV2Relation known) {
+            return Stream.of(known.table().columns()).anyMatch(column -> CharVarcharUtils.hasCharVarchar(column.dataType()));
+        }
         return CollectionConverters.asJava(relation.output()).stream()
             .anyMatch(attribute -> CharVarcharUtils.getRawType(attribute.metadata()).isDefined());
     }

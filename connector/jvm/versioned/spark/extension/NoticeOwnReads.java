@@ -13,6 +13,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.catalog.RowChange;
+import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.VersionedTable;
 
 /**
@@ -42,6 +43,12 @@ public final class NoticeOwnReads extends AbstractFunction1<LogicalPlan, BoxedUn
                 table.readsAll();
             }
             note(plan, write.query(), table);
+        }
+        if (plan instanceof V2WriteCommand write && tableOf(write.table()) instanceof StagedVersionedTable staged) {
+            any(write.query(), table -> {
+                staged.reads(table);
+                return false;
+            });
         }
         if (plan instanceof DeleteFromTable delete && tableOf(delete.table()) instanceof VersionedTable table) {
             note(plan, plan, table);

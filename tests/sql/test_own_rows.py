@@ -1,0 +1,99 @@
+"""Statements that replace rows of a table by rows that they made of its own, and lose a race."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as f
+
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REPLACING = {
+    "overwrite": "INSERT OVERWRITE {t} SELECT a, landing(b) FROM {t}",
+    "dynamic": "INSERT OVERWRITE {t} SELECT /*+ COALESCE(1) */ a, landing(b) FROM {t} WHERE a < 3",
+    "where": "INSERT INTO {t} REPLACE WHERE a = 1 SELECT a, landing(b) FROM {t} WHERE a = 1",
+    "replace": "CREATE OR REPLACE TABLE {t} AS SELECT a, landing(b) FROM {t}",
+}
+ELSEWHERE = (
+    "INSERT INTO {t} REPLACE WHERE a = 1 "
+    "SELECT 1 + CAST(id AS INT), landing(CAST((SELECT sum(b) FROM {t}) AS INT)) FROM range(1)"
+)
+
+
+def integers(**columns: list[int | None]) -> pa.Table:
+    return pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})
+
+
+def made(catalog: Catalog, ns: str, name: str, *key: str) -> Table:
+    table = catalog.create_table(
+        f"{ns}.t",
+        "a INT, b INT",
+        primary_key=key,
+        properties={"isolation": "serializable"},
+        partitioned_by=["a"] if name == "dynamic" else [],
+    )
+    table.append(integers(a=[1, 2], b=[1, 1]))
+    return table
+
+
+def run(spark: SparkSession, table: Table, statement: str, a: int) -> None:
+    """Run a statement; once it has read, another writer puts (a, 50) there."""
+    location, before, name = table.location, table.version, table.name
+    row = integers(a=[a], b=[50])
+
+    @f.udf("int", useArrow=False)
+    def landing(value: int) -> int:
+        other = Catalog.load_path(location)
+        if other.version == before:
+            other.append(row)
+        return value
+
+    spark.udf.register("landing", landing)
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        spark.sql(statement.format(t=f"versioned.{name}"))
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+
+def rows(table: Table) -> list[tuple[int, int]]:
+    found = Catalog.load_path(table.location).scan().to_arrow()
+    return sorted(zip(*(found[name].to_pylist() for name in "ab"), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("overwrite", "a"), ("dynamic", ""), ("where", ""), ("replace", "a")]
+)
+def test_rows_that_were_read_are_stale(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, name: str, key: str
+) -> None:
+    """What each way of replacing rows conflicts with: ``tests/test_own_rows.py``."""
+    table = made(catalog, ns, name, *filter(None, [key]))
+    with pytest.raises(Exception, match="run it again"):
+        run(sql_spark, table, REPLACING[name], 3)
+    assert rows(table) == [(1, 1), (2, 1), (3, 50)]
+
+
+def test_what_was_read_is_not_what_is_replaced(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    table = made(catalog, ns, "where")
+    with pytest.raises(Exception, match="run it again"):
+        run(sql_spark, table, ELSEWHERE, 2)
+    assert (2, 50) in rows(table)
+
+
+def test_a_version_of_the_past_may_replace_the_table(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    table = made(catalog, ns, "replace")
+    table.append(integers(a=[3], b=[1]))
+    sql_spark.sql(
+        f"CREATE OR REPLACE TABLE versioned.{ns}.t AS SELECT * FROM versioned.{ns}.t VERSION AS OF 1"
+    )
+    assert rows(table) == [(1, 1), (2, 1)]
