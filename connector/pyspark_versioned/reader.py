@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.worker_errors import shows_errors
+from versioned_catalog.adapting.arrays import recast
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.filtering.filters import And, Bound, bind
 from versioned_catalog.log.state import TableState
@@ -146,8 +147,7 @@ def shaped(batch: pa.RecordBatch, shape: pa.Schema) -> pa.RecordBatch:
         return batch
     try:
         arrays = [
-            array if array.type.equals(field.type) else array.cast(field.type)
-            for array, field in zip(batch.columns, shape, strict=True)
+            recast(array, field.type) for array, field in zip(batch.columns, shape, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=shape)
     except (pa.ArrowException, ValueError) as error:

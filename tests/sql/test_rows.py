@@ -107,6 +107,13 @@ def test_an_overwrite_that_nobody_can_decide_writes_nothing(
     assert not list((warehouse / ns / "t").glob("data/*"))
 
 
+def test_an_overwrite_by_a_boolean(sql_spark: SparkSession, t: str) -> None:
+    sql_spark.sql(f"CREATE TABLE {t} (a INT, b BOOLEAN)")
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, true), (2, false), (3, NULL)")
+    sql_spark.sql(f"INSERT INTO {t} REPLACE WHERE b <= false SELECT 4, false")
+    assert rows(sql_spark, f"SELECT a FROM {t} ORDER BY a") == [(1,), (3,), (4,)]
+
+
 @pytest.mark.usefixtures("io")
 def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (a INT)")

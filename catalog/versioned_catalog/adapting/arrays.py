@@ -57,6 +57,31 @@ def map_of(
     return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
 
 
+def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Values as another type of the same shape, each leaf by itself.
+
+    Arrow can't cast a struct that has a null where a child of its own, such as a variant's, is NOT
+    NULL: not even where that child stays as it is.
+
+    Raises:
+        ArrowInvalid: a value does not fit.
+    """
+    given = array.type
+    if given.equals(type_):
+        return array
+    if pa.types.is_struct(given) and pa.types.is_struct(type_):
+        made = [recast(struct_child(array, at), field.type) for at, field in enumerate(type_)]
+        return struct_of(array, made, type_)
+    if pa.types.is_map(given) and pa.types.is_map(type_):
+        offsets, entries, mask = list_values(array)
+        keys = recast(struct_child(entries, 0), type_.key_type)
+        return map_of(offsets, keys, recast(struct_child(entries, 1), type_.item_type), mask, type_)
+    if pa.types.is_list(given) and pa.types.is_list(type_):
+        offsets, values, mask = list_values(array)
+        return list_of(offsets, recast(values, type_.value_type), mask, type_)
+    return array.cast(type_)
+
+
 def without_nulls(array: pa.Array) -> pa.Array:
     """Something, whatever it is, in the place of every null directly in an array."""
     if not array.null_count:

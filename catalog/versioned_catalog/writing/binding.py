@@ -16,6 +16,7 @@ from versioned_catalog.adapting.arrays import (
     list_of,
     list_values,
     map_of,
+    recast,
     struct_child,
     struct_of,
 )
@@ -82,7 +83,7 @@ class Binder:
         """
         try:
             arrays = [
-                array if kind is None or array.type.equals(kind) else array.cast(kind)
+                array if kind is None else recast(array, kind)
                 for array, kind in zip(batch.columns, self._given, strict=True)
             ]
             bound = self._adapter.adapt(arrays, batch.num_rows, {})

@@ -79,6 +79,10 @@ def _filter(predicate: Json) -> Unbound:
 
 
 def _value(child: Json) -> Any:
-    if "literal" not in child:
-        raise Unknown
-    return parse_literal(child["literal"])
+    match child:
+        case {"literal": literal}:
+            return parse_literal(literal)
+        case {"name": "ALWAYS_TRUE" | "ALWAYS_FALSE" as name}:  # Spark's word for a BOOLEAN
+            return name == "ALWAYS_TRUE"
+        case _:
+            raise Unknown
