@@ -110,13 +110,9 @@ class ViewReports:
             return []  # a view of the same columns may have taken the table's place
         named = self.state.tables.get(full_key(read.name))
         if named is None:
-            return [missing(view, read, self._name_now(read), self.shown)]
+            return [missing(view, read, self.state.name_of(read.created_uuid), self.shown)]
         try:
             found = self.load(named.name)
         except VersionedError as error:
             return [Problem(view.name, read.name, None, None, str(error))]
         return list(problems(view, read, found, self.shown))
-
-    def _name_now(self, read: ReadTable) -> Name | None:
-        tables = self.state.tables.values()
-        return next((one.name for one in tables if one.table_uuid == read.created_uuid), None)

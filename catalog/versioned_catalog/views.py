@@ -241,8 +241,7 @@ class Views:
 
     def name_of(self, created_uuid: str) -> Name | None:
         """The name of a table of this catalog, by its created UUID; None where it has none."""
-        tables = self._names.state().tables.values()
-        return next((one.name for one in tables if one.table_uuid == created_uuid), None)
+        return self._names.state().name_of(created_uuid)
 
     def has_landed(self, commit_id: str) -> bool:
         """Whether a commit of names is in the warehouse's log."""

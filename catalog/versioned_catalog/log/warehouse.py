@@ -105,6 +105,11 @@ class WarehouseState:
     features: Features = field(default_factory=Features)
     views: dict[Name, View] = field(default_factory=dict)
 
+    def name_of(self, created_uuid: str) -> Name | None:
+        """The name of a table, by its created UUID; None where it has none."""
+        tables = self.tables.values()
+        return next((one.name for one in tables if one.table_uuid == created_uuid), None)
+
 
 class WarehouseCodec:
     """How a warehouse's log is read, written and folded."""

@@ -29,7 +29,8 @@ def key_check(
     Args:
         store: the table's folder.
         state: the snapshot that was read to write it.
-        written: the schema that it was written under, but for what says an older one.
+        written: the schema that the commit writes under. A segment that names another schema version
+            was written under that one of the table.
         records: the segments.
     """
     return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)

@@ -108,7 +108,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return role == Role.PAST;
     }
 
-    /** Says in the query of which view this table was asked for, so that the columns that it reads are its own. */
+    /** Notes the view whose query asked for this table: Python has checked that the columns it is bound to are there. */
     public void checkedFor(String view) {
         within = view;
     }
@@ -118,7 +118,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return view.equals(within);
     }
 
-    /** Says that rows which are appended were made of the table's own. */
+    /** Says that the rows which are written were made of the table's own. */
     public void readsAll() {
         readsAll = true;
     }

@@ -1,7 +1,6 @@
 package versioned.spark.extension;
 
-import java.util.Collection;
-import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -45,10 +44,7 @@ public final class NoticeOwnReads extends AbstractFunction1<LogicalPlan, BoxedUn
             note(plan, write.query(), table);
         }
         if (plan instanceof V2WriteCommand write && tableOf(write.table()) instanceof StagedVersionedTable staged) {
-            any(write.query(), table -> {
-                staged.reads(table);
-                return false;
-            });
+            tables(write.query()).forEach(staged::reads);
         }
         if (plan instanceof DeleteFromTable delete && tableOf(delete.table()) instanceof VersionedTable table) {
             note(plan, plan, table);
@@ -58,7 +54,7 @@ public final class NoticeOwnReads extends AbstractFunction1<LogicalPlan, BoxedUn
 
     /** A statement that reads another version of its own table, as a frame may, is not run again. */
     private void note(LogicalPlan plan, LogicalPlan query, VersionedTable table) {
-        if (any(query, other -> isSame(other, table) && other.ref().version() != table.ref().version())) {
+        if (tables(query).anyMatch(other -> isSame(other, table) && other.ref().version() != table.ref().version())) {
             RunAgain.giveUp();
         } else {
             NoteStatement.of(plan).ifPresent(statement -> table.rerun(RunAgain.of(session, statement)));
@@ -70,20 +66,18 @@ public final class NoticeOwnReads extends AbstractFunction1<LogicalPlan, BoxedUn
     }
 
     private static boolean reads(LogicalPlan plan, VersionedTable table) {
-        return any(plan, other -> isSame(other, table));
+        return tables(plan).anyMatch(other -> isSame(other, table));
     }
 
     private static boolean isSame(VersionedTable one, VersionedTable other) {
         return one.ref().uuid().equals(other.ref().uuid());
     }
 
-    private static boolean any(LogicalPlan plan, Predicate<VersionedTable> wanted) {
-        return tableOf(plan) instanceof VersionedTable table && wanted.test(table)
-            || any(CollectionConverters.asJava(plan.children()), wanted)
-            || any(CollectionConverters.asJava(plan.subqueries()), wanted);
-    }
-
-    private static boolean any(Collection<LogicalPlan> plans, Predicate<VersionedTable> wanted) {
-        return plans.stream().anyMatch(plan -> any(plan, wanted));
+    /** The tables of ours that a plan reads, in its subqueries, too. */
+    private static Stream<VersionedTable> tables(LogicalPlan plan) {
+        Stream<VersionedTable> own = tableOf(plan) instanceof VersionedTable table ? Stream.of(table) : Stream.empty();
+        Stream<LogicalPlan> below = Stream.concat(CollectionConverters.asJava(plan.children()).stream(),
+            CollectionConverters.asJava(plan.subqueries()).stream());
+        return Stream.concat(own, below.flatMap(NoticeOwnReads::tables));
     }
 }
