@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark_versioned.hadoop import HadoopFolder, hadoop_folder
 from pyspark_versioned.native import is_exact, is_plain
 from pyspark_versioned.options import Options
-from pyspark_versioned.spark_types import to_spark, to_spark_schema
+from pyspark_versioned.spark_types import metadata_of, to_spark, to_spark_schema
 from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.target import Target
 from versioned_catalog.adapting.planning import Fill, SegmentPlan
@@ -201,11 +201,11 @@ def _escaped(path: str) -> str:
 
 def _shown(column: Column, default: Constant | None, misled: frozenset[DataType]) -> SparkColumn:
     """A column of the table, from one of a file or from its default."""
-    name, type_ = column.name, to_spark(column.type)
     if default is not None:
-        return f.expr(to_sql(default, column.type)).cast(type_).alias(name)
-    read = f.col(f"`{column.physical_name}`")
-    return _plain(read, column, misled).alias(name)
+        shown = f.expr(to_sql(default, column.type)).cast(to_spark(column.type))
+    else:
+        shown = _plain(f.col(f"`{column.physical_name}`"), column, misled)
+    return shown.alias(column.name, metadata=metadata_of(column))
 
 
 def _plain(read: SparkColumn, column: Column, misled: frozenset[DataType]) -> SparkColumn:

@@ -45,19 +45,36 @@ _ATOMS: dict[Atom, spark.DataType] = {
     Atom.TIMESTAMP_NTZ: spark.TimestampNTZType(),
     Atom.VARIANT: spark.VariantType(),
 }
+_LENGTHS = "__CHAR_VARCHAR_TYPE_STRING"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = {theirs: ours for ours, theirs in _ATOMS.items()}
 
 
-def to_spark_schema(columns: tuple[Column, ...], *, declared: bool = False) -> spark.StructType:
-    """The Spark schema of columns; comments are kept. See ``to_spark``."""
-    return spark.StructType([_field(column, declared=declared) for column in columns])
+def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
+    """The Spark schema of a table's columns. See ``to_spark`` and ``metadata_of``."""
+    return spark.StructType(
+        [spark.StructField(c.name, to_spark(c.type), c.nullable, metadata_of(c)) for c in columns]
+    )
 
 
-def _field(column: Column, *, declared: bool) -> spark.StructField:
-    meta = {} if column.comment is None else {"comment": column.comment}
+def metadata_of(column: Column) -> dict[str, str]:
+    """What Spark keeps beside the type of a table's column: the comment, and the lengths of CHAR and
+    VARCHAR, by which it compares a CHAR with shorter text."""
+    kept = _comment(column)
+    if can_declare(column.type):
+        declared = to_spark(column.type, declared=True)
+        if declared != to_spark(column.type):
+            kept[_LENGTHS] = declared.simpleString()
+    return kept
+
+
+def _comment(column: Column) -> dict[str, str]:
+    return {} if column.comment is None else {"comment": column.comment}
+
+
+def _nested(column: Column, *, declared: bool) -> spark.StructField:
     type_ = to_spark(column.type, declared=declared)
-    return spark.StructField(column.name, type_, column.nullable, meta)
+    return spark.StructField(column.name, type_, column.nullable, _comment(column))
 
 
 def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
@@ -87,7 +104,7 @@ def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
         case Geography(srid):
             return spark.GeographyType(srid)
         case Struct(fields):
-            return to_spark_schema(fields, declared=declared)
+            return spark.StructType([_nested(field, declared=declared) for field in fields])
         case Array(element):
             return spark.ArrayType(to_spark(element.type, declared=declared), element.nullable)
         case Map(key, value):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pyspark_versioned import read_table
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.schema.ddl import render_type
 
@@ -83,3 +84,33 @@ def test_chars_are_padded_and_found(
     sql_spark.sql(f"UPDATE {name} SET k = 5 WHERE c = 'x'")
     sql_spark.sql(f"DELETE FROM {name} WHERE c = 'y'")
     assert table.refresh().scan(columns=["k", "c"]).to_arrow().to_pylist() == [{"k": 5, "c": "x  "}]
+
+
+def test_frames_by_path_compare_as_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    name = f"versioned.{ns}.t"
+    sql_spark.sql(
+        f"CREATE TABLE {name} (k INT, c CHAR(3) COMMENT 'code', v VARCHAR(3), s STRUCT<x: CHAR(2)>)"
+    )
+    sql_spark.sql(f"INSERT INTO {name} VALUES (1, 'x', 'x', named_struct('x', 'b'))")
+    sql_spark.sql(f"ALTER TABLE {name} ADD COLUMN w CHAR(2) DEFAULT 'w'")
+    sql_spark.sql(f"INSERT INTO {name} VALUES (2, 'y', 'y ', NULL, 'z')")
+    path = catalog.load_table(f"{ns}.t").location
+    by_path = sql_spark.read.format("versioned").load(path)
+    by_python = sql_spark.read.format("versioned").option("io", "python").load(path)
+    for frame in (sql_spark.table(name), read_table(sql_spark, path), by_path, by_python):
+        assert "__CHAR_VARCHAR_TYPE_STRING" not in frame.schema["k"].metadata
+        assert frame.schema["c"].metadata["__CHAR_VARCHAR_TYPE_STRING"] == "char(3)"
+        assert frame.schema["c"].metadata["comment"] == "code"
+        assert frame.schema["v"].metadata["__CHAR_VARCHAR_TYPE_STRING"] == "varchar(3)"
+        assert frame.schema["s"].metadata["__CHAR_VARCHAR_TYPE_STRING"] == "struct<x:char(2)>"
+        for condition, keys in (
+            ("c = 'x'", [1]),
+            ("c NOT IN ('x')", [2]),
+            ("c IN ('y', 'q')", [2]),
+            ("v = 'y'", []),
+            ("w = 'w'", [1]),
+            ("w = 'z' AND c > 'x'", [2]),
+        ):
+            assert [row.k for row in frame.where(condition).collect()] == keys, condition
+    empty = read_table(sql_spark, path, version=1)
+    assert empty.schema["c"].metadata["__CHAR_VARCHAR_TYPE_STRING"] == "char(3)"
