@@ -20,11 +20,11 @@ import pyarrow as pa
 
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
+from versioned_catalog.catalog.locations import timeline_at
 from versioned_catalog.log.segment_set import CORE, SegmentSet
-from versioned_catalog.placing import timeline_at
-from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.types import Atom, Column
 from versioned_catalog.storage.opening import open_store
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.types import Atom, Column
 
 KINDS = ["TIMESTAMP", "STRING", "BIGINT", "DOUBLE", "INT"]
 ROWS = 1_000_000

@@ -10,14 +10,14 @@ PYTHON = re.compile(r"\b(datetime\.now|datetime\.utcnow|date\.today|time\.time|u
 JAVA = re.compile(r"currentTimeMillis|nanoTime|\b(Instant|Local\w+|Zoned\w+)\.now|new Date\(|Clock")
 
 PLANNED_OR_COMMITTED = {
-    "catalog/versioned_catalog/schema/binding.py",
-    "catalog/versioned_catalog/writing/plan.py",
+    "catalog/versioned_catalog/evolution/bind.py",
+    "catalog/versioned_catalog/write/plan.py",
     # What a store's clock is compared with.
     "catalog/versioned_catalog/storage/clock.py",
     # A store of one process.
     "catalog/versioned_catalog/storage/memory.py",
     # Where it is given none: a task is given the plan's.
-    "catalog/versioned_catalog/writing/binding.py",
+    "catalog/versioned_catalog/write/row_schema.py",
 }
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError
-from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.types.arrow import to_arrow_type
 
 D = dt.date
 N = dt.datetime

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, NotFoundError, StorageError, Table
-from versioned_catalog.scanning.aggregates import count_rows
+from versioned_catalog.scan.aggregates import count_rows
 from versioned_catalog.storage import clock
 from versioned_catalog.storage.clock import ASKED_ANEW, Clock
 from versioned_catalog.storage.local import LocalStore

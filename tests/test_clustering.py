@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.compacting import clustering
-from versioned_catalog.compacting.curve import Curve
-from versioned_catalog.segments.open_segment import OpenSegment
+from versioned_catalog.compaction import clustering
+from versioned_catalog.compaction.z_order import Curve
+from versioned_catalog.datafile.open_segment import OpenSegment
 
 SIDE = 64
 

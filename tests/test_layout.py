@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, Table
-from versioned_catalog.scanning.estimates import ColumnEstimate, estimate
-from versioned_catalog.scanning.layout import layout_columns
-from versioned_catalog.scanning.scan import Scan
-from versioned_catalog.schema.arrow import to_arrow_schema
+from versioned_catalog.scan.estimates import ColumnEstimate, estimate
+from versioned_catalog.scan.layout import layout_columns
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.types.arrow import to_arrow_schema
 
 
 @pytest.fixture

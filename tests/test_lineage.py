@@ -8,14 +8,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from versioned_catalog import (
-    Catalog,
-    InvalidRequestError,
-    NotFoundError,
-    Table,
-    inspection,
-    lineage,
-)
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
+from versioned_catalog.inspection import lineage, tables
 
 INTS = pa.int32()
 
@@ -38,16 +32,16 @@ def table() -> Table:
 
 
 def test_the_types_are_known_without_reading(table: Table) -> None:
-    for name, schema in inspection.SCHEMAS.items():
+    for name, schema in tables.SCHEMAS.items():
         assert getattr(table, name)().schema.equals(schema), name
         table._timeline.write_checkpoint(table.state)
         again = Catalog.load_path(table.location)
         assert getattr(again, name)().schema.equals(schema), name
-    assert list(inspection.SCHEMAS) == ["history", "schemas", "segments", "snapshots", "partitions"]
+    assert list(tables.SCHEMAS) == ["history", "schemas", "segments", "snapshots", "partitions"]
     assert table.lineage("a").schema.equals(lineage.LINEAGE)
     assert table.holding("a").schema.equals(lineage.HOLDING)
     empty = Catalog.create_path(f"memory://{uuid4()}", "a INT")
-    for name, schema in inspection.SCHEMAS.items():
+    for name, schema in tables.SCHEMAS.items():
         assert getattr(empty, name)().schema.equals(schema), name
     assert empty.holding("a").schema.equals(lineage.HOLDING)
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, VersionedError
-from versioned_catalog.schema.paths import parse_path, render_path
+from versioned_catalog.types.paths import parse_path, render_path
 
 ODD = [
     *(

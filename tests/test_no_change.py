@@ -11,7 +11,7 @@ import pytest
 from pyspark_versioned.sql.answering import answer
 from versioned_catalog import Catalog, Table
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.schema.types import Now
+from versioned_catalog.types.types import Now
 
 DDL = (
     "k INT NOT NULL DEFAULT 5 COMMENT 'here', s STRUCT<x: INT, y: VARCHAR(5)>, "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from versioned_catalog.segments.one_ahead import one_ahead
+from versioned_catalog.datafile.one_ahead import one_ahead
 
 
 def test_values_come_in_order() -> None:

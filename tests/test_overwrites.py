@@ -19,9 +19,9 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.filtering.filters import Comparison, Op
+from versioned_catalog.expressions.filters import Comparison, Op
 from versioned_catalog.schema.transforms import Bucket, apply
-from versioned_catalog.schema.types import Atom
+from versioned_catalog.types.types import Atom
 
 INTS = pa.int32()
 Make = Callable[..., Table]

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, CommitConflictError, Table
-from versioned_catalog.creation import creation
+from versioned_catalog.catalog.declaration import creation
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import UNASSIGNED
+from versioned_catalog.types.types import UNASSIGNED
 
 LEVELS = ["snapshot", "serializable"]
 WAYS = ["all", "partitions", "where", "replace"]

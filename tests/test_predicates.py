@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_versioned.sql.predicates import to_unbound
-from versioned_catalog.filtering.filters import Comparison, NullSafe, Op
+from versioned_catalog.expressions.filters import Comparison, NullSafe, Op
 
 COLUMN = {"column": ["s", "x"]}
 FALSE = {"name": "ALWAYS_FALSE", "children": []}

@@ -25,9 +25,9 @@ from versioned_catalog import (
     StorageError,
     Table,
 )
-from versioned_catalog.creation import creation
-from versioned_catalog.log.operations import Create, Replace
-from versioned_catalog.placing import Mode, Placement, begin_at
+from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.catalog.locations import Mode, Placement, begin_at
+from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.storage.local import LocalStore
 
 INTS = pa.int32()

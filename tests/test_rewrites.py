@@ -22,8 +22,8 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.filtering.filters import Comparison, Op
-from versioned_catalog.writing import rewriting
+from versioned_catalog.expressions.filters import Comparison, Op
+from versioned_catalog.write import copy_on_write
 
 INTS = pa.int32()
 Rows = list[tuple[Any, ...]]
@@ -100,19 +100,19 @@ def test_delete(days: Table, filters: Any, gone: set[Any], touched: int) -> None
 def test_segments_are_not_read_without_need(days: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """By statistics all of one segment goes, and one has no such row."""
     read: list[str] = []
-    real = rewriting.read_marked
+    real = copy_on_write.read_marked
 
     def reading(store: Any, task: Any) -> Any:
         read.append(task.path)
         return real(store, task)
 
-    monkeypatch.setattr(rewriting, "read_marked", reading)
-    monkeypatch.setattr(rewriting, "read_segment", pytest.fail)
+    monkeypatch.setattr(copy_on_write, "read_marked", reading)
+    monkeypatch.setattr(copy_on_write, "read_segment", pytest.fail)
     files = days.segments()["path"].to_pylist()
     days.delete([("k", "<", 4)])
     assert (read, days.segments()["path"].to_pylist()) == ([], files[1:])
     monkeypatch.undo()
-    monkeypatch.setattr(rewriting, "read_marked", reading)
+    monkeypatch.setattr(copy_on_write, "read_marked", reading)
     days.delete([("k", "<=", 6)])
     assert read == [files[1]]
     assert shown(days) == [(7, 0), (9, 0), (None, 0)]
@@ -177,7 +177,7 @@ def test_a_segment_that_yields_fewer_rows_is_not_rewritten(
     days: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is not read would be lost for ever."""
-    from versioned_catalog.segments import reader
+    from versioned_catalog.datafile import reader
 
     real = reader._adapted
 

@@ -18,9 +18,9 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.creation import creation
-from versioned_catalog.log.operations import Replace
-from versioned_catalog.placing import begin_at
+from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.statistics.stats import ColumnStats
 
 INTS = pa.int32()

@@ -12,9 +12,9 @@ import pytest
 
 from test_seeds import every_way, rows
 from versioned_catalog import Catalog, Schema, Table
-from versioned_catalog.adapting.planning import resolve_columns
+from versioned_catalog.projection.resolver import resolve_columns
 from versioned_catalog.schema.store import INTERNAL, arranged_columns, store_columns
-from versioned_catalog.schema.types import Column
+from versioned_catalog.types.types import Column
 
 INTS = pa.int32()
 Step = Callable[[Table], object]

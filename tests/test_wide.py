@@ -16,11 +16,11 @@ import pytest
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table, UnsupportedFeatureError
 from versioned_catalog.log import entry, packed, schemas_json, segment_set
+from versioned_catalog.log.checkpoint_retention import spared
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.log.sparing import spared
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import Atom, Column
 from versioned_catalog.storage.local import LocalStore
+from versioned_catalog.types.types import Atom, Column
 
 TYPES = {
     "INT": pa.array(range(4), pa.int32()),

@@ -19,11 +19,11 @@ from versioned_catalog.errors import (
 )
 
 if TYPE_CHECKING:
-    from versioned_catalog.catalog import Catalog
-    from versioned_catalog.scanning.scan import Scan
+    from versioned_catalog.catalog.catalog import Catalog
+    from versioned_catalog.scan.scan import Scan
     from versioned_catalog.schema.schema import Schema
     from versioned_catalog.table import Table
-    from versioned_catalog.writing.expressions import expr
+    from versioned_catalog.write.expressions import expr
 
 __all__ = [
     "AlreadyExistsError",
@@ -46,11 +46,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     match name:
         case "Catalog":
-            from versioned_catalog.catalog import Catalog
+            from versioned_catalog.catalog.catalog import Catalog
 
             return Catalog
         case "Scan":
-            from versioned_catalog.scanning.scan import Scan
+            from versioned_catalog.scan.scan import Scan
 
             return Scan
         case "Schema":
@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
             return Table
         case "expr":
-            from versioned_catalog.writing.expressions import expr
+            from versioned_catalog.write.expressions import expr
 
             return expr
         case _:

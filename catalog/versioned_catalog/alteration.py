@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.naming_errors import names_table_in_errors
-from versioned_catalog.schema.changes import (
+from versioned_catalog.evolution.changes import (
     UNSET,
     AddColumn,
     Change,
@@ -25,8 +25,8 @@ from versioned_catalog.schema.changes import (
     describe,
 )
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.paths import parse_path
-from versioned_catalog.schema.types import DataType
+from versioned_catalog.types.paths import parse_path
+from versioned_catalog.types.types import DataType
 
 Path = str | tuple[str, ...]
 

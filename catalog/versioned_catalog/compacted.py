@@ -7,23 +7,23 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from versioned_catalog.compacting.automatic import is_due
-from versioned_catalog.compacting.clustering import bind_zorder
-from versioned_catalog.compacting.pieces import Piece
-from versioned_catalog.compacting.planning import Strategy, plan_pieces
+from versioned_catalog.compaction.automatic import is_due
+from versioned_catalog.compaction.clustering import bind_zorder
+from versioned_catalog.compaction.plan import Strategy, plan_pieces
+from versioned_catalog.compaction.tasks import Piece
+from versioned_catalog.conflicts.operations import Base, Compact
 from versioned_catalog.errors import (
     CommitConflictError,
     InvalidRequestError,
     NotFoundError,
     VersionedError,
 )
-from versioned_catalog.log.operations import Base, Compact
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.maintenance.progress import Progress, silent
+from versioned_catalog.progress import Progress, silent
 from versioned_catalog.rewritten import RewrittenTable
-from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.scanning.expired import age_time
-from versioned_catalog.writing.plan import plan_now
+from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.scan.ttl_filter import age_time
+from versioned_catalog.write.plan import plan_now
 
 COMMIT_BYTES = 2 * 1024**3
 """How much is read between two commits, so that one that was killed does not begin anew."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from versioned_catalog.conflicts.operations import Append, Rewrite
+from versioned_catalog.conflicts.row_keys import KeyConflictError
 from versioned_catalog.errors import CommitConflictError, NotFoundError
-from versioned_catalog.filtering.filters import Bound
-from versioned_catalog.log.key_conflicts import KeyConflictError
-from versioned_catalog.log.operations import Append, Rewrite
+from versioned_catalog.expressions.filters import Bound
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.restored import RestoredTable
-from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.writing.deltas import delete_rows, update_rows, write_tombstones
-from versioned_catalog.writing.key_check import key_check
-from versioned_catalog.writing.plan import WritePlan, batches_of, plan_delta, plan_now
-from versioned_catalog.writing.updating import Updater
+from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.write.key_check import key_check
+from versioned_catalog.write.keyed_changes import delete_rows, update_rows, write_tombstones
+from versioned_catalog.write.plan import WritePlan, batches_of, plan_delta, plan_now
+from versioned_catalog.write.update import Updater
 
 MOST_ATTEMPTS = 32
 """How often a DELETE or UPDATE of a table with a primary key is evaluated."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from versioned_catalog.conflicts.operations import Base, Expire, Fence
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
-from versioned_catalog.inspected import InspectedTable
-from versioned_catalog.log.operations import Base, Expire, Fence
+from versioned_catalog.inspection.inspected import InspectedTable
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintenance import retention as retentions
-from versioned_catalog.maintenance.complaints import Verified
 from versioned_catalog.maintenance.expiry import (
     Expired,
     is_unfinished,
@@ -18,9 +17,10 @@ from versioned_catalog.maintenance.expiry import (
     tagged_below,
     write_stubs,
 )
-from versioned_catalog.maintenance.progress import Progress, silent
+from versioned_catalog.maintenance.findings import Verified
 from versioned_catalog.maintenance.vacuum import Vacuumed, clean, plan_vacuum
 from versioned_catalog.maintenance.verify import verify
+from versioned_catalog.progress import Progress, silent
 from versioned_catalog.storage.reserve import make_reserve, with_room
 
 SHORT_EXPIRY = (

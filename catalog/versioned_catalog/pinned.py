@@ -6,15 +6,15 @@ import uuid
 from datetime import UTC, datetime
 from typing import Self
 
+from versioned_catalog.conflicts.expiry import check_kept
+from versioned_catalog.conflicts.matrix import propose
+from versioned_catalog.conflicts.operations import Operation
+from versioned_catalog.conflicts.tags import tagged_version
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.dating import is_ahead, latest_times
-from versioned_catalog.log.expiring import check_kept
-from versioned_catalog.log.operations import Operation
-from versioned_catalog.log.proposing import propose
+from versioned_catalog.log.commit_times import is_ahead, latest_times
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.tagging import tagged_version
 from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by

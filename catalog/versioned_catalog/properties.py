@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from versioned_catalog.compacting.automatic import AUTO_COMPACT, threshold
+from versioned_catalog.compaction.automatic import AUTO_COMPACT, threshold
+from versioned_catalog.conflicts.isolation import ISOLATION, isolation_of
+from versioned_catalog.datafile.writer import TARGET_BYTES, target_bytes
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.isolation import ISOLATION, isolation_of
 from versioned_catalog.schema.keying import PRIMARY_KEY, TIME_INDEX
 from versioned_catalog.schema.sorting import SORT_BY
 from versioned_catalog.schema.ttl import TTL, TTL_FLOOR, parse_ttl
-from versioned_catalog.segments.writer import TARGET_BYTES, target_bytes
 from versioned_catalog.spelling import meant
-from versioned_catalog.writing.distribution import DISTRIBUTION_MODE, mode_of
+from versioned_catalog.write.distribution import DISTRIBUTION_MODE, mode_of
 
 KNOWN = (
     SORT_BY,

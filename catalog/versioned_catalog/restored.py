@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from versioned_catalog.conflicts.operations import Base, Rollback, Tag
+from versioned_catalog.conflicts.rollback import check_same_life
+from versioned_catalog.conflicts.tags import check_tag
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.operations import Base, Rollback, Tag
-from versioned_catalog.log.restoring import check_same_life
-from versioned_catalog.log.tagging import check_tag
 from versioned_catalog.maintained import MaintainedTable
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from versioned_catalog.conflicts.operations import Base, Rewrite
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.keyed import KeyedTable
 from versioned_catalog.log.entry import REWRITES
-from versioned_catalog.log.operations import Base, Rewrite
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.writing.deltas import check_assigns_no_key
-from versioned_catalog.writing.key_check import key_check
-from versioned_catalog.writing.plan import WritePlan, plan_now
-from versioned_catalog.writing.rewriting import (
+from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.write.copy_on_write import (
     touched,
     whole_segments,
     with_updates,
     without_matches,
 )
-from versioned_catalog.writing.updating import Updater
+from versioned_catalog.write.key_check import key_check
+from versioned_catalog.write.keyed_changes import check_assigns_no_key
+from versioned_catalog.write.plan import WritePlan, plan_now
+from versioned_catalog.write.update import Updater
 
 
 class RewrittenTable(KeyedTable):

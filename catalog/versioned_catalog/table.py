@@ -8,24 +8,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.adapting.own_nulls import own_nulls
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.compacted import CompactedTable
+from versioned_catalog.conflicts.incarnation import evolution_of
+from versioned_catalog.conflicts.operations import Alter, Append, Base, Drop, Overwrite
+from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.beginning import evolution_of
+from versioned_catalog.evolution.bind import plan as plan_changes
+from versioned_catalog.evolution.changes import Change, SetProperty
 from versioned_catalog.log.entry import Batch
-from versioned_catalog.log.operations import Alter, Append, Base, Drop, Overwrite
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.naming_errors import names_table_in_errors
+from versioned_catalog.projection.null_counts import own_nulls
 from versioned_catalog.properties import check_properties
-from versioned_catalog.scanning.columns import bind_filters, resolve, shown_columns
-from versioned_catalog.scanning.scan import Scan
-from versioned_catalog.schema.binding import plan as plan_changes
-from versioned_catalog.schema.changes import Change, SetProperty
-from versioned_catalog.schema.types import Column
-from versioned_catalog.writing.plan import WritePlan, batches_of, check_keyed, plan_write
-from versioned_catalog.writing.replacing import segments_of_partitions
+from versioned_catalog.scan.columns import bind_filters, resolve, shown_columns
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.types.types import Column
+from versioned_catalog.write.partition_overwrite import segments_of_partitions
+from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed, plan_write
 
 __all__ = ["Table", "resolve"]
 

@@ -14,8 +14,8 @@ from pyspark.sql.types import StringType, StructType
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
-from versioned_catalog.compacting.pieces import Piece
-from versioned_catalog.filtering.sql_where import parse_where
+from versioned_catalog.compaction.tasks import Piece
+from versioned_catalog.expressions.where import parse_where
 from versioned_catalog.log.record import record_to_json
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.opening import reopen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from versioned_catalog.adapting.planning import (
+from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
     Implicit,
@@ -14,7 +14,7 @@ from versioned_catalog.adapting.planning import (
     SegmentPlan,
     Take,
 )
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.types import (
     Array,
     Atom,
     Char,

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, STORAGE, unknown_text
+from versioned_catalog.conflicts.tags import version_or_tag
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.tagging import version_or_tag
 from versioned_catalog.schema.partition_changes import split_fields, split_outside
-from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.json_text import parse_json
+from versioned_catalog.types.paths import parse_path, render_path
 
 
 @dataclass(frozen=True)

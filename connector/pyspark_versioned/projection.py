@@ -8,11 +8,11 @@ from dataclasses import replace
 from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import from_spark, to_spark
-from versioned_catalog.adapting.implicit import find_implicit
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.schema.paths import ColumnPath, render_path
+from versioned_catalog.projection.metadata_columns import find_implicit
 from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.types import Array, Column, Map, Struct, children
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import Array, Column, Map, Struct, children
 
 
 def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Column, ...]:

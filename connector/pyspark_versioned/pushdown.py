@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import datasource as spark
 
-from versioned_catalog.filtering.filters import (
+from versioned_catalog.expressions.filters import (
     Comparison,
     Not,
     NullSafe,

@@ -13,17 +13,17 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.worker_errors import shows_errors
-from versioned_catalog.adapting.arrays import recast
+from versioned_catalog.datafile.read_ahead import read_segments
+from versioned_catalog.datafile.tasks import Task, only
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
-from versioned_catalog.filtering.filters import And, Bound, bind
+from versioned_catalog.expressions.filters import And, Bound, bind
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scanning.packing import TARGET_BYTES, pack
-from versioned_catalog.scanning.scan import Scan
-from versioned_catalog.schema.types import Column
-from versioned_catalog.segments.reading import Task, only
-from versioned_catalog.segments.reading_ahead import read_segments
+from versioned_catalog.projection.arrays import recast
+from versioned_catalog.scan.packing import TARGET_BYTES, pack
+from versioned_catalog.scan.scan import Scan
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
+from versioned_catalog.types.types import Column
 
 LEAST_PIECE_BYTES = 8 * 1024 * 1024
 WANTED_PIECES = 16

@@ -19,11 +19,10 @@ from pyspark_versioned.options import Options
 from pyspark_versioned.spark_types import metadata_of, to_spark, to_spark_schema
 from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.target import Target
-from versioned_catalog.adapting.planning import Fill, SegmentPlan
 from versioned_catalog.log.state import TableState
-from versioned_catalog.scanning.scan import Scan
-from versioned_catalog.schema.literals import to_sql
-from versioned_catalog.schema.types import (
+from versioned_catalog.projection.resolver import Fill, SegmentPlan
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.types.types import (
     Atom,
     Column,
     Constant,
@@ -32,6 +31,7 @@ from versioned_catalog.schema.types import (
     children,
     map_columns,
 )
+from versioned_catalog.values.literals import to_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.paths import ColumnPath, render_path
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import (
     DAY_TIME_UNITS,
     UNASSIGNED,
     Array,

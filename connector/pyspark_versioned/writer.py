@@ -21,15 +21,15 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
-from versioned_catalog.creation import creation
-from versioned_catalog.log.operations import Create, Replace
+from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.keying import key_properties
-from versioned_catalog.schema.paths import parse_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_partitioning, parse_transform
-from versioned_catalog.schema.types import Column, Map, children, with_children
-from versioned_catalog.writing.plan import WritePlan
+from versioned_catalog.types.paths import parse_path
+from versioned_catalog.types.types import Column, Map, children, with_children
+from versioned_catalog.write.plan import WritePlan
 
 
 @dataclass

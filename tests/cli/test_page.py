@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from jar import ROOT
-from versioned_catalog.cli.altering import alter
-from versioned_catalog.cli.failing import MEANINGS
+from versioned_catalog.cli.alter import alter
+from versioned_catalog.cli.failures import MEANINGS
 from versioned_catalog.cli.main import main
 from versioned_catalog.cli.versions import tag
 

@@ -18,7 +18,7 @@ from faults.interrupted import InterruptedStore, Interruption
 from faults.serial import Done, State, complaints
 from faults.store import Plan
 from versioned_catalog import Catalog, CommitConflictError, Scan, Table
-from versioned_catalog.log import proposing
+from versioned_catalog.conflicts import matrix
 from versioned_catalog.storage.local import LocalStore
 
 LEVELS = ["snapshot", "serializable"]
@@ -136,7 +136,7 @@ def test_the_checker_finds_updates_that_are_really_lost(monkeypatch: pytest.Monk
         live = set(state.segments.paths)
         return tuple(path for path in removed if path in live)
 
-    monkeypatch.setattr(proposing, "_removed", careless)
+    monkeypatch.setattr(matrix, "_removed", careless)
     found = []
     for seed in range(20):
         race = Interleaving(Random(seed), "snapshot")
@@ -146,7 +146,7 @@ def test_the_checker_finds_updates_that_are_really_lost(monkeypatch: pytest.Monk
 
 
 def test_the_checker_finds_write_skew_that_really_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposing, "check_reads", lambda *_: None)
+    monkeypatch.setattr(matrix, "check_reads", lambda *_: None)
     found = []
     for seed in range(20):
         race = Interleaving(Random(seed), "serializable")

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faults.keyed_actors import Stage
-from versioned_catalog.compacting.levels import Levels
-from versioned_catalog.log import proposing
+from versioned_catalog.compaction.overlapping import Levels
+from versioned_catalog.conflicts import matrix
 
 STEPS, EXAMPLES = {
     "dev": (30, 12),
@@ -74,7 +74,7 @@ def no(*_: object) -> bool:
     [
         (Levels, "needs_tombstones", no, 18),
         (Levels, "_needs", no, 24),
-        (proposing, "check_keys", no, 0),
+        (matrix, "check_keys", no, 0),
     ],
     ids=["tombstones are dropped", "patches are taken for rows", "keys are not checked"],
 )

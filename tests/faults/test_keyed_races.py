@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, CommitConflictError, Table
-from versioned_catalog.log.key_conflicts import KeyConflictError
-from versioned_catalog.scanning.columns import bind_filters
-from versioned_catalog.writing.deltas import delete_rows, update_rows
-from versioned_catalog.writing.plan import plan_delta, plan_now
-from versioned_catalog.writing.updating import Updater
+from versioned_catalog.conflicts.row_keys import KeyConflictError
+from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.write.keyed_changes import delete_rows, update_rows
+from versioned_catalog.write.plan import plan_delta, plan_now
+from versioned_catalog.write.update import Updater
 
 Rows = dict[int, tuple[Any, ...]]
 Commit = Callable[[], Any]

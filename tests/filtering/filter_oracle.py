@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from versioned_catalog.filtering.filters import (
+from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
     Comparison,
@@ -24,9 +24,9 @@ from versioned_catalog.filtering.filters import (
     TextTest,
     Unbound,
 )
-from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.paths import ColumnPath
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.paths import ColumnPath
+from versioned_catalog.types.types import (
     Atom,
     Char,
     Column,

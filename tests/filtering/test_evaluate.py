@@ -11,8 +11,8 @@ from filter_oracle import PATH, UTC, array_of, expected, filtered, resolver
 from hypothesis import given
 from hypothesis import strategies as st
 
-from versioned_catalog.filtering.evaluate import evaluate, keep_mask
-from versioned_catalog.filtering.filters import (
+from versioned_catalog.expressions.evaluate import evaluate, keep_mask
+from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
     Comparison,
@@ -26,7 +26,7 @@ from versioned_catalog.filtering.filters import (
     Unbound,
     bind,
 )
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.types import (
     Atom,
     Char,
     Column,

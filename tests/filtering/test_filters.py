@@ -15,7 +15,7 @@ from filter_oracle import PATH, filtered, resolver
 from hypothesis import given
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.filtering.filters import (
+from versioned_catalog.expressions.filters import (
     AllOf,
     Always,
     And,
@@ -40,9 +40,9 @@ from versioned_catalog.filtering.filters import (
     columns_of,
     parse_filters,
 )
-from versioned_catalog.filtering.places import Literal
+from versioned_catalog.expressions.literal_binding import Literal
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.types import (
     Array,
     Atom,
     Char,
@@ -296,10 +296,10 @@ LIGHT = """
 import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
-from versioned_catalog.filtering.evaluate import keep_mask
-from versioned_catalog.filtering.filters import bind, parse_filters
-from versioned_catalog.filtering.pruning import Bounds, may_match
-from versioned_catalog.schema.types import Atom, Column
+from versioned_catalog.expressions.evaluate import keep_mask
+from versioned_catalog.expressions.filters import bind, parse_filters
+from versioned_catalog.pruning.inclusive import Bounds, may_match
+from versioned_catalog.types.types import Atom, Column
 from versioned_catalog.statistics.stats import collect
 
 columns = Column(1, "a", Atom.DOUBLE), Column(2, "b", Atom.STRING)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from units import Unit, bounds_of, cut, is_, starts
 
-from versioned_catalog.filtering.filters import (
+from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
     Not,
@@ -21,8 +21,8 @@ from versioned_catalog.filtering.filters import (
     Unbound,
     bind,
 )
-from versioned_catalog.filtering.proving import all_match
-from versioned_catalog.schema.types import Atom, Char, DataType, Decimal
+from versioned_catalog.pruning.strict import all_match
+from versioned_catalog.types.types import Atom, Char, DataType, Decimal
 
 NAN = math.nan
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from units import Unit, bounds_of, cut, is_, starts
 
-from versioned_catalog.filtering.filters import (
+from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
     Not,
@@ -23,8 +23,8 @@ from versioned_catalog.filtering.filters import (
     Unbound,
     bind,
 )
-from versioned_catalog.filtering.pruning import Bounds, may_match
-from versioned_catalog.schema.types import Atom, Char, DataType, DayTimeInterval, Decimal
+from versioned_catalog.pruning.inclusive import Bounds, may_match
+from versioned_catalog.types.types import Atom, Char, DataType, DayTimeInterval, Decimal
 
 NAN, INF = math.nan, math.inf
 

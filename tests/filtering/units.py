@@ -10,12 +10,12 @@ import pyarrow as pa
 from filter_oracle import PATH, array_of
 from hypothesis import strategies as st
 
-from versioned_catalog.filtering.filters import Comparison, Op, TextKind, TextTest, Unbound
-from versioned_catalog.filtering.pruning import Bounds
-from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.types import Column, DataType
-from versioned_catalog.schema.value_text import decode_raw
+from versioned_catalog.expressions.filters import Comparison, Op, TextKind, TextTest, Unbound
+from versioned_catalog.pruning.inclusive import Bounds
 from versioned_catalog.statistics.stats import ColumnStats, collect
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.types import Column, DataType
+from versioned_catalog.values.value_text import decode_raw
 
 Unit = tuple[int, int | None, int | None, Any, Any]
 

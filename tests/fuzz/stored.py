@@ -17,8 +17,8 @@ from fuzz.world import MADE, build, load, planted, read, rows, table_of
 from versioned_catalog import Catalog, Table, VersionedError
 from versioned_catalog.log.checkpoint import hint_from_bytes, state_from_bytes
 from versioned_catalog.log.entry import commit_from_bytes
-from versioned_catalog.scanning.aggregates import count_rows
-from versioned_catalog.scanning.packing import pack
+from versioned_catalog.scan.aggregates import count_rows
+from versioned_catalog.scan.packing import pack
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.footers import footer_stats, read_footer
 

@@ -19,15 +19,15 @@ from pyspark_versioned.sql.answering import answer
 from pyspark_versioned.sql.predicates import to_unbound
 from versioned_catalog import Schema, VersionedError
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.filtering.filters import bind, parse_filters
-from versioned_catalog.schema.literals import constant_from_sql, decode, to_scalar
-from versioned_catalog.schema.paths import parse_path, render_path
-from versioned_catalog.schema.sql_types import parse_type, render_type
+from versioned_catalog.expressions.filters import bind, parse_filters
 from versioned_catalog.schema.transforms import parse_partitioning, parse_transform, render_field
-from versioned_catalog.schema.types import Constant, DataType
-from versioned_catalog.schema.value_text import parse_json
 from versioned_catalog.schema.wire import type_from_json, type_to_json
 from versioned_catalog.storage.store import safe_path
+from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.types.type_text import parse_type, render_type
+from versioned_catalog.types.types import Constant, DataType
+from versioned_catalog.values.literals import constant_from_sql, decode, to_scalar
+from versioned_catalog.values.value_text import parse_json
 
 TYPES = [
     *(

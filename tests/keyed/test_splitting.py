@@ -13,9 +13,9 @@ import pytest
 
 from keyed.tables import make, rows, shown
 from versioned_catalog import Catalog
-from versioned_catalog.scanning import splitting
-from versioned_catalog.segments import open_segment
-from versioned_catalog.segments.merge_task import MergeTask
+from versioned_catalog.datafile import open_segment
+from versioned_catalog.datafile.merge_task import MergeTask
+from versioned_catalog.scan import merge_splitting
 
 KEYS: dict[str, list[Any]] = {
     "INT": [-3, -1, 0, 1, 2, 7, 8, 9],
@@ -32,7 +32,7 @@ KEYS: dict[str, list[Any]] = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row groups of two rows, and as many parts as these allow."""
     monkeypatch.setattr(open_segment, "KEYED_ROW_GROUP_ROWS", 2)
-    monkeypatch.setattr(splitting, "PART_ROWS", 1)
+    monkeypatch.setattr(merge_splitting, "PART_ROWS", 1)
 
 
 @pytest.mark.parametrize("type_", KEYS)
@@ -69,7 +69,7 @@ def test_a_part_leaves_out_what_does_not_reach_into_it(tmp_path: Path) -> None:
 
 
 def test_a_small_merge_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splitting, "PART_ROWS", 5)
+    monkeypatch.setattr(merge_splitting, "PART_ROWS", 5)
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))

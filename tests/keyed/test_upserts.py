@@ -11,7 +11,7 @@ from keyed.tables import make, rows, shown
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.writing.plan import WritePlan, plan_delta
+from versioned_catalog.write.plan import WritePlan, plan_delta
 
 
 def test_the_last_one_wins(tmp_path: Path) -> None:

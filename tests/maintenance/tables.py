@@ -14,7 +14,7 @@ import pytest
 
 from versioned_catalog import Catalog, Table
 from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.writing.plan import WritePlan
+from versioned_catalog.write.plan import WritePlan
 
 NOW = timedelta(0)
 DAY = timedelta(days=1)

@@ -310,8 +310,8 @@ def test_a_commit_that_was_expired_before_its_answer_came(tmp_path: Path) -> Non
 
 
 def _append(table: Table, state: object, commit_id: str) -> object:
-    from versioned_catalog.log.operations import Append, Base
-    from versioned_catalog.log.proposing import propose
+    from versioned_catalog.conflicts.matrix import propose
+    from versioned_catalog.conflicts.operations import Append, Base
 
     operation = Append(Base.of(table.state), ())
     return propose(operation, state, commit_id, "t", table._timeline)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ import pytest
 
 from maintenance.tables import everything, expire, ids, load, make, write
 from versioned_catalog import Catalog, Table
-from versioned_catalog.maintenance.complaints import Verified
+from versioned_catalog.maintenance.findings import Verified
 
 FOLDER = "t/_versioned"
 

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from model.naive import WIDER, Field, Model, Of, Type, find, inner, rewrap, walk
 from versioned_catalog import Catalog, Table
-from versioned_catalog.creation import creation
-from versioned_catalog.log.operations import Replace
-from versioned_catalog.placing import begin_at
-from versioned_catalog.schema.arrow import to_arrow_type
+from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.types.arrow import to_arrow_type
 
 NAN = float("nan")
 LONG = "x" * 70

@@ -46,8 +46,8 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
-from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
-from versioned_catalog.schema.literals import decode
+from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.values.literals import decode
 
 # Steps of a history, histories that Hypothesis draws, and histories by seeds.
 STEPS, HISTORIES, SEEDS = {

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.schema.applying import apply_all, newly_not_null, rebase
-from versioned_catalog.schema.binding import plan
-from versioned_catalog.schema.changes import (
+from versioned_catalog.evolution.apply import apply_all, newly_not_null, rebase
+from versioned_catalog.evolution.bind import plan
+from versioned_catalog.evolution.changes import (
     UNSET,
     AddColumn,
     Change,
@@ -30,13 +30,13 @@ from versioned_catalog.schema.changes import (
     UnsetProperty,
     describe,
 )
+from versioned_catalog.evolution.evolution import BoundChange, Evolution, used_physical_names
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.evolution import BoundChange, Evolution, used_physical_names
-from versioned_catalog.schema.literals import to_python
-from versioned_catalog.schema.paths import parse_path as p
 from versioned_catalog.schema.schema import new_schema
 from versioned_catalog.schema.sorting import parse_sort_by, render_sort_by
-from versioned_catalog.schema.types import Atom, Column, Constant, DataType, Decimal, Now, walk
+from versioned_catalog.types.paths import parse_path as p
+from versioned_catalog.types.types import Atom, Column, Constant, DataType, Decimal, Now, walk
+from versioned_catalog.values.literals import to_python
 
 NOON = dt.datetime(2026, 11, 21, 12, 30, tzinfo=dt.UTC)
 

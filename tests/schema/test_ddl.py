@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.ddl import parse_columns, parse_type, render_columns, render_type
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.types import (
     Array,
     Atom,
     Char,

@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.literals import from_scalar_text
 from versioned_catalog.schema.partition_values import key_reader, partition_text
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import apply, parse_transform, result_type
-from versioned_catalog.schema.types import Atom, Char, Column, DataType, Decimal, Varchar
-from versioned_catalog.schema.widening import widens
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.types import Atom, Char, Column, DataType, Decimal, Varchar
+from versioned_catalog.types.widening import widens
+from versioned_catalog.values.literals import from_scalar_text
 
 VALUES: dict[DataType, list[Any]] = {
     Atom.BYTE: [-128, -1, 0, 7, 127],

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema import transforms
-from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.transforms import (
     Bucket,
     Days,
@@ -29,7 +28,8 @@ from versioned_catalog.schema.transforms import (
     render_field,
     result_type,
 )
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.types import (
     Array,
     Atom,
     Char,

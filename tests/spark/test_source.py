@@ -292,8 +292,8 @@ def test_pushed_filters_prune_and_are_gone_from_the_plan(spark: SparkSession, pl
 
 
 def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
-    from versioned_catalog.filtering.bounds import RowGroupBounds
-    from versioned_catalog.segments import reader
+    from versioned_catalog.datafile import reader
+    from versioned_catalog.pruning.bounds import RowGroupBounds
 
     table = Catalog.create_path(tmp_path / "t", "id LONG")
     table.append(pa.table({"id": pa.array(range(3_000_000), pa.int64())}))

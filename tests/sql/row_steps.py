@@ -9,7 +9,7 @@ from model import naive
 from model.drive import arrow_rows, quoted, random_filters, random_rows, random_value
 from model.naive import WIDER, Field, Model, Of, Refused
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.literals import constant, to_sql
+from versioned_catalog.values.literals import constant, to_sql
 
 # Types whose values are equal in Spark when they are in Python.
 KEYS = ("boolean", "byte", "short", "int", "long", "date", "string")

@@ -10,8 +10,8 @@ from pyspark.sql import types as spark_types
 from pyspark_versioned.sql.values import parse_default
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.literals import to_python
-from versioned_catalog.schema.types import Constant, Now
+from versioned_catalog.types.types import Constant, Now
+from versioned_catalog.values.literals import to_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -31,7 +31,7 @@ from sql import row_steps
 from sql.plans import is_python, plan_of
 from versioned_catalog import Catalog, Table
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.literals import constant, to_sql
+from versioned_catalog.values.literals import constant, to_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession

@@ -18,8 +18,8 @@ from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.arranging import check_transform
 from versioned_catalog import Catalog, Table
 from versioned_catalog.schema import transforms
-from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.sql_types import parse_type
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.type_text import parse_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,8 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.schema.arrow import to_arrow_schema
-from versioned_catalog.schema.types import (
+from versioned_catalog.statistics.stats import (
+    ColumnStats,
+    StatsCollector,
+    collect,
+    columns_from_json,
+    columns_to_json,
+    stats_from_json,
+    stats_to_json,
+)
+from versioned_catalog.types.arrow import to_arrow_schema
+from versioned_catalog.types.types import (
     Array,
     Atom,
     Char,
@@ -27,15 +36,6 @@ from versioned_catalog.schema.types import (
     Struct,
     Time,
     Varchar,
-)
-from versioned_catalog.statistics.stats import (
-    ColumnStats,
-    StatsCollector,
-    collect,
-    columns_from_json,
-    columns_to_json,
-    stats_from_json,
-    stats_to_json,
 )
 
 NAN, INF = math.nan, math.inf

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from versioned_catalog.segments.column_ranges import column_ranges
+from versioned_catalog.datafile.column_ranges import column_ranges
 from versioned_catalog.storage.ranged import GAP, PIECE, Range, RangedFile, joined
 
 

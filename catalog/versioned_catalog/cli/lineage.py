@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from versioned_catalog.cli.output import cell_text, print_table, show_json, wants_json
 from versioned_catalog.cli.program import Command
 from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.showing import cell_text, print_table, show_json, wants_json
 
 if TYPE_CHECKING:
     from versioned_catalog.table import Table
@@ -32,8 +32,8 @@ def lineage(session: Session, table: str, column: str) -> None:
 
 
 def _lineage(table: Table, column: str) -> dict[str, Any]:
-    from versioned_catalog.arrow_rows import rows_of
-    from versioned_catalog.schema.paths import parse_path
+    from versioned_catalog.inspection.arrow_rows import rows_of
+    from versioned_catalog.types.paths import parse_path
 
     given = int(column) if column.isdecimal() else column
     column_id = given if isinstance(given, int) else table.schema.get(parse_path(given)).id

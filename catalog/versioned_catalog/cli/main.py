@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import altering, lineage, looking, maintaining, naming, versions
-from versioned_catalog.cli.failing import MEANINGS
+from versioned_catalog.cli import alter, inspect, lineage, listing, maintenance, versions
+from versioned_catalog.cli.failures import MEANINGS
 from versioned_catalog.cli.program import Program
 from versioned_catalog.cli.secrets import STORAGE, STORAGE_VARIABLE
 from versioned_catalog.cli.session import Session
@@ -51,6 +51,6 @@ def main(context: click.Context, warehouse: str | None, storage: dict[str, str])
     context.obj = Session(warehouse, storage)
 
 
-for _module in (naming, looking, lineage, altering, versions, maintaining):
+for _module in (listing, inspect, lineage, alter, versions, maintenance):
     for _command in _module.COMMANDS:
         main.add_command(_command)

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from versioned_catalog.cli.failing import BROKEN_PIPE, failure_of
+from versioned_catalog.cli.failures import BROKEN_PIPE, failure_of
+from versioned_catalog.cli.output import json_option
 from versioned_catalog.cli.secrets import storage_values
-from versioned_catalog.cli.showing import json_option
 
 
 class Command(click.Command):

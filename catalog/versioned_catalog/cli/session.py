@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from versioned_catalog.catalog import Catalog
+    from versioned_catalog.catalog.catalog import Catalog
     from versioned_catalog.table import Table
 
 
@@ -32,7 +32,7 @@ class Session:
             click.UsageError: none was given.
             InvalidRequestError: no warehouse can be there.
         """
-        from versioned_catalog.catalog import Catalog
+        from versioned_catalog.catalog.catalog import Catalog
 
         if self.warehouse is None:
             raise click.UsageError(
@@ -47,8 +47,8 @@ class Session:
             NotFoundError: nothing was ever made there.
         """
         from versioned_catalog.errors import NotFoundError
-        from versioned_catalog.naming import Names
         from versioned_catalog.storage.opening import open_store
+        from versioned_catalog.warehouse.names import Names
 
         store = open_store(self.warehouse or "", self.storage)
         if Names(store).timeline.load().state is None:
@@ -61,7 +61,7 @@ class Session:
             click.UsageError: it is a name, and no warehouse was given.
             NotFoundError: there is none.
         """
-        from versioned_catalog.catalog import Catalog
+        from versioned_catalog.catalog.catalog import Catalog
 
         if is_folder(name):
             return Catalog.load_path(name, self.storage)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from versioned_catalog.cli.output import show_commit, show_rows
 from versioned_catalog.cli.program import Command, Group
 from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.showing import show_commit, show_rows
 from versioned_catalog.cli.usage import exactly_one
 
 _table = click.argument("table")
@@ -15,7 +15,7 @@ _name = click.argument("name")
 
 def version_of(text: str | None) -> int | str | None:
     """A version from digits; other text is the name of a tag, which can't be digits alone."""
-    from versioned_catalog.log.tagging import version_or_tag
+    from versioned_catalog.conflicts.tags import version_or_tag
 
     return None if text is None else version_or_tag(text)
 

@@ -1,1 +1,1 @@
-"""What happened to a table: entries, state, checkpoints, conflicts and commits."""
+"""The log of a table: entries, checkpoints, states; reading them and committing them."""

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS, check_version
-from versioned_catalog.log.bounded import read_bounded
+from versioned_catalog.log.bounded_rows import read_bounded
+from versioned_catalog.log.checkpoint_retention import spared
 from versioned_catalog.log.entry import (
     EARLIEST,
     FORMAT,
@@ -41,7 +42,6 @@ from versioned_catalog.log.schemas_json import (
     without_checkpoint_features,
 )
 from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
-from versioned_catalog.log.sparing import spared
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, texts

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import SEGMENT_ROWS, VERSIONS
-from versioned_catalog.merging.ops import DELETE, PATCH, PUT
+from versioned_catalog.log.op_types import DELETE, PATCH, PUT
 from versioned_catalog.schema.wire import Json, optional
 from versioned_catalog.storage.json_text import parse_json
 

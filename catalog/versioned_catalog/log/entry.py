@@ -17,10 +17,10 @@ from versioned_catalog.errors import (
 from versioned_catalog.limits import CHECKPOINT_BYTES, ENTRY_BYTES, JSON_VALUES, check_version
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import FIRST_INTERNAL_ID
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
 from versioned_catalog.storage.json_text import check_depth, count_values, parse_json
 from versioned_catalog.storage.store import safe_path
+from versioned_catalog.types.types import FIRST_INTERNAL_ID
 
 FORMAT = 1
 """The format version that this library writes, and the newest it reads."""

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog import limits
-from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.bounded import most_texts, read_groups
+from versioned_catalog.log.bounded_rows import most_texts, read_groups
 from versioned_catalog.log.entry import (
     MANIFEST,
     MANIFESTS,
@@ -25,6 +24,7 @@ from versioned_catalog.log.entry import (
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.storage.json_text import count_values, parse_json
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.arrow_values import array_of
 
 RECORD = "record"
 _SCHEMA = pa.schema([pa.field(RECORD, pa.string(), nullable=False)])

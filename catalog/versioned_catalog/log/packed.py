@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.types.arrow_values import array_of
 
 PACKED = {
     "nulls": pa.int64(),

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.schema.evolution import UsedNames, used_physical_names, with_used
+from versioned_catalog.evolution.evolution import UsedNames, used_physical_names, with_used
 from versioned_catalog.schema.schema import Arrangement, Schema
-from versioned_catalog.schema.types import Column, walk
 from versioned_catalog.schema.wire import schema_of
+from versioned_catalog.types.types import Column, walk
 
 STRIDE = 32
 """The columns of versions that this divides are remembered, so that others are near to one."""

@@ -9,7 +9,6 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.entry import SCHEMA_DELTAS, Features
 from versioned_catalog.log.schemas import Run, SchemaDelta, Schemas
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import Column
 from versioned_catalog.schema.wire import (
     Json,
     arrangement_from_json,
@@ -21,6 +20,7 @@ from versioned_catalog.schema.wire import (
     schema_to_json,
     schema_version_from_json,
 )
+from versioned_catalog.types.types import Column
 
 WHOLE = 20_000
 """Schemas that have more columns than that in all, counted in each version, are stored as deltas."""

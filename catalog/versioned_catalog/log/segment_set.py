@@ -18,15 +18,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.arrow_values import array_of
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.delta import delta_to_text
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.packed import FIELDS, FROM, PACKED, pack, picked, rearranged, stats_value
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.schema.arrow import to_arrow_type
-from versioned_catalog.schema.types import Atom, Column, DataType, is_nested, is_opaque
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.arrow_values import array_of
+from versioned_catalog.types.types import Atom, Column, DataType, is_nested, is_opaque
 
 CORE = pa.schema(
     [

@@ -1,1 +1,1 @@
-"""Clean-up and repair: vacuum, expiry, verify, recover."""
+"""Clean-up and repair: vacuum, expire, verify, recover."""

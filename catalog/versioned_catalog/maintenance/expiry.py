@@ -12,8 +12,8 @@ from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.reading import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.maintenance.retention import newest_before
+from versioned_catalog.progress import Progress
 
 
 @dataclass(frozen=True)

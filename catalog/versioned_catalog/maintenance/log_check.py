@@ -18,9 +18,9 @@ from versioned_catalog.log.reading import FOLDER, HINT, KEPT, LOG
 from versioned_catalog.log.segment_set import statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.maintenance.complaints import Complain, check_own
+from versioned_catalog.maintenance.findings import Complain, check_own
 from versioned_catalog.maintenance.parallel import in_parallel
-from versioned_catalog.schema.types import walk
+from versioned_catalog.types.types import walk
 
 _ENTRY = re.compile(r"[0-9]{20}\.json")
 _CHECKPOINT = re.compile(r"[0-9]{20}\.parquet")

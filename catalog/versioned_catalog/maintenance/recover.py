@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from versioned_catalog.conflicts.incarnation import WRITER
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CorruptTableError,
     InvalidRequestError,
     VersionedError,
 )
-from versioned_catalog.log.beginning import WRITER
 from versioned_catalog.log.checkpoint import TableCodec
 from versioned_catalog.log.entry import Batch, Commit, Features, Head, commit_to_bytes, next_time
 from versioned_catalog.log.manifest import placed
@@ -22,9 +22,8 @@ from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.timeline import Timeline
-from versioned_catalog.maintenance.litter import DATA
+from versioned_catalog.maintenance.orphans import DATA
 from versioned_catalog.maintenance.parallel import in_parallel
-from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.maintenance.salvage import (
     Footer,
     Life,
@@ -35,6 +34,7 @@ from versioned_catalog.maintenance.salvage import (
     read_segments,
 )
 from versioned_catalog.maintenance.segment_check import contents_of, opened, task_of
+from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Put, Store
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from versioned_catalog.datafile.file_schema import SCHEMA, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
 from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.entry import EARLIEST, NEW_LIFE, Commit
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.maintenance.litter import DATA
 from versioned_catalog.maintenance.log_check import entry_versions, stored_states
+from versioned_catalog.maintenance.orphans import DATA
 from versioned_catalog.maintenance.parallel import in_parallel
-from versioned_catalog.maintenance.progress import Progress
+from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_from_json
-from versioned_catalog.segments.file_schema import SCHEMA, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.storage.failing import is_bad_block
 from versioned_catalog.storage.parquet import told
 from versioned_catalog.storage.store import Store, StoredFile

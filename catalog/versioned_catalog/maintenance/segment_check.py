@@ -14,28 +14,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from versioned_catalog.adapting.planning import resolve
-from versioned_catalog.arrow_values import array_of
+from versioned_catalog.datafile.arrange import split
+from versioned_catalog.datafile.file_schema import SCHEMA
+from versioned_catalog.datafile.reader import SegmentTask, open_segment, read_segment
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.delta import Delta, delta_from_text
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_set import statistics_of, tail_statistic
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintenance.complaints import Complain, check_own
+from versioned_catalog.maintenance.findings import Complain, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
-from versioned_catalog.maintenance.progress import Progress
+from versioned_catalog.progress import Progress
+from versioned_catalog.projection.resolver import resolve
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import walk
 from versioned_catalog.schema.wire import schema_to_json
-from versioned_catalog.segments.arranging import split
-from versioned_catalog.segments.file_schema import SCHEMA
-from versioned_catalog.segments.reader import SegmentTask, open_segment, read_segment
 from versioned_catalog.statistics.footers import footer_stats
 from versioned_catalog.statistics.stats import ColumnStats, StatsCollector
 from versioned_catalog.storage.parquet import told
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.arrow_values import array_of
+from versioned_catalog.types.types import walk
 
 _SLICE = 256
 """How many segments are compared with the log at once."""

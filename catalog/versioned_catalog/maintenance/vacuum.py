@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.maintenance.expiry import write_stubs
-from versioned_catalog.maintenance.litter import (
+from versioned_catalog.maintenance.orphans import (
     Listing,
     Litter,
     References,
@@ -17,8 +17,8 @@ from versioned_catalog.maintenance.litter import (
     references,
     references_since,
 )
-from versioned_catalog.maintenance.progress import Progress
 from versioned_catalog.maintenance.retention import ago, newest_before
+from versioned_catalog.progress import Progress
 from versioned_catalog.storage.reserve import with_room
 from versioned_catalog.storage.store import Store
 

@@ -11,9 +11,8 @@ from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.log.timeline import Timeline
-from versioned_catalog.maintenance.complaints import Complaint, Verified, check_own
 from versioned_catalog.maintenance.expiry import is_unfinished
-from versioned_catalog.maintenance.litter import DATA
+from versioned_catalog.maintenance.findings import Complaint, Verified, check_own
 from versioned_catalog.maintenance.log_check import (
     Step,
     check_hint,
@@ -22,8 +21,9 @@ from versioned_catalog.maintenance.log_check import (
     entry_versions,
     stored_states,
 )
-from versioned_catalog.maintenance.progress import Progress
+from versioned_catalog.maintenance.orphans import DATA
 from versioned_catalog.maintenance.segment_check import SegmentCheck
+from versioned_catalog.progress import Progress
 from versioned_catalog.storage.store import Store
 
 

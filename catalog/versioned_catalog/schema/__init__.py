@@ -1,1 +1,1 @@
-"""What a table looks like: types, columns with IDs, schemas, and how they may change."""
+"""Schemas: ordered columns with IDs, keys, partitioning and sort order."""

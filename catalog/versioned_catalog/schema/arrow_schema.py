@@ -11,9 +11,9 @@ import json
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError, VersionedError
-from versioned_catalog.schema.arrow import column_from_field, to_arrow_schema
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_from_json, schema_to_json
+from versioned_catalog.types.arrow import column_from_field, to_arrow_schema
 
 _KEY = b"versioned.schema"
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.paths import quote
-from versioned_catalog.schema.sql_literals import take_default, to_sql
-from versioned_catalog.schema.sql_tokens import Cursor, Kind
-from versioned_catalog.schema.sql_types import (
+from versioned_catalog.types.paths import quote
+from versioned_catalog.types.tokens import Cursor, Kind
+from versioned_catalog.types.type_text import (
     parse_type,
     render_comment,
     render_nullability,
     render_type,
     take_type,
 )
-from versioned_catalog.schema.types import UNASSIGNED, Column, Constant, DataType, WriteDefault
+from versioned_catalog.types.types import UNASSIGNED, Column, Constant, DataType, WriteDefault
+from versioned_catalog.values.sql_literals import take_default, to_sql
 
 
 def parse_columns(ddl: str) -> tuple[Column, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.paths import render_path
-from versioned_catalog.schema.types import Atom, Column, is_floating, is_nested, is_opaque
-from versioned_catalog.schema.widening import type_name
+from versioned_catalog.types.paths import render_path
+from versioned_catalog.types.types import Atom, Column, is_floating, is_nested, is_opaque
+from versioned_catalog.types.widening import type_name
 
 TIMES = (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ, Atom.DATE)
 """The types of time indexes."""

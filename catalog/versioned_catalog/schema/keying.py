@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.paths import ColumnPath, parse_path, render_path
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.schema.ttl import TTL, TTL_FLOOR
+from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
 
 PRIMARY_KEY = "primary_key"
 TIME_INDEX = "time_index"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from versioned_catalog.schema.constants import widen_text
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import (
     Bucket,
@@ -20,7 +19,8 @@ from versioned_catalog.schema.transforms import (
     Years,
     parse_transform,
 )
-from versioned_catalog.schema.types import Atom, DataType, is_text
+from versioned_catalog.types.types import Atom, DataType, is_text
+from versioned_catalog.values.constants import widen_text
 
 PartitionKey = tuple[str | None, ...]
 """The value texts (FORMAT.md, section 4.2) of a partition; None for null."""

@@ -12,8 +12,8 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.ddl import parse_columns, render_columns
 from versioned_catalog.schema.key_types import check_key_type, check_time_index_type
-from versioned_catalog.schema.paths import ColumnPath, render_path
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import (
     FIRST_INTERNAL_ID,
     UNASSIGNED,
     Array,

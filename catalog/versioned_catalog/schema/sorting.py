@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.paths import ColumnPath, parse_path
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.paths import ColumnPath, parse_path
 
 SORT_BY = "sort_by"
 """The property's key. It is kept in the schema, by column ID, not among the properties."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import Atom, Column
+from versioned_catalog.types.types import Atom, Column
 
 SEQUENCE = Column(2_147_483_646, "__sequence", Atom.LONG, False, physical_name="__sequence")
 OP_TYPE = Column(2_147_483_647, "__op_type", Atom.BYTE, False, physical_name="__op_type")

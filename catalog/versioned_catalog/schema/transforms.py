@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.arrow import to_arrow_type
 from versioned_catalog.schema.murmur import hash_longs, hash_slices
-from versioned_catalog.schema.paths import ColumnPath, parse_path, render_path
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
+from versioned_catalog.types.types import (
     Atom,
     DataType,
     Decimal,
@@ -29,7 +29,7 @@ from versioned_catalog.schema.types import (
     is_opaque,
     is_text,
 )
-from versioned_catalog.schema.widening import type_name
+from versioned_catalog.types.widening import type_name
 
 
 @dataclass(frozen=True, slots=True)

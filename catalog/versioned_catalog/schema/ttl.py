@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import Atom, DataType
+from versioned_catalog.types.types import Atom, DataType
 
 TTL = "ttl"
 TTL_FLOOR = "ttl_floor"

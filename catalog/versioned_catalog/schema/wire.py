@@ -14,7 +14,8 @@ from versioned_catalog.errors import (
 )
 from versioned_catalog.limits import SCHEMA_VERSIONS
 from versioned_catalog.schema.schema import Arrangement, PartitionField, Schema, SortField
-from versioned_catalog.schema.types import (
+from versioned_catalog.storage.json_text import check_depth
+from versioned_catalog.types.types import (
     DAY_TIME_UNITS,
     Array,
     Atom,
@@ -33,7 +34,6 @@ from versioned_catalog.schema.types import (
     Varchar,
     WriteDefault,
 )
-from versioned_catalog.storage.json_text import check_depth
 
 Json = Any
 T = TypeVar("T")

@@ -1,1 +1,1 @@
-"""What is known of the values of a segment: counts of nulls and NaNs, and bounds."""
+"""Column statistics of a segment: null counts, NaN counts and bounds."""

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.types import (
     Array,
     Atom,
     Char,
@@ -27,7 +27,7 @@ from versioned_catalog.schema.types import (
     Time,
     Varchar,
 )
-from versioned_catalog.schema.value_text import leaf_text
+from versioned_catalog.values.value_text import leaf_text
 
 Key = bool | int | float | decimal.Decimal | bytes
 """A value of a column; all of one column compare with one another."""

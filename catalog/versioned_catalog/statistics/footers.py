@@ -15,7 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import (
+from versioned_catalog.statistics.extremes import (
+    Key,
+    greatest,
+    least,
+    lower_text,
+    upper_text,
+)
+from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
+from versioned_catalog.types.types import (
     Atom,
     Char,
     Column,
@@ -27,15 +36,6 @@ from versioned_catalog.schema.types import (
     is_nested,
     is_opaque,
 )
-from versioned_catalog.statistics.extremes import (
-    Key,
-    greatest,
-    least,
-    lower_text,
-    upper_text,
-)
-from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
 
 
 def read_footer(tail: bytes) -> pq.FileMetaData:

@@ -10,7 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.schema.types import (
+from versioned_catalog.schema.wire import Json, optional
+from versioned_catalog.statistics.extremes import (
+    Key,
+    extremes,
+    greatest,
+    key_reader,
+    least,
+    lower_text,
+    upper_text,
+)
+from versioned_catalog.types.types import (
     Array,
     Atom,
     Char,
@@ -26,16 +36,6 @@ from versioned_catalog.schema.types import (
     Varchar,
     is_floating,
     walk,
-)
-from versioned_catalog.schema.wire import Json, optional
-from versioned_catalog.statistics.extremes import (
-    Key,
-    extremes,
-    greatest,
-    key_reader,
-    least,
-    lower_text,
-    upper_text,
 )
 
 

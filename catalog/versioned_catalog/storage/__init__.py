@@ -1,1 +1,1 @@
-"""Where bytes stand: one small interface, and a store for each kind of file system."""
+"""Storage: one small interface and a store for each kind of file system."""

@@ -9,10 +9,10 @@ from pyspark_versioned.sql.describing import describe_partitioning
 from pyspark_versioned.sql.snapshots import open_snapshot
 from pyspark_versioned.sql.values import parse_type
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.datafile.writer import target_bytes
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_transform, result_type
-from versioned_catalog.segments.writer import target_bytes
-from versioned_catalog.writing.distribution import (
+from versioned_catalog.write.distribution import (
     DistributionMode,
     default_mode,
     mode_of,

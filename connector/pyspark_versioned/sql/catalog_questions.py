@@ -17,13 +17,13 @@ from pyspark_versioned.sql.snapshots import newest, open_catalog, open_table
 from pyspark_versioned.sql.view_refusals import refuse_view
 from pyspark_versioned.sql.view_warnings import view_problems
 from pyspark_versioned.target import Target
-from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table, inspection
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
+from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.evolution.changes import ChangeType
+from versioned_catalog.inspection import tables
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.tagging import version_or_tag
-from versioned_catalog.schema.changes import ChangeType
 from versioned_catalog.schema.partition_values import is_unreadable, partition_text
-from versioned_catalog.schema.paths import parse_path, render_path
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import (
     Transform,
@@ -31,8 +31,9 @@ from versioned_catalog.schema.transforms import (
     render_field,
     result_type,
 )
-from versioned_catalog.schema.types import Atom, DataType
-from versioned_catalog.schema.widening import widens
+from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.types.types import Atom, DataType
+from versioned_catalog.types.widening import widens
 
 Json = dict[str, Any]
 
@@ -252,7 +253,7 @@ def partitions(request: Json) -> Json:
     schema = state.schema
     fields = [_partition_field(field, schema) for field in schema.partitioning]
     shows = [_shows(field, schema) for field in schema.partitioning]
-    keys = inspection.partitions(state)["partition"].to_pylist()
+    keys = tables.partitions(state)["partition"].to_pylist()
     rows = [[show(text) for show, text in zip(shows, key, strict=True)] for key in keys]
     return {"fields": fields, "rows": rows}
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark_versioned.sql.creating import column_of, refuse_unknown
 from pyspark_versioned.sql.values import parse_default, parse_type
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.schema.changes import (
+from versioned_catalog.evolution.changes import (
     UNSET,
     AddColumn,
     Change,

@@ -8,11 +8,11 @@ from typing import Any
 
 from pyspark_versioned.sql.values import parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.creation import creation
-from versioned_catalog.log.operations import Create
-from versioned_catalog.schema.paths import render_path
+from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.conflicts.operations import Create
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.types import UNASSIGNED, Column
+from versioned_catalog.types.paths import render_path
+from versioned_catalog.types.types import UNASSIGNED, Column
 
 _SPARKS_OWN = ("owner", "table_type", "is_managed_location")
 """Properties that Spark adds by itself."""

@@ -8,10 +8,9 @@ from typing import Any
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import can_declare, to_spark
 from versioned_catalog import Table
-from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.log.state import TableState
+from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
 from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
-from versioned_catalog.schema.literals import to_sql
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import (
@@ -25,7 +24,8 @@ from versioned_catalog.schema.transforms import (
     parse_transform,
 )
 from versioned_catalog.schema.ttl import shown
-from versioned_catalog.schema.types import Column
+from versioned_catalog.types.types import Column
+from versioned_catalog.values.literals import to_sql
 
 Json = dict[str, Any]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark_versioned.sql.changes import parse_changes
-from versioned_catalog.log.beginning import evolution_of
+from versioned_catalog.conflicts.incarnation import evolution_of
+from versioned_catalog.evolution.bind import plan
+from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.binding import plan
-from versioned_catalog.schema.evolution import BoundChange
 
 
 def evolve(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.schema.paths import render_path
+from versioned_catalog.types.paths import render_path
 
 
 def failure(error: VersionedError, request: Mapping[str, Any]) -> dict[str, Any]:

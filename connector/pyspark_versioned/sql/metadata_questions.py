@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from pyspark_versioned.spark_types import to_spark_schema
 from pyspark_versioned.sql.snapshots import open_table
-from versioned_catalog import Catalog, Table, inspection
-from versioned_catalog.schema.arrow import column_from_field
-from versioned_catalog.schema.paths import render_path
+from versioned_catalog import Catalog, Table
+from versioned_catalog.inspection import tables
+from versioned_catalog.types.arrow import column_from_field
+from versioned_catalog.types.paths import render_path
 
 Json = dict[str, Any]
 
@@ -18,7 +19,7 @@ Json = dict[str, Any]
 def told_of(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
     """The table that a name such as ``ns.t.history`` asks to be told of; None if it asks for none."""
     if (
-        name[-1].lower() not in inspection.SCHEMAS
+        name[-1].lower() not in tables.SCHEMAS
         or len(name) < 2
         or not catalog.table_exists(name[:-1])
     ):
@@ -33,7 +34,7 @@ def describe_metadata(reference: Json, kind: str) -> Json:
         reference: the jar's member ``table``, of the other.
         kind: what is told.
     """
-    fields = inspection.SCHEMAS[kind.lower()]
+    fields = tables.SCHEMAS[kind.lower()]
     schema = to_spark_schema(tuple(column_from_field(field) for field in fields))
     return {"table": reference, "metadata": kind.lower(), "schema": schema.jsonValue()}
 

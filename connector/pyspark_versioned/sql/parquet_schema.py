@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import to_spark
-from versioned_catalog.schema.types import Array, Column, DataType, Map, Struct
+from versioned_catalog.types.types import Array, Column, DataType, Map, Struct
 
 FIELD_ID = "parquet.field.id"
 """The metadata of a field in which Spark looks for its ID in Parquet."""

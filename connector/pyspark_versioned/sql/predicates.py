@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark_versioned.sql.values import parse_literal
-from versioned_catalog.filtering.filters import (
+from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
     Comparison,

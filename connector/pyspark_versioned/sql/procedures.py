@@ -17,12 +17,12 @@ from pyspark_versioned.sql.view_warnings import shown_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import record_from_json
-from versioned_catalog.log.warehouse import Name
 from versioned_catalog.maintenance.retention import DEFAULT
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
-from versioned_catalog.schema.paths import parse_path
-from versioned_catalog.schema.types import Struct
+from versioned_catalog.types.paths import parse_path
+from versioned_catalog.types.types import Struct
+from versioned_catalog.warehouse.state import Name
 
 Json = dict[str, Any]
 Arguments = Mapping[str, str | None]

@@ -12,7 +12,7 @@ from pyspark_versioned.sql.snapshots import open_snapshot, open_table
 from pyspark_versioned.sql.write_questions import commit, plan_of
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
-from versioned_catalog.writing.plan import WritePlan
+from versioned_catalog.write.plan import WritePlan
 
 
 @shows_errors

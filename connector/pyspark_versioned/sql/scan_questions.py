@@ -18,8 +18,12 @@ from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import InvalidRequestError, NotFoundError
-from versioned_catalog.adapting import implicit
-from versioned_catalog.adapting.planning import (
+from versioned_catalog.expressions.filters import And, Bound, bind, columns_of
+from versioned_catalog.log.delta import delta_from_text
+from versioned_catalog.log.op_types import PUT
+from versioned_catalog.log.state import TableState
+from versioned_catalog.projection import metadata_columns
+from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
     Implicit,
@@ -28,18 +32,14 @@ from versioned_catalog.adapting.planning import (
     SegmentPlan,
     Take,
 )
-from versioned_catalog.arrow_values import FALSE, ZERO
-from versioned_catalog.filtering.filters import And, Bound, bind, columns_of
-from versioned_catalog.log.delta import delta_from_text
-from versioned_catalog.log.state import TableState
-from versioned_catalog.merging.ops import PUT
-from versioned_catalog.scanning.aggregates import count_rows, count_values, extreme
-from versioned_catalog.scanning.estimates import ColumnEstimate, estimate
-from versioned_catalog.scanning.layout import layout_columns
-from versioned_catalog.scanning.scan import Scan
+from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.scan.estimates import ColumnEstimate, estimate
+from versioned_catalog.scan.layout import layout_columns
+from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.types import Atom, Column, Decimal, Struct, is_floating
 from versioned_catalog.table import resolve
+from versioned_catalog.types.arrow_values import FALSE, ZERO
+from versioned_catalog.types.types import Atom, Column, Decimal, Struct, is_floating
 
 Json = dict[str, Any]
 
@@ -164,7 +164,9 @@ class _Groups:
         self._native = native
         self._paths = paths
         self._merged = scan.merged_paths()
-        self._tells_rows = any(column.id == implicit.SEQUENCE_OF_ROW for column in scan.columns)
+        self._tells_rows = any(
+            column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
+        )
         self._known: dict[tuple[int, frozenset[int], bool], int] = {}
         self.told: list[Json] = []
 
@@ -206,8 +208,8 @@ def tell_native(
     """
     stored = [output.column for output in plan.outputs if _is_stored(output)]
     made = [output for output in plan.outputs if not _is_stored(output)]
-    constants = [_constant(o) for o in made if o.column.id != implicit.ROW_POSITION]
-    order = _Order(len(stored), any(o.column.id == implicit.ROW_POSITION for o in made))
+    constants = [_constant(o) for o in made if o.column.id != metadata_columns.ROW_POSITION]
+    order = _Order(len(stored), any(o.column.id == metadata_columns.ROW_POSITION for o in made))
     return {
         "native": True,
         "read_schema": read_schema(stored).jsonValue(),
@@ -235,7 +237,7 @@ class _Order:
         if _is_stored(output):
             self._next_stored += 1
             return self._next_stored - 1
-        if output.column.id == implicit.ROW_POSITION:
+        if output.column.id == metadata_columns.ROW_POSITION:
             return self._position
         self._next_constant += 1
         return self._next_constant - 1
@@ -253,7 +255,7 @@ def _constant(output: Output) -> Json:
     column = output.column
     told: Json = {"name": column.name, "type": to_spark(column.type).jsonValue()}
     match output.step:
-        case Implicit() if column.id == implicit.OP_TYPE_OF_ROW:
+        case Implicit() if column.id == metadata_columns.OP_TYPE_OF_ROW:
             return {**told, "value": str(PUT)}  # a segment of others is merged
         case Implicit():
             return {**told, "implicit": column.id}

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from pyspark_versioned.sql.evolving import evolve
 from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.evolution import BoundChange
 
 REMEMBERED = 32
 """How many tables, and how many snapshots, a worker remembers."""

@@ -14,10 +14,10 @@ from pyspark_versioned.sql.creating import Declaration, parse_declaration
 from pyspark_versioned.sql.describing import describe_schema, reference
 from pyspark_versioned.sql.snapshots import open_catalog
 from pyspark_versioned.sql.written import parse_records
+from versioned_catalog.catalog.locations import Placement
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.placing import Placement
-from versioned_catalog.schema.paths import render_path
-from versioned_catalog.writing.plan import WritePlan
+from versioned_catalog.types.paths import render_path
+from versioned_catalog.write.plan import WritePlan
 
 Json = dict[str, Any]
 

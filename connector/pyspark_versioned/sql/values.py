@@ -11,8 +11,7 @@ from pyspark.sql import types as spark
 from pyspark_versioned.spark_types import from_spark
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.schema.ddl import render_type
-from versioned_catalog.schema.literals import constant, decode
-from versioned_catalog.schema.types import (
+from versioned_catalog.types.types import (
     NOW_FUNCTIONS,
     Array,
     Constant,
@@ -21,6 +20,7 @@ from versioned_catalog.schema.types import (
     Struct,
     WriteDefault,
 )
+from versioned_catalog.values.literals import constant, decode
 
 
 def parse_type(given: Any, path: tuple[str, ...]) -> DataType:

@@ -9,7 +9,10 @@ from pyspark_versioned.sql.catalog_questions import load
 from pyspark_versioned.sql.snapshots import open_catalog, open_table
 from pyspark_versioned.sql.view_warnings import shown_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
-from versioned_catalog.log.view import (
+from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.views.columns import bind, problems
+from versioned_catalog.warehouse.state import Name, full_key
+from versioned_catalog.warehouse.view import (
     EVOLVING_MODES,
     ReadTable,
     View,
@@ -17,9 +20,6 @@ from versioned_catalog.log.view import (
     view_from_json,
     view_to_json,
 )
-from versioned_catalog.log.warehouse import Name, full_key
-from versioned_catalog.schema.paths import parse_path, render_path
-from versioned_catalog.view_columns import bind, problems
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.schema.paths import quote, render_path
+from versioned_catalog.types.paths import quote, render_path
 
 Json = dict[str, Any]
 

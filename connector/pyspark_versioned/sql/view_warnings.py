@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from versioned_catalog import Catalog
-from versioned_catalog.log.warehouse import Name
-from versioned_catalog.schema.paths import render_path
+from versioned_catalog.types.paths import render_path
+from versioned_catalog.warehouse.state import Name
 
 Json = dict[str, Any]
 

@@ -22,19 +22,19 @@ from pyspark_versioned.sql.view_warnings import shown_name
 from pyspark_versioned.sql.written import parse_records
 from pyspark_versioned.streams import refuse_stream_by_name, refuse_stream_by_path
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
-from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
-from versioned_catalog.arrow_values import array_of
-from versioned_catalog.filtering.filters import AllOf
-from versioned_catalog.log.isolation import Isolation, isolation_of
-from versioned_catalog.log.operations import Base
+from versioned_catalog.conflicts.isolation import Isolation, isolation_of
+from versioned_catalog.conflicts.operations import Base
+from versioned_catalog.datafile.file_schema import file_schema
+from versioned_catalog.expressions.filters import AllOf
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
 from versioned_catalog.schema.ttl import hides_rows
-from versioned_catalog.schema.types import Char, Varchar, walk
-from versioned_catalog.segments.file_schema import file_schema
-from versioned_catalog.writing.plan import WritePlan, plan_delta, plan_now
+from versioned_catalog.types.arrow_values import array_of
+from versioned_catalog.types.types import Char, Varchar, walk
+from versioned_catalog.write.plan import WritePlan, plan_delta, plan_now
 
 Json = dict[str, Any]
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from versioned_catalog import CorruptTableError
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.schema.literals import constant, decode, from_scalar_text, to_scalar
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import Transform, apply, parse_transform, result_type
-from versioned_catalog.schema.types import Column
 from versioned_catalog.statistics.footers import footer_stats, read_footer
 from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.types.types import Column
+from versioned_catalog.values.literals import constant, decode, from_scalar_text, to_scalar
 
 Json = dict[str, Any]
 

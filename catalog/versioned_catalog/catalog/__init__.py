@@ -1,0 +1,1 @@
+"""The catalog: namespaces and tables of a warehouse."""

@@ -1,0 +1,89 @@
+"""From what a user says of a new table to the operation that makes it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.alteration import listed
+from versioned_catalog.conflicts.operations import Create
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.evolution.bind import plan as plan_changes
+from versioned_catalog.evolution.changes import Change, SetPartitioning, SetProperty
+from versioned_catalog.evolution.evolution import Evolution
+from versioned_catalog.properties import check_properties
+from versioned_catalog.schema.arrow_schema import schema_from_arrow
+from versioned_catalog.schema.keying import take_key
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.sorting import render_sort_by
+from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.types.types import Column
+
+Columns = str | Schema | Any
+"""What a schema is given as: Spark's DDL, a Schema, or a pyarrow Schema."""
+
+
+def creation(
+    schema: Columns,
+    partitioned_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    table_uuid: str | None = None,
+    *,
+    primary_key: Sequence[str] = (),
+    time_index: str | None = None,
+) -> Create:
+    """The operation that makes a table. The same arguments give the same operation in any process.
+
+    Args:
+        schema, partitioned_by, properties, comment, primary_key, time_index: as in
+            ``Catalog.create_table``.
+        table_uuid: who the table will be, where that is decided already.
+
+    Raises:
+        InvalidRequestError: the schema, partitioning or properties can't be.
+    """
+    if not isinstance(properties, Mapping | None) or not isinstance(comment, str | None):
+        raise InvalidRequestError("properties are a mapping of text to text, and a comment is text")
+    given = dict(properties or {})
+    key = take_key(given, primary_key, time_index)
+    check_properties(given)
+    columns, kept_by, kept_sort = _given(schema)
+    partitions = listed(partitioned_by) or kept_by
+    requests: list[Change] = [SetPartitioning(partitions)] if partitions else []
+    requests += [SetProperty(key, value) for key, value in {**kept_sort, **given}.items()]
+
+    def arrange(evolution: Evolution) -> Evolution:
+        keyed = replace(evolution, schema=key.apply(evolution.schema))
+        if not requests:
+            return keyed
+        _, after = plan_changes(requests, keyed, keyed.schema.version)
+        return after
+
+    if not columns:
+        raise InvalidRequestError("a table needs at least one column")
+    return Create(table_uuid or str(uuid.uuid4()), columns, arrange, comment=comment)
+
+
+def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:
+    """Columns, partitioning and sort order of whatever a schema is given as."""
+    match schema:
+        case str():
+            return Schema.parse(schema).columns, (), {}
+        case pa.Schema():
+            return _given(schema_from_arrow(schema))
+        case Schema():
+            partitions = tuple(
+                render_field(schema.path(f.source), parse_transform(f.transform))
+                for f in schema.partitioning
+            )
+            sort_by = render_sort_by(schema)
+            return schema.columns, partitions, {"sort_by": sort_by} if sort_by else {}
+        case _:
+            raise InvalidRequestError(
+                f"{type(schema).__name__} is no schema; give Spark's DDL, a Schema or a pyarrow Schema"
+            )

@@ -1,0 +1,160 @@
+"""The namespaces of a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from versioned_catalog.catalog.locations import end_at
+from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError
+from versioned_catalog.storage.store import Store
+from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.warehouse.names import (
+    Names,
+    check_namespace,
+    check_new_name,
+    check_properties,
+    head_of,
+    parse_namespace,
+)
+from versioned_catalog.warehouse.state import (
+    Name,
+    Namespace,
+    TableName,
+    WarehouseEntry,
+    WarehouseState,
+    full_key,
+)
+
+
+class Namespaces:
+    """What ``Catalog`` does with namespaces. No name, None or ``()``, is the top."""
+
+    _store: Store
+    _names: Names
+
+    def create_namespace(
+        self,
+        name: str | Name,
+        if_not_exists: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a namespace.
+
+        Args:
+            name: its name, after that of the namespace it is in.
+            if_not_exists: leave one that is there as it is.
+            properties: text to text.
+
+        Raises:
+            AlreadyExistsError: it is there.
+            NotFoundError: the namespace that it is in is not.
+        """
+        parts, kept = parse_path(name), check_properties(properties)
+
+        def change(state: WarehouseState) -> WarehouseEntry | None:
+            if full_key(parts) in state.namespaces:
+                if if_not_exists:
+                    return None
+                raise AlreadyExistsError(f"the namespace {render_path(parts)} is there already")
+            check_new_name(parts)
+            check_namespace(state, parts[:-1])
+            described = (Namespace(parts, kept),) if kept else ()
+            return WarehouseEntry(
+                head_of("create_namespace"), add_namespaces=(parts,), set_namespaces=described
+            )
+
+        self._names.commit(change)
+
+    def alter_namespace(
+        self,
+        name: str | Name,
+        set: Mapping[str, str] | None = None,
+        unset: Iterable[str] = (),
+    ) -> None:
+        """Set properties of a namespace and take others away; the others stay.
+
+        Raises:
+            NotFoundError: it is not there.
+        """
+        parts, new, gone = parse_path(name), check_properties(set), frozenset(_keys(unset))
+
+        def change(state: WarehouseState) -> WarehouseEntry | None:
+            check_namespace(state, parts)
+            old = state.namespaces[full_key(parts)].properties
+            kept = {key: text for key, text in old.items() if key not in gone}
+            described = Namespace(parts, kept | new)
+            if described.properties == old:
+                return None
+            return WarehouseEntry(head_of("alter_namespace"), set_namespaces=(described,))
+
+        self._names.commit(change)
+
+    def namespace_properties(self, name: str | Name | None) -> dict[str, str]:
+        """The properties of a namespace; the top has none.
+
+        Raises:
+            NotFoundError: it is not there.
+        """
+        state, parts = self._names.existing(), parse_namespace(name)
+        check_namespace(state, parts)
+        return dict(state.namespaces[full_key(parts)].properties) if parts else {}
+
+    def namespace_exists(self, name: str | Name | None) -> bool:
+        """Whether there is such a namespace; the top always is."""
+        parts = parse_namespace(name)
+        return not parts or full_key(parts) in self._names.state().namespaces
+
+    def list_namespaces(self, parent: str | Name | None = None) -> list[str]:
+        """The namespaces directly inside another, or at the top, sorted.
+
+        Raises:
+            NotFoundError: there is no such namespace.
+        """
+        state, above = self._names.existing(), parse_namespace(parent)
+        check_namespace(state, above)
+        names = (one.name for one in state.namespaces.values())
+        key = full_key(above)
+        return sorted(render_path(name) for name in names if full_key(name[:-1]) == key)
+
+    def drop_namespace(self, name: str | Name, cascade: bool = False) -> None:
+        """Remove a namespace.
+
+        Args:
+            name: which.
+            cascade: drop the tables, views and namespaces in it as well; their names go all at once.
+
+        Raises:
+            NotFoundError: it is not there.
+            InvalidRequestError: it holds tables, views or namespaces.
+        """
+        parts = parse_path(name)
+        key = full_key(parts)
+        ended: list[TableName] = []
+
+        def change(state: WarehouseState) -> WarehouseEntry:
+            check_namespace(state, parts)
+            spaces = [one.name for k, one in state.namespaces.items() if k[: len(key)] == key]
+            ended[:] = [table for k, table in state.tables.items() if k[: len(key)] == key]
+            views = [view.name for k, view in state.views.items() if k[: len(key)] == key]
+            if not cascade and (len(spaces) > 1 or ended or views):
+                raise InvalidRequestError(
+                    f"the namespace {render_path(parts)} is not empty; drop what is in it first, or "
+                    "drop it with cascade"
+                )
+            return WarehouseEntry(
+                head_of("drop_namespace"),
+                remove_namespaces=tuple(spaces),
+                remove_tables=tuple(table.name for table in ended),
+                remove_views=tuple(views),
+            )
+
+        self._names.commit(change)
+        for table in ended:
+            end_at(self._store.child(table.location), table.table_uuid)
+
+
+def _keys(given: Iterable[str]) -> list[str]:
+    keys = [] if isinstance(given, str) else list(given)
+    if isinstance(given, str) or not all(isinstance(key, str) for key in keys):
+        raise InvalidRequestError(f"what to unset is a list of keys, not {given!r}")
+    return keys

@@ -1,0 +1,100 @@
+"""What a table is made of: ``describe``, ``schema``, ``history``, ``snapshots``, ``segments`` and
+``partitions``.
+"""
+
+from __future__ import annotations
+
+import click
+
+from versioned_catalog.cli.output import show_object, show_rows, show_table
+from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.secrets import without_credentials
+from versioned_catalog.cli.session import Session
+from versioned_catalog.cli.usage import at_most_one
+from versioned_catalog.cli.versions import version_of
+
+_SCHEMA = (
+    *("column_id", "path", "type", "nullable"),
+    *("write_default", "read_default", "comment"),
+)
+_HISTORY = (
+    *("version", "time", "operation", "schema_version"),
+    *("rows_added", "segments_added", "segments_removed", "changes"),
+)
+_SEGMENTS = ("path", "schema_version", "rows", "bytes", "sequence", "partition")
+_PARTITIONS = ("partition", "rows", "segments")
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def describe(session: Session, table: str) -> None:
+    """Show where TABLE is, its newest version, its size, partitioning, properties and comment."""
+    found = session.table(table)
+    show_object(
+        {
+            "table": without_credentials(found.name),
+            "location": without_credentials(found.location),
+            "table_uuid": found.state.table_uuid,
+            "version": found.version,
+            "time": found.state.time,
+            "schema_version": found.schema.version,
+            "rows": found.count(),
+            "segments": found.segments().num_rows,
+            "tags": found.tags,
+            "partitioning": found.partitioning,
+            "properties": found.properties,
+            "comment": found.comment,
+        }
+    )
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.option("--as-of", metavar="VERSION|TAG", help="Of this version.")
+@click.option("--timestamp", metavar="TIME", help="Of this time; without an offset it is UTC.")
+@click.pass_obj
+def schema(session: Session, table: str, as_of: str | None, timestamp: str | None) -> None:
+    """Show the columns of TABLE, nested ones too, as they are or were."""
+    from versioned_catalog.inspection.arrow_rows import rows_of
+
+    at_most_one({"--as-of": as_of, "--timestamp": timestamp})
+    found = session.table(table)
+    then = found.at(version_of(as_of), timestamp).schema.version
+    every = rows_of(found.schemas())
+    show_rows([row for row in every if row["schema_version"] == then], _SCHEMA)
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def history(session: Session, table: str) -> None:
+    """Show the commits of TABLE, oldest first."""
+    show_table(session.table(table).history(), _HISTORY)
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def snapshots(session: Session, table: str) -> None:
+    """Show every version of TABLE that can be read, with its size and its tags."""
+    show_table(session.table(table).snapshots())
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def segments(session: Session, table: str) -> None:
+    """Show the live segments of TABLE: its files, and the schema version each is written in."""
+    show_table(session.table(table).segments(), _SEGMENTS)
+
+
+@click.command(cls=Command)
+@click.argument("table")
+@click.pass_obj
+def partitions(session: Session, table: str) -> None:
+    """Show the partitions of TABLE under the partitioning of now."""
+    show_table(session.table(table).partitions(), _PARTITIONS)
+
+
+COMMANDS = (describe, schema, history, snapshots, segments, partitions)

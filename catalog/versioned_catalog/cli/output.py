@@ -1,0 +1,132 @@
+"""Results as tables for people or as one JSON document for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from versioned_catalog.cli.escaping import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = Mapping[str, Any]
+
+_JSON = "versioned_catalog.cli.json"
+_UNLIMITED = 1_000_000
+"""A width that no row has: rich cuts what does not fit."""
+
+
+def json_option() -> click.Option:
+    """The option ``--json``, which every command takes."""
+    return click.Option(
+        ["--json"],
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Print one JSON document; errors too, on stderr.",
+    )
+
+
+def _remember(context: click.Context, _: click.Parameter, given: bool) -> None:
+    if given:
+        context.meta[_JSON] = True
+
+
+def wants_json() -> bool:
+    """Whether this run was asked for JSON."""
+    return bool(click.get_current_context().meta.get(_JSON))
+
+
+def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Print rows.
+
+    Args:
+        rows: what JSON shows, whole.
+        columns: what people are shown of it.
+    """
+    if wants_json():
+        show_json(rows)
+    else:
+        print_table(rows, columns)
+
+
+def show_table(table: pa.Table, columns: Sequence[str] | None = None) -> None:
+    """Print an Arrow table. See ``show_rows``."""
+    from versioned_catalog.inspection.arrow_rows import rows_of
+
+    show_rows(rows_of(table), columns or table.column_names)
+
+
+def show_object(fields: Row) -> None:
+    """Print one thing, a line a field."""
+    if wants_json():
+        show_json(fields)
+    else:
+        print_table([{"": k, " ": v} for k, v in fields.items()], ["", " "], header=False)
+
+
+def show_commit(table: str, version: int) -> None:
+    """Print what a commit made."""
+    if wants_json():
+        show_json({"table": table, "version": version})
+    else:
+        click.echo(f"{printable(table)} is at version {version}")
+
+
+def show_json(document: Row | Sequence[Row]) -> None:
+    """Print a JSON document, in ASCII: no terminal or pipe can spoil it."""
+    click.echo(json.dumps(document, indent=2, default=_json_value, allow_nan=False))
+
+
+def _json_value(value: object) -> str:
+    if isinstance(value, datetime):
+        return time_text(value)
+    raise TypeError(f"{type(value).__name__} has no JSON")
+
+
+def time_text(time: datetime) -> str:
+    """A time in UTC, whole, so that it can be given back."""
+    utc = time.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(timespec='microseconds')}Z"
+
+
+def print_table(rows: Sequence[Row], columns: Sequence[str], *, header: bool = True) -> None:
+    """Print a table for people. It wraps at the edge of a terminal, and is cut nowhere."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=header)
+    for name in columns:
+        right = all(type(row[name]) is int for row in rows)
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell_text(row[name])) for name in columns))
+    console = Console(width=None if sys.stdout.isatty() else _UNLIMITED)
+    with console.capture() as drawn:
+        console.print(table)
+    for line in drawn.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def cell_text(value: object) -> str:
+    """A value in a table for people; nothing for null."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return time_text(value)
+        case list():
+            return ", ".join("null" if one is None else cell_text(one) for one in value)
+        case dict():
+            return ", ".join(f"{key}={cell_text(one)}" for key, one in value.items())
+        case _:
+            return printable(str(value))

@@ -1,0 +1,1 @@
+"""Compaction: many segments become few, sorted, in the newest schema."""

@@ -1,0 +1,132 @@
+"""Which segments of a table with a primary key are merged: those that touch, range by range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from versioned_catalog.log.delta import Delta
+from versioned_catalog.log.op_types import DELETE
+from versioned_catalog.merge_on_read.overlaps import Range, touching
+
+Order = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The live segments of a table with a primary key.
+
+    Args:
+        ranges: of each column of the row key.
+        orders: what the rows of each segment go by.
+        deltas: what each says beside others.
+        bytes: how large each is.
+        parted: whether the first of the ranges is that of partitions.
+    """
+
+    ranges: Sequence[Range]
+    orders: Sequence[Order]
+    deltas: Sequence[Delta]
+    bytes: Sequence[int]
+    parted: bool = False
+
+    def touch(self, one: int, other: int) -> bool:
+        """Whether the ranges of two segments overlap in every column of the row key."""
+        return all(low[one] <= high[other] and low[other] <= high[one] for low, high in self.ranges)
+
+    def groups(self, places: Sequence[int]) -> list[list[int]]:
+        """Segments in groups that do not touch each other."""
+        return touching(self.ranges, places)
+
+    def closed(self, chosen: Iterable[int]) -> set[int]:
+        """Some segments, and those without which they must not be merged.
+
+        A PATCH needs all older rows of its keys, or it would be taken for a row; and segments of one
+        commit are told apart by their ordinals alone, so that those that touch stay together.
+        """
+        found, waiting = set[int](), list(chosen)
+        while waiting:
+            one = waiting.pop()
+            if one in found:
+                continue
+            found.add(one)
+            waiting += [at for at in self._near(one) if self._needs(one, at)]
+        return found
+
+    def _near(self, one: int) -> Sequence[int]:
+        """The segments that one may need: those of its commit, and for a PATCH any."""
+        if self.deltas[one].patch is not None:
+            return range(len(self.orders))
+        return self._commits[self.orders[one][0]]
+
+    @cached_property
+    def _commits(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for at, (sequence, _) in enumerate(self.orders):
+            found.setdefault(sequence, []).append(at)
+        return found
+
+    def _needs(self, one: int, other: int) -> bool:
+        if one == other or not self.touch(one, other):
+            return False
+        patches = self.deltas[one].patch is not None and self._older(other, one)
+        alone = self.deltas[one].sequences is None and self.deltas[other].sequences is None
+        return patches or (alone and self.orders[one][0] == self.orders[other][0])
+
+    def _older(self, other: int, one: int) -> bool:
+        """Whether a segment may hold rows that are older than the newest of another."""
+        return self.least(other) <= self.orders[one][0]
+
+    def least(self, place: int) -> int:
+        """The least sequence of the rows of a segment."""
+        sequences = self.deltas[place].sequences
+        return self.orders[place][0] if sequences is None else sequences[0]
+
+    def needs_tombstones(self, chosen: set[int]) -> bool:
+        """Whether a segment that stays may hold a row that a tombstone among those chosen hides."""
+        deletes = [at for at in chosen if DELETE in self.deltas[at].ops]
+        others = [at for at in range(len(self.orders)) if at not in chosen]
+        return any(
+            self._older(other, one) and self.touch(other, one)
+            for one in deletes
+            for other in others
+        )
+
+    def neighbours(self, alone: Sequence[int], target: int) -> list[list[int]]:
+        """Small segments that touch no other one, put together where nothing else lies between.
+
+        Args:
+            alone: the segments.
+            target: the wanted size, in bytes.
+        """
+        every = range(len(self.orders))
+        ordered = sorted(every, key=lambda at: [low[at] for low, _ in self.ranges])
+        small, found = set(alone), list[list[int]]()
+        size = 0
+        for at in ordered:
+            fits = size + self.bytes[at] <= target
+            if at in small and found and found[-1] and fits and self._together(found[-1][-1], at):
+                found[-1].append(at)
+                size += self.bytes[at]
+            else:
+                found.append([at] if at in small else [])
+                size = self.bytes[at]
+        return [one for one in found if len(one) > 1 and self._is_clear(one)]
+
+    def _together(self, one: int, other: int) -> bool:
+        """Whether two segments are of one partition; others would be written apart again."""
+        return not self.parted or self.ranges[0][0][one] == self.ranges[0][0][other]
+
+    def _is_clear(self, places: list[int]) -> bool:
+        """Whether nothing else lies within the range of some segments together."""
+        inside = set(places)
+        hull = [
+            (low, high, min(map(low.__getitem__, places)), max(map(high.__getitem__, places)))
+            for low, high in self.ranges
+        ]
+        return not any(
+            all(low[at] <= to and fro <= high[at] for low, high, fro, to in hull)
+            for at in range(len(self.orders))
+            if at not in inside
+        )

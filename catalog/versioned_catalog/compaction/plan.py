@@ -1,0 +1,213 @@
+"""A compaction, planned into pieces of work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Literal
+
+import pyarrow.compute as pc
+
+from versioned_catalog.compaction.clustering import Clustering, tops
+from versioned_catalog.compaction.overlapping import Levels
+from versioned_catalog.compaction.small_segments import SMALL, Row, bins
+from versioned_catalog.compaction.tasks import Piece
+from versioned_catalog.datafile.arrange import Line
+from versioned_catalog.datafile.open_segment import Kind, WriteSpec
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.expressions.filters import Bound, about
+from versioned_catalog.log.delta import PLAIN, delta_from_text
+from versioned_catalog.log.state import TableState
+from versioned_catalog.merge_on_read.overlaps import key_ranges
+from versioned_catalog.projection.metadata_columns import OF_KEYED
+from versioned_catalog.pruning.segments import every_match, some_match
+from versioned_catalog.scan.merge_planning import Ends, MergePlanner, ends_of
+from versioned_catalog.scan.scan import task_rows
+from versioned_catalog.scan.tasks import Plans, order_of, segment_task
+from versioned_catalog.scan.ttl_filter import with_ttl
+
+Strategy = Literal["auto", "full", "small"]
+
+CLUSTER_SEGMENTS = 32
+"""How many segments of the wanted size are clustered together, so that they fit on a local disk."""
+BUCKET_BYTES = 32 * 1024 * 1024
+"""How much of a file is sorted in memory, where rows are clustered."""
+MOST_BUCKETS = 256
+
+
+def plan_pieces(
+    state: TableState,
+    spec: WriteSpec,
+    where: Bound | None,
+    paths: Collection[str] | None,
+    strategy: Strategy,
+    zorder: tuple[Line, ...] = (),
+    time: datetime | None = None,
+) -> list[Piece]:
+    """What is to be done.
+
+    Args:
+        state: the snapshot.
+        spec: how segments are written.
+        where: rows in whose neighbourhood segments are looked for; None for everywhere.
+        paths: the segments that are put together, with those that they can't be without; None to choose.
+        strategy: see ``Table.compact``.
+        zorder: the columns that rows are clustered by, of a table that has no order of its own.
+        time: from ``age_time``; None where no row is too old.
+    """
+    young = with_ttl(state, None, time)
+    if state.schema.is_keyed:
+        return _Keyed(state, spec, young).pieces(where, paths, strategy)
+    every = strategy == "full" or paths is not None or bool(zorder)
+    return _of_bag(state, spec, young, where, paths, zorder, every=every)
+
+
+def _of_bag(
+    state: TableState,
+    spec: WriteSpec,
+    young: Bound | None,
+    where: Bound | None,
+    paths: Collection[str] | None,
+    zorder: tuple[Line, ...],
+    *,
+    every: bool,
+) -> list[Piece]:
+    core = state.segments.core
+    near = core if where is None else core.filter(some_match(state, where))
+    rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
+    if zorder:
+        _check_parted(state, rows)
+    plans, sampling = Plans(state, state.schema.columns), Plans(state, tops(zorder))
+    target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
+    found: list[Piece] = []
+    for one in bins(rows, state.schemas, target, every=every):
+        tasks = [replace(segment_task(state, row, plans, PLAIN), filter=young) for row in one]
+        piece = _piece(one, tuple(tasks), spec)
+        if zorder:
+            sampled = tuple(segment_task(state, row, sampling, PLAIN) for row in one)
+            clustering = Clustering(zorder, sampled, _buckets(piece.bytes, spec.target_bytes))
+            piece = replace(piece, clustering=clustering)
+        found.append(piece)
+    return found
+
+
+def _check_parted(state: TableState, rows: Sequence[Row]) -> None:
+    """Check that segments are parted as new ones are: each stretch of a curve would be parted again."""
+    wanted = state.schema.partitioning
+    others = sum(state.schemas[row["schema_version"]].partitioning != wanted for row in rows)
+    if others:
+        raise InvalidRequestError(
+            f"{others} segments are not partitioned as the table is now; compact with the strategy "
+            "'full' and without zorder first"
+        )
+
+
+def _buckets(size: int, target: int) -> int:
+    return min(MOST_BUCKETS, -(-size // min(BUCKET_BYTES, target)))
+
+
+def _piece(rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None = None) -> Piece:
+    return Piece(
+        tuple(row["path"] for row in rows),
+        sum(row["bytes"] for row in rows),
+        tasks,
+        spec,
+        kind or Kind(),
+    )
+
+
+class _Keyed:
+    """The compaction of a table with a primary key."""
+
+    def __init__(self, state: TableState, spec: WriteSpec, young: Bound | None) -> None:
+        self._state = state
+        self._young = young
+        self._spec = replace(spec, ops=True)
+        self._rows = task_rows(state.segments.core)
+        self._deltas = [delta_from_text(text) for text in state.segments.core["extra"].to_pylist()]
+        self._levels = Levels(
+            key_ranges(state),
+            [order_of(row, delta) for row, delta in zip(self._rows, self._deltas, strict=True)],
+            self._deltas,
+            [row["bytes"] for row in self._rows],
+            bool(state.schema.partitioning),
+        )
+
+    def pieces(
+        self, where: Bound | None, paths: Collection[str] | None, strategy: Strategy
+    ) -> list[Piece]:
+        """See ``plan_pieces``."""
+        if paths is not None:
+            chosen = [at for at, row in enumerate(self._rows) if row["path"] in paths]
+            return [self._piece(one) for one in self._apart(self._levels.closed(chosen))]
+        groups = self._levels.groups(self._near(where))
+        wanted = [group for group in groups if strategy == "full" or self._is_needed(group)]
+        alone = [group[0] for group in groups if group not in wanted and self._is_small(group[0])]
+        if strategy == "small":
+            # They are merged with the large ones of their group in any case: one is as good as many.
+            small = [[at for at in group if self._is_small(at)] for group in wanted]
+            wanted = [group for group in small if len(group) > 1]
+        wanted += self._levels.neighbours(alone, self._spec.target_bytes)
+        found: list[Piece] = []
+        taken: set[int] = set()
+        for group in wanted:
+            whole = self._levels.closed(group) - taken
+            if strategy == "small" and not all(map(self._is_small, whole)):
+                continue
+            if whole and self._levels.closed(whole) == whole:
+                taken |= whole
+                found.append(self._piece(sorted(whole)))
+        return found
+
+    def _apart(self, chosen: set[int]) -> list[list[int]]:
+        return self._levels.groups(sorted(chosen)) if chosen else []
+
+    def _near(self, where: Bound | None) -> list[int]:
+        """The segments that may hold rows of keys that are asked for."""
+        by_key = None if where is None else about(where, self._state.schema.row_key)
+        if by_key is None:
+            return list(range(len(self._rows)))
+        found: list[int] = pc.indices_nonzero(some_match(self._state, by_key)).to_pylist()
+        return found
+
+    def _is_small(self, at: int) -> bool:
+        size: int = self._rows[at]["bytes"]
+        return size < SMALL * self._spec.target_bytes
+
+    def _is_needed(self, group: list[int]) -> bool:
+        """Whether a scan has to merge the group, or skip what is too old in it."""
+        if len(group) > 1 or self._deltas[group[0]].ops:
+            return True
+        return group[0] in self._torn
+
+    @property
+    def _torn(self) -> set[int]:
+        if self._young is None:
+            return set()
+        whole = every_match(self._state, self._young)
+        return set(pc.indices_nonzero(pc.invert(whole)).to_pylist())
+
+    def _piece(self, group: Sequence[int]) -> Piece:
+        state, chosen = self._state, set(group)
+        wanted = (*state.schema.columns, *OF_KEYED)
+        planner = MergePlanner(
+            state,
+            wanted,
+            self._young,
+            len(wanted),
+            tombstones=self._levels.needs_tombstones(chosen),
+        )
+        members = [(self._rows[at], self._deltas[at], self._ends[at]) for at in group]
+        task = planner.task(members, True)
+        return _piece([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
+
+    @cached_property
+    def _ends(self) -> list[Ends]:
+        return ends_of(self._state)
+
+    def _kind(self, group: Sequence[int]) -> Kind:
+        orders = [self._levels.orders[at] for at in group]
+        mixed = any(self._deltas[at].sequences for at in group) or len({o[0] for o in orders}) > 1
+        return Kind(order=max(orders), sequences=mixed)

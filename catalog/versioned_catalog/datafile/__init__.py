@@ -1,0 +1,1 @@
+"""Parquet segments: layout, writing and reading."""

@@ -1,0 +1,135 @@
+"""How a table's columns stand in a Parquet file (FORMAT.md, section 6.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from versioned_catalog.projection.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    struct_child,
+    struct_of,
+    without_nulls,
+)
+from versioned_catalog.projection.resolver import leaf_paths
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.wire import schema_to_json
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.types import (
+    Array,
+    Atom,
+    Column,
+    DataType,
+    DayTimeInterval,
+    Map,
+    Struct,
+    is_opaque,
+    is_text,
+)
+
+FIELD_ID = b"PARQUET:field_id"
+TABLE_UUID = b"versioned.table_uuid"
+SCHEMA_VERSION = b"versioned.schema_version"
+SCHEMA = b"versioned.schema"
+DELTA = b"versioned.delta"
+
+
+def file_schema(
+    schema: Schema, table_uuid: str, columns: Sequence[Column] | None = None
+) -> pa.Schema:
+    """The Arrow schema that makes PyArrow write a segment: physical names, field IDs, our footer.
+
+    Args:
+        schema: what the segment is written under.
+        table_uuid: the table.
+        columns: what the segment holds, in order; None for the schema's columns.
+    """
+    footer = {
+        TABLE_UUID: table_uuid.encode(),
+        SCHEMA_VERSION: str(schema.version).encode(),
+        SCHEMA: json.dumps(schema_to_json(schema), separators=(",", ":")).encode(),
+    }
+    held = schema.columns if columns is None else columns
+    return pa.schema([_file_field(column) for column in held], metadata=footer)
+
+
+def _file_field(column: Column) -> pa.Field:
+    meta = {FIELD_ID: str(column.id).encode()}
+    return pa.field(column.physical_name, _file_type(column.type), column.nullable, meta)
+
+
+def _file_type(type_: DataType) -> pa.DataType:
+    match type_:
+        case Struct(fields):
+            return pa.struct([_file_field(f) for f in fields])
+        case Array(element):
+            return pa.list_(_file_field(element))
+        case Map(key, value):
+            return pa.map_(_file_field(key), _file_field(value))
+        case DayTimeInterval():
+            # Parquet has no durations; Spark stores them the same way.
+            return pa.int64()
+        case _:
+            return to_arrow_type(type_)
+
+
+def text_paths(columns: Sequence[Column]) -> list[str]:
+    """The leaves whose values are kept in a dictionary: numbers hardly repeat, and compress as well."""
+    leaves = (leaf for column in columns for leaf in leaf_paths(column))
+    return [path for path, type_ in leaves if is_text(type_) or type_ is Atom.BINARY]
+
+
+def to_file(
+    batch: pa.RecordBatch | pa.Table, columns: Sequence[Column], target: pa.Schema
+) -> pa.Table:
+    """Rows of logical columns as rows of the file's."""
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    stored = [
+        pa.chunked_array(
+            [_to_file(chunk, c, field.type, False) for chunk in data.chunks], field.type
+        )
+        for data, c, field in zip(table.columns, columns, target, strict=True)
+    ]
+    return pa.table(stored, schema=target)
+
+
+def _to_file(array: pa.Array, column: Column, target: pa.DataType, hidden: bool) -> pa.Array:
+    """A column as the file has it; ``hidden`` if a struct around it may be null."""
+    if hidden and not column.nullable:
+        # PyArrow refuses nulls in a column that is NOT NULL, also behind a null struct.
+        array = without_nulls(array)
+    inside = hidden or array.null_count > 0
+    match column.type:
+        case Struct(fields):
+            made = [
+                _to_file(struct_child(array, i), f, target.field(i).type, inside)
+                for i, f in enumerate(fields)
+            ]
+            return struct_of(array, made, target)
+        case Array(element):
+            offsets, values, mask = list_values(array)
+            values = _to_file(values, element, target.value_type, False)
+            return list_of(offsets, values, mask, target)
+        case Map(key, value):
+            offsets, entries, mask = list_values(array)
+            keys = _to_file(struct_child(entries, 0), key, target.key_type, False)
+            values = _to_file(struct_child(entries, 1), value, target.item_type, False)
+            return map_of(offsets, keys, values, mask, target)
+        case DayTimeInterval():
+            return array.cast(pa.int64())
+        case _ if is_opaque(column.type) and inside:
+            parts = [without_nulls(struct_child(array, i)) for i in range(2)]
+            return struct_of(array, parts, target)
+        case _:
+            return array
+
+
+def field_id(field: pa.Field) -> int | None:
+    """The column ID that a field of a file carries, or None."""
+    meta: Mapping[bytes, bytes] = field.metadata or {}
+    text = meta.get(FIELD_ID)
+    return int(text) if text is not None and text.lstrip(b"-").isdigit() else None

@@ -1,0 +1,69 @@
+"""The segments of a merge, small ones read before they are asked for where requests take long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+
+from versioned_catalog.datafile.reader import BATCH_ROWS, SegmentTask, read_segment
+from versioned_catalog.storage.store import Store
+
+AHEAD = 16
+"""How many segments are on their way at most."""
+
+AHEAD_ROWS = 2 * BATCH_ROWS
+"""How many rows these hold at most, so that large segments are read batch by batch."""
+
+
+class OpenedAhead:
+    """Reads segments, the next small ones at once.
+
+    Args:
+        store: the table's folder.
+        tasks: the segments, in about the order in which they will be asked for.
+        pool: where they are read.
+    """
+
+    def __init__(
+        self, store: Store, tasks: Sequence[SegmentTask], pool: ThreadPoolExecutor
+    ) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._pool = pool
+        self._next = 0
+        self._held = 0
+        self._running: dict[int, Future[list[pa.RecordBatch]]] = {}
+
+    def read(self, at: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a segment, each segment asked for once.
+
+        Args:
+            at: its place.
+            batch_rows: how many rows there are in a batch at most.
+        """
+        self._start(at)
+        running = self._running.pop(at, None)
+        if running is None:
+            yield from read_segment(self._store, self._tasks[at], batch_rows)
+            return
+        for batch in running.result():
+            for first in range(0, batch.num_rows, batch_rows):
+                yield batch.slice(first, batch_rows)
+        self._held -= self._tasks[at].rows
+
+    def _start(self, at: int) -> None:
+        self._next = max(self._next, at)
+        while self._next < len(self._tasks):
+            rows = self._tasks[self._next].rows
+            if self._held + rows > AHEAD_ROWS or len(self._running) >= AHEAD:
+                return
+            task = self._tasks[self._next]
+            self._running[self._next] = self._pool.submit(_all, self._store, task)
+            self._held += rows
+            self._next += 1
+
+
+def _all(store: Store, task: SegmentTask) -> list[pa.RecordBatch]:
+    return list(read_segment(store, task))

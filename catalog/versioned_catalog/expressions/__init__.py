@@ -1,0 +1,1 @@
+"""Filters: bound to column IDs and evaluated on rows."""

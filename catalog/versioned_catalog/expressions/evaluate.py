@@ -1,0 +1,140 @@
+"""Filters on rows: three-valued, with Spark's semantics, by Arrow kernels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.expressions.filters import (
+    Always,
+    And,
+    Bound,
+    Compare,
+    In,
+    IsNull,
+    NullSafeEqual,
+    Op,
+    Or,
+    TextKind,
+    TextMatch,
+)
+from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.types.arrow_values import FALSE, NULL, TRUE, array_of, repeat
+
+ColumnOf = Callable[[int], Any]
+"""A column's values, an Array or ChunkedArray of its own Arrow type, by ID."""
+
+
+def keep_mask(bound: Bound, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+    """Which rows pass: those for which the filter is true, not false or null."""
+    return pc.fill_null(evaluate(bound, column_of, rows), FALSE)
+
+
+def evaluate(bound: Bound, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+    """A filter's value for every row: true, false or null.
+
+    Args:
+        bound: the filter.
+        column_of: values by column ID, ``rows`` of them, of the types the filter was bound with.
+        rows: how many rows there are.
+    """
+    match bound:
+        case And(parts) | Or(parts):
+            join = pc.and_kleene if isinstance(bound, And) else pc.or_kleene
+            if not parts:
+                return repeat(isinstance(bound, And), rows)
+            return functools.reduce(join, (evaluate(part, column_of, rows) for part in parts))
+        case Always(value):
+            return repeat(value, rows)
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+            return _flat(_leaf(bound, column_of(bound.column_id)))
+
+
+def _flat(found: Any) -> pa.BooleanArray:
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _leaf(bound: Compare | NullSafeEqual | In | IsNull | TextMatch, values: Any) -> Any:
+    match bound:
+        case Compare(_, op, literal):
+            return compare(values, op, literal)
+        case NullSafeEqual(_, literal, negated):
+            return _negate(pc.fill_null(compare(values, Op.EQ, literal), FALSE), negated)
+        case In(_, literals, has_null, negated):
+            found = _among(values, literals)
+            if has_null:
+                found = pc.if_else(found, TRUE, NULL)
+            return _negate(found, negated)
+        case IsNull(_, negated):
+            return pc.is_valid(values) if negated else pc.is_null(values)
+        case TextMatch(_, kind, text, negated):
+            return _negate(_match(values, kind, text), negated)
+
+
+def _negate(found: Any, negated: bool) -> Any:
+    return pc.invert(found) if negated else found
+
+
+def compare(values: Any, op: Op, literal: Literal) -> Any:
+    """Values of a column compared with a literal of its type; null where they are null."""
+    if literal.is_nan:
+        return _compare_with_nan(values, op)
+    scalar = literal.scalar
+    match op:
+        case Op.EQ:
+            return pc.equal(values, scalar)
+        case Op.NE:
+            return pc.not_equal(values, scalar)
+        case Op.LT:
+            return pc.less(values, scalar)
+        case Op.LE:
+            return pc.less_equal(values, scalar)
+        # To Arrow NaN is neither less nor greater; as the negation of "less" it is the greatest.
+        case Op.GT:
+            return pc.invert(pc.less_equal(values, scalar))
+        case Op.GE:
+            return pc.invert(pc.less(values, scalar))
+
+
+def _compare_with_nan(values: Any, op: Op) -> Any:
+    nan = pc.is_nan(values)
+    match op:
+        case Op.EQ | Op.GE:
+            return nan
+        case Op.NE | Op.LT:
+            return pc.invert(nan)
+        case Op.LE:
+            return pc.or_(nan, pc.invert(nan))
+        case Op.GT:
+            return pc.and_(nan, pc.invert(nan))
+
+
+def _among(values: Any, literals: tuple[Literal, ...]) -> Any:
+    found = pc.is_in(values, value_set=array_of(_hashable(literals), values.type))
+    if any(literal.is_nan for literal in literals):
+        found = pc.or_(found, pc.fill_null(pc.is_nan(values), FALSE))
+    if values.null_count == 0:
+        return found
+    return pc.if_else(pc.is_valid(values), found, NULL)
+
+
+def _hashable(literals: tuple[Literal, ...]) -> list[Any]:
+    """The values as ``is_in`` finds them: it takes 0.0 and -0.0, and NaNs, for different."""
+    found = [literal.value for literal in literals if not literal.is_nan]
+    if any(isinstance(value, float) and value == 0 for value in found):
+        found += [0.0, -0.0]
+    return found
+
+
+def _match(values: Any, kind: TextKind, text: str) -> Any:
+    match kind:
+        case TextKind.PREFIX:
+            return pc.starts_with(values, pattern=text)
+        case TextKind.SUFFIX:
+            return pc.ends_with(values, pattern=text)
+        case TextKind.CONTAINS:
+            return pc.match_substring(values, pattern=text)

@@ -1,0 +1,71 @@
+"""Bound filters as people read them, for ``repr``; nothing reads the text back."""
+
+from __future__ import annotations
+
+from versioned_catalog.expressions.filters import (
+    Always,
+    And,
+    Bound,
+    Compare,
+    In,
+    IsNull,
+    NullSafeEqual,
+    Or,
+    TextMatch,
+)
+from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.tokens import sql_string
+
+_VALUES = 10
+"""How many values of an IN are shown."""
+
+
+def render_filter(bound: Bound, schema: Schema) -> str:
+    """A filter as SQL writes it, with the names of a schema.
+
+    Args:
+        bound: the filter.
+        schema: the columns; one that is not there, as a metadata column, is shown by its ID.
+    """
+    match bound:
+        case Compare(column_id, op, value):
+            return f"{_name(column_id, schema)} {op.value} {_text(value)}"
+        case NullSafeEqual(column_id, value, negated):
+            return _not(f"{_name(column_id, schema)} <=> {_text(value)}", negated=negated)
+        case In(column_id, values, has_null, negated):
+            shown = [*map(_text, values[:_VALUES])]
+            shown += [f"and {len(values) - _VALUES} more"] if len(values) > _VALUES else []
+            shown += ["NULL"] if has_null else []
+            return (
+                f"{_name(column_id, schema)} {'NOT IN' if negated else 'IN'} ({', '.join(shown)})"
+            )
+        case IsNull(column_id, negated):
+            return f"{_name(column_id, schema)} IS {'NOT NULL' if negated else 'NULL'}"
+        case TextMatch(column_id, kind, text, negated):
+            said = f"{kind.value}({_name(column_id, schema)}, {sql_string(text)})"
+            return _not(said, negated=negated)
+        case And(parts):
+            return " AND ".join(_inner(part, schema) for part in parts) or "TRUE"
+        case Or(parts):
+            return " OR ".join(_inner(part, schema) for part in parts) or "FALSE"
+        case Always(value):
+            return "NULL" if value is None else str(value).upper()
+
+
+def _inner(bound: Bound, schema: Schema) -> str:
+    text = render_filter(bound, schema)
+    return f"({text})" if isinstance(bound, And | Or) else text
+
+
+def _not(text: str, *, negated: bool) -> str:
+    return f"NOT {text}" if negated else text
+
+
+def _name(column_id: int, schema: Schema) -> str:
+    return schema.path_text(column_id) if column_id in schema.ids else f"#{column_id}"
+
+
+def _text(literal: Literal) -> str:
+    value = literal.scalar.as_py()
+    return sql_string(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,160 @@
+"""Conditions as SQL writes them, for those who ask by text: ``host = 'a' AND n > 1``."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from versioned_catalog.expressions.filters import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Not,
+    NullSafe,
+    NullTest,
+    OneOf,
+    Op,
+    Unbound,
+)
+from versioned_catalog.types.paths import ColumnPath
+from versioned_catalog.types.tokens import Cursor, Kind
+
+_OPS = {
+    "=": Op.EQ,
+    "==": Op.EQ,
+    "<>": Op.NE,
+    "!=": Op.NE,
+    "<": Op.LT,
+    "<=": Op.LE,
+    ">": Op.GT,
+    ">=": Op.GE,
+}
+_DEEPEST = 50
+
+
+def parse_where(text: str) -> Unbound:
+    """A condition: columns compared with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
+
+    Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'``, which is
+    UTC where no offset is given.
+
+    Raises:
+        InvalidRequestError: it is none.
+    """
+    cursor = Cursor(text, "condition")
+    found = _any(cursor, 0)
+    cursor.expect_end()
+    return found
+
+
+def _any(cursor: Cursor, depth: int) -> Unbound:
+    parts = [_all(cursor, depth)]
+    while cursor.accept_word("OR"):
+        parts.append(_all(cursor, depth))
+    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+
+def _all(cursor: Cursor, depth: int) -> Unbound:
+    parts = [_one(cursor, depth)]
+    while cursor.accept_word("AND"):
+        parts.append(_one(cursor, depth))
+    return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+
+def _one(cursor: Cursor, depth: int) -> Unbound:
+    if depth > _DEEPEST:
+        raise cursor.error(f"it is nested more than {_DEEPEST} deep; make it flatter")
+    if cursor.accept_word("NOT"):
+        return Not(_one(cursor, depth + 1))
+    if cursor.accept("("):
+        found = _any(cursor, depth + 1)
+        cursor.expect(")")
+        return found
+    return _test(cursor, _path(cursor))
+
+
+def _path(cursor: Cursor) -> ColumnPath:
+    names = [cursor.name()]
+    while cursor.accept("."):
+        names.append(cursor.name())
+    return tuple(names)
+
+
+def _test(cursor: Cursor, path: ColumnPath) -> Unbound:
+    if cursor.accept_word("IS"):
+        negated = cursor.accept_word("NOT")
+        cursor.expect_word("NULL")
+        return Not(NullTest(path)) if negated else NullTest(path)
+    negated = cursor.accept_word("NOT")
+    if negated or cursor.at_word("IN", "BETWEEN"):
+        word = cursor.expect_word("IN", "BETWEEN")
+        found = _in(cursor, path) if word == "IN" else _between(cursor, path)
+        return Not(found) if negated else found
+    op = _operator(cursor)
+    value = _value(cursor)
+    return NullSafe(path, value) if op is None else Comparison(path, op, value)
+
+
+def _in(cursor: Cursor, path: ColumnPath) -> Unbound:
+    cursor.expect("(")
+    values = [_value(cursor)]
+    while cursor.accept(","):
+        values.append(_value(cursor))
+    cursor.expect(")")
+    return OneOf(path, tuple(values))
+
+
+def _between(cursor: Cursor, path: ColumnPath) -> Unbound:
+    low = _value(cursor)
+    cursor.expect_word("AND")
+    return AllOf((Comparison(path, Op.GE, low), Comparison(path, Op.LE, _value(cursor))))
+
+
+def _operator(cursor: Cursor) -> Op | None:
+    """A comparison; None for ``<=>``."""
+    text = ""
+    while cursor.at_symbol("=", "<", ">", "!") and len(text) < 3:
+        text += cursor.take().text
+    if text == "<=>":
+        return None
+    if text not in _OPS:
+        raise cursor.error("a comparison with a constant was expected, as in host = 'a'")
+    return _OPS[text]
+
+
+def _value(cursor: Cursor) -> Any:
+    if cursor.token.kind is Kind.STRING:
+        return cursor.string()
+    word = cursor.accept_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP")
+    if word in ("TRUE", "FALSE"):
+        return word == "TRUE"
+    if word == "NULL":
+        return None
+    if word is not None:
+        return _time(cursor, word)
+    return _number(cursor)
+
+
+def _time(cursor: Cursor, word: str) -> date | datetime:
+    unfit = cursor.error(f"a {word} as in {word} '2026-01-31' was expected")
+    try:
+        if word == "DATE":
+            return date.fromisoformat(cursor.string())
+        found = datetime.fromisoformat(cursor.string().replace("Z", "+00:00"))
+    except ValueError:
+        raise unfit from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+def _number(cursor: Cursor) -> int | Decimal:
+    sign = cursor.take().text if cursor.at_symbol("-", "+") else ""
+    text = sign + cursor.token.text
+    unfit = cursor.error("a constant was expected: a number, 'text', TRUE, DATE '…', TIMESTAMP '…'")
+    if cursor.token.kind is not Kind.NUMBER or len(text) > 1000:
+        raise unfit
+    cursor.take()
+    try:
+        return int(text) if text.lstrip("+-").isdigit() else Decimal(text)
+    except InvalidOperation:
+        raise unfit from None

@@ -1,0 +1,199 @@
+"""What became of columns: by schema version, and in the segments that are live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.inspection.arrow_rows import table_of
+from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.ddl import render_type
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.arrow_values import array_of
+from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.types.types import Column, WriteDefault, is_repeated, walk
+from versioned_catalog.values.literals import to_sql
+
+COLUMNS = pa.schema(
+    {
+        "schema_version": pa.int32(),
+        "position": pa.int32(),
+        "column_id": pa.int32(),
+        "parent_id": pa.int32(),
+        "path": pa.string(),
+        "physical_path": pa.string(),
+        "type": pa.string(),
+        "nullable": pa.bool_(),
+        "read_default": pa.string(),
+        "write_default": pa.string(),
+        "comment": pa.string(),
+        "since_version": pa.int64(),
+        "names": pa.list_(pa.string()),
+    }
+)
+"""The type of ``schemas``."""
+
+LINEAGE = pa.schema(
+    {
+        "schema_version": pa.int32(),
+        "version": pa.int64(),
+        "path": pa.string(),
+        "type": pa.string(),
+        "nullable": pa.bool_(),
+        "read_default": pa.string(),
+        "write_default": pa.string(),
+    }
+)
+"""The type of ``lineage``."""
+
+HOLDING = pa.schema(
+    {
+        "path": pa.string(),
+        "schema_version": pa.int32(),
+        "rows": pa.int64(),
+        "held": pa.bool_(),
+        "type": pa.string(),
+        "filled_with": pa.string(),
+    }
+)
+"""The type of ``holding``."""
+
+
+def made_at(entries: Iterable[Commit | Stub]) -> dict[int, int]:
+    """The commit that made each schema version; those of expired commits are left out."""
+    return {
+        entry.schema.version: entry.head.version
+        for entry in entries
+        if isinstance(entry, Commit) and entry.schema is not None
+    }
+
+
+def schemas(state: TableState, made: Mapping[int, int]) -> pa.Table:
+    """See ``Table.schemas``.
+
+    Args:
+        state: the snapshot.
+        made: the commit that made each schema version, where it is known.
+    """
+    names, first = dict[int, dict[str, None]](), dict[int, int]()
+    rows: list[dict[str, Any]] = []
+    for version, schema in sorted(state.schemas.items()):
+        for position, (column, above) in enumerate(walk(schema.columns)):
+            first.setdefault(column.id, version)
+            names.setdefault(column.id, {})[schema.path_text(column.id)] = None
+            rows.append(_row(version, position, column, above))
+    for row in rows:
+        row["since_version"] = made.get(first[row["column_id"]])
+        row["names"] = list(names[row["column_id"]])
+    return table_of(rows, COLUMNS)
+
+
+def _row(version: int, position: int, column: Column, above: Sequence[Column]) -> dict[str, Any]:
+    return {
+        "schema_version": version,
+        "position": position,
+        "column_id": column.id,
+        "parent_id": above[-1].id if above else None,
+        "path": render_path((*(c.name for c in above), column.name)),
+        "physical_path": ".".join([*(c.physical_name for c in above), column.physical_name]),
+        "type": render_type(column.type),
+        "nullable": column.nullable,
+        "read_default": _sql(column.read_default, column),
+        "write_default": _sql(column.write_default, column),
+        "comment": column.comment,
+    }
+
+
+def _sql(default: WriteDefault | None, column: Column) -> str | None:
+    return None if default is None else to_sql(default, column.type)
+
+
+def find_column(state: TableState, path: str | tuple[str, ...] | int, table: str) -> int:
+    """The ID of a column: of the one that has a name now, or the ID itself.
+
+    Raises:
+        NotFoundError: there is no such column, and never was one of that ID.
+        InvalidRequestError: it is neither a path nor an ID.
+    """
+    if isinstance(path, bool) or not isinstance(path, int | str | tuple):
+        raise InvalidRequestError(f"{table}: {path!r} is neither the path of a column nor an ID")
+    if isinstance(path, int):
+        if any(path in schema.ids for schema in state.schemas.values()):
+            return path
+        raise NotFoundError(
+            f"{table} never had a column with ID {path}; schemas() lists them all",
+            condition="COLUMN_NOT_FOUND",
+        )
+    try:
+        return state.schema.get(parse_path(path)).id
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{table}: {error}; for a column that was dropped, give its ID, which schemas() lists",
+            condition="COLUMN_NOT_FOUND",
+        ) from None
+
+
+def lineage(state: TableState, column_id: int, made: Mapping[int, int]) -> pa.Table:
+    """See ``Table.lineage``."""
+    rows = [
+        {
+            "schema_version": version,
+            "version": made.get(version),
+            "path": schema.path_text(column_id),
+            **_shape(schema.column(column_id)),
+        }
+        for version, schema in sorted(state.schemas.items())
+        if column_id in schema.ids
+    ]
+    return table_of(rows, LINEAGE)
+
+
+def _shape(column: Column) -> dict[str, Any]:
+    return {
+        "type": render_type(column.type),
+        "nullable": column.nullable,
+        "read_default": _sql(column.read_default, column),
+        "write_default": _sql(column.write_default, column),
+    }
+
+
+def holding(state: TableState, column_id: int) -> pa.Table:
+    """See ``Table.holding``."""
+    core = state.segments.core
+    written = pc.unique(core["schema_version"]).to_pylist()
+    rows = list(_of_versions(state, column_id, written))
+    told = table_of(rows, pa.schema([HOLDING.field(i) for i in (1, 3, 4, 5)]))
+    at = pc.index_in(core["schema_version"], array_of(written, pa.int32()))
+    taken = told.take(at)
+    columns = {name: core[name] for name in ("path", "schema_version", "rows")}
+    columns |= {name: taken[name] for name in ("held", "type", "filled_with")}
+    return pa.table(columns, schema=HOLDING)
+
+
+def _of_versions(
+    state: TableState, column_id: int, versions: Iterable[int]
+) -> Iterator[dict[str, Any]]:
+    """How segments of each schema version hold a column."""
+    filled = _filled_with(state.schema, column_id)
+    for version in versions:
+        schema = state.schemas[version]
+        held = column_id in schema.ids
+        yield {
+            "schema_version": version,
+            "held": held,
+            "type": render_type(schema.column(column_id).type) if held else None,
+            "filled_with": None if held else filled,
+        }
+
+
+def _filled_with(schema: Schema, column_id: int) -> str | None:
+    """What a column shows of rows that do not hold it; nothing once it is dropped."""
+    if column_id not in schema.ids or is_repeated(schema.ancestors(column_id)):
+        return None
+    column = schema.column(column_id)
+    return _sql(column.read_default, column) or "NULL"

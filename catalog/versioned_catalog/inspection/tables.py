@@ -1,0 +1,162 @@
+"""What can be asked of a table's metadata, as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.inspection.arrow_rows import table_of
+from versioned_catalog.inspection.lineage import COLUMNS
+from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.segment_set import CORE, parse_texts
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.partition_values import PartitionKey, key_reader
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.transforms import parse_transform, result_type
+from versioned_catalog.types.arrow_values import array_of
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+HISTORY = pa.schema(
+    {
+        "version": pa.int64(),
+        "time": _TIME,
+        "operation": pa.string(),
+        "schema_version": pa.int32(),
+        "rows_added": pa.int64(),
+        "segments_added": pa.int64(),
+        "segments_removed": pa.int64(),
+        "base_version": pa.int64(),
+        "changes": pa.list_(pa.string()),
+        "writer": pa.string(),
+        "commit_id": pa.string(),
+    }
+)
+
+PARTITIONS = pa.schema(
+    {"partition": pa.list_(pa.string()), "rows": pa.int64(), "segments": pa.int64()}
+)
+
+SEGMENTS = pa.schema([field for field in CORE if field.name not in ("ordinal", "extra")])
+
+SNAPSHOTS = pa.schema(
+    {
+        "version": pa.int64(),
+        "time": _TIME,
+        "operation": pa.string(),
+        "schema_version": pa.int32(),
+        "segments": pa.int64(),
+        "rows": pa.int64(),
+        "bytes": pa.int64(),
+        "tags": pa.list_(pa.string()),
+    }
+)
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "history": HISTORY,
+    "schemas": COLUMNS,
+    "segments": SEGMENTS,
+    "snapshots": SNAPSHOTS,
+    "partitions": PARTITIONS,
+}
+"""The type of each answer, by the name of the method of ``Table`` that gives it."""
+
+
+def history(entries: Iterable[Commit | Stub]) -> pa.Table:
+    """See ``Table.history``."""
+    rows: list[dict[str, Any]] = []
+    schema_version: int | None = None
+    for entry in entries:
+        match entry:
+            case Stub(version, commit_id, time, _):
+                rows.append({"version": version, "time": time, "commit_id": commit_id})
+            case Commit():
+                if entry.schema is not None:
+                    schema_version = entry.schema.version
+                rows.append(_history_row(entry, schema_version))
+    return table_of(rows, HISTORY)
+
+
+def _history_row(commit: Commit, schema_version: int | None) -> dict[str, Any]:
+    return {
+        "version": commit.head.version,
+        "time": commit.head.time,
+        "operation": commit.head.operation,
+        "schema_version": schema_version,
+        "rows_added": sum(record.rows for record in commit.added),
+        "segments_added": len(commit.added),
+        "segments_removed": len(commit.removed),
+        "base_version": commit.head.base_version,
+        "changes": _changes(commit.details.get("changes")),
+        "writer": commit.head.writer,
+        "commit_id": commit.head.commit_id,
+    }
+
+
+def _changes(told: Any) -> list[str] | None:
+    """The changes, if they are told as we tell them: details mean nothing to a reader."""
+    return list(map(str, told)) if isinstance(told, list) else None
+
+
+def segments(state: TableState) -> pa.Table:
+    """See ``Table.segments``."""
+    return state.segments.core.select(SEGMENTS.names)
+
+
+def snapshots(
+    walked: Iterable[tuple[Commit | None, TableState]], tags: Mapping[str, int]
+) -> pa.Table:
+    """See ``Table.snapshots``."""
+    rows = [
+        {
+            "version": state.version,
+            "time": state.time,
+            "operation": None if commit is None else commit.head.operation,
+            "schema_version": state.schema_version,
+            "segments": state.segments.count,
+            "rows": state.segments.rows,
+            "bytes": state.segments.bytes,
+            "tags": sorted(name for name, version in tags.items() if version == state.version),
+        }
+        for commit, state in walked
+        if not state.dropped
+    ]
+    return table_of(rows, SNAPSHOTS)
+
+
+def partitions(state: TableState) -> pa.Table:
+    """See ``Table.partitions``."""
+    core, totals = state.segments.core, dict[PartitionKey, tuple[int, int]]()
+    for version in pc.unique(core["schema_version"]).to_pylist():
+        read = key_reader(state.schemas[version], state.schema)
+        if read is None or not state.schema.partitioning:
+            continue
+        mine = core.filter(pc.is_in(core["schema_version"], array_of([version], pa.int32())))
+        pairs = zip(mine["partition"].to_pylist(), mine["rows"].to_pylist(), strict=True)
+        for texts, count in pairs:
+            key = read(tuple(texts))
+            rows, number = totals.get(key, (0, 0))
+            totals[key] = rows + count, number + 1
+    found = [
+        {"partition": list(key), "rows": rows, "segments": number}
+        for key, (rows, number) in totals.items()
+    ]
+    return _in_order(table_of(found, PARTITIONS), state.schema)
+
+
+def _in_order(found: pa.Table, schema: Schema) -> pa.Table:
+    """Partitions by their values, null first."""
+    keys: dict[str, pa.Array] = {}
+    for at, field in enumerate(schema.partitioning):
+        type_ = result_type(parse_transform(field.transform), schema.column(field.source).type)
+        texts = [key[at] for key in found["partition"].to_pylist()]
+        values = parse_texts(texts, type_)
+        plain = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
+        keys |= {f"valid{at}": plain.is_valid(), f"value{at}": plain}
+    if not keys:
+        return found
+    order = [(name, "ascending") for name in keys]
+    return found.take(pc.sort_indices(pa.table(keys), sort_keys=order))

@@ -1,0 +1,284 @@
+"""What a vacuum may take away, and what it must leave (FORMAT.md, section 9)."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
+from versioned_catalog.log.checkpoint_retention import spared
+from versioned_catalog.log.entry import MANIFESTS, OWN_NAME, Commit, Stub
+from versioned_catalog.log.reading import FOLDER, KEPT, LOG
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.maintenance.expiry import is_unfinished
+from versioned_catalog.storage.store import Store, StoredFile
+
+DATA = "data"
+_VERSION = re.compile(r"[0-9]{20}\.parquet")
+CHECKPOINTS = f"{FOLDER}/checkpoint"
+_FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS)
+_TRIES = 16
+"""How often references are looked for while versions expire."""
+
+
+@dataclass(frozen=True)
+class Litter:
+    """Files that may go.
+
+    Args:
+        segments: bytes by path, of manifests, too.
+        others: bytes by path, of temporary files and checkpoints.
+        foreign: files in ``data/`` whose names are not ours; they stay.
+    """
+
+    segments: dict[str, int]
+    others: dict[str, int]
+    foreign: tuple[str, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """All that may go."""
+        return [*self.others, *self.segments]
+
+    @property
+    def unfenced(self) -> list[str]:
+        """Temporary files and checkpoints: no commit can need them, and no reader will."""
+        return [path for path in self.others if not path.startswith(f"{KEPT}/")]
+
+    @property
+    def bytes(self) -> int:
+        """The size of all that."""
+        return sum(self.others.values()) + sum(self.segments.values())
+
+
+@dataclass(frozen=True)
+class References:
+    """What the retained versions of a table need.
+
+    Args:
+        segments: paths.
+        versions: of the states in ``kept/``, below the oldest retained version.
+        floor: the oldest retained version; an expire may be about to need any state from it on.
+        manifests: paths; None for all there are, since an expiry has not ended.
+    """
+
+    segments: frozenset[str]
+    versions: frozenset[int]
+    floor: int
+    manifests: frozenset[str] | None = frozenset()
+
+    def holds_manifest(self, path: str) -> bool:
+        """Whether a manifest must stay."""
+        return self.manifests is None or path in self.manifests
+
+    def and_of(self, commits: Iterator[Commit]) -> References:
+        """The same, and what some more commits added."""
+        segments, manifests = set[str](), set[str]()
+        for commit in commits:
+            segments.update(record.path for record in commit.added)
+            manifests.update(_manifest_of(commit))
+        known = None if self.manifests is None else self.manifests | manifests
+        return replace(self, segments=self.segments | segments, manifests=known)
+
+
+class _ExpiredMeanwhile(Exception):
+    """An entry that was needed is a stub; ``floor`` is the version from which entries are there."""
+
+    def __init__(self, version: int, floor: int) -> None:
+        super().__init__(f"version {version} is a stub")
+        self.floor = floor
+
+
+def references(timeline: TableTimeline, state: TableState) -> tuple[TableState, References]:
+    """What the versions need that a state retains; of tags that were dropped, too, while the entries are
+    there that name them: somebody may be reading there.
+
+    An expire that runs meanwhile turns entries into stubs. What it retains is found by starting over
+    with the newest state, which is returned beside the references.
+
+    Raises:
+        VersionedError: a version can't be read, so that nobody knows what it needs.
+    """
+    begin = state.floor
+    for _ in range(_TRIES):
+        try:
+            return state, _references(timeline, state, begin)
+        except (_ExpiredMeanwhile, NotFoundError) as error:
+            newest = timeline.load().state
+            if newest is not None and newest.version > state.version:
+                state, begin = newest, newest.floor
+            elif isinstance(error, _ExpiredMeanwhile) and begin < error.floor <= state.version:
+                begin = error.floor  # of an earlier table here, whose vacuum died
+            else:
+                raise CorruptTableError(
+                    f"{timeline.store.url}: an entry from version {begin} on, the oldest that is "
+                    f"retained, was expired ({error}); nothing was deleted"
+                ) from error
+    raise CommitConflictError(
+        f"{timeline.store.url}: versions were expired again and again while a vacuum looked for what "
+        "the others need; nothing was deleted, run it again"
+    )
+
+
+def references_since(
+    timeline: TableTimeline, state: TableState, needed: References, newest: TableState
+) -> tuple[TableState, References]:
+    """What the versions need that a newer state retains.
+
+    Args:
+        timeline: the table's log.
+        state: an older state.
+        needed: what the versions need that this one retains.
+        newest: the newer state.
+
+    Returns:
+        The newest state that was looked at, which may be newer still, and what its versions need.
+    """
+    if newest.floor == state.floor:
+        try:
+            return newest, needed.and_of(_commits(timeline, state.version + 1, newest.version))
+        except _ExpiredMeanwhile:
+            pass
+    return references(timeline, newest)
+
+
+def _references(timeline: TableTimeline, state: TableState, begin: int) -> References:
+    first = timeline.first_kept(begin)
+    if first > state.version:
+        raise _ExpiredMeanwhile(begin, first)
+    paths, named = set(state.segments.paths), set(state.tags.values())
+    manifests = set[str]()
+    if first:
+        floor = _state_at(timeline, first)
+        paths.update(floor.segments.paths)
+        named.update(floor.tags.values())
+    for commit in _commits(timeline, first, state.version):
+        paths.update(record.path for record in commit.added)
+        manifests.update(_manifest_of(commit))
+        named.update((commit.tags or {}).values())
+    versions = {first}
+    for version in sorted(version for version in named if version < first):
+        try:
+            paths.update(_state_at(timeline, version).segments.paths)
+        except NotFoundError:
+            if version in state.tags.values():
+                raise
+            continue  # the tag was dropped before its version was expired
+        versions.add(version)
+    if first > state.floor and timeline.load().version > state.version:
+        # A later expire is under way, and tags may have been set before it that this state lacks.
+        raise _ExpiredMeanwhile(begin, first)
+    # Entries below the floor that are no stubs yet name others.
+    known = None if is_unfinished(timeline, state) else frozenset(manifests)
+    return References(frozenset(paths), frozenset(versions), state.floor, known)
+
+
+def _manifest_of(commit: Commit) -> Iterator[str]:
+    """The path of a commit's manifest, if it has one."""
+    if commit.manifest is not None:
+        yield commit.manifest.path
+
+
+def _state_at(timeline: TableTimeline, version: int) -> TableState:
+    found = timeline.load(version).state
+    assert found is not None
+    return found
+
+
+def _commits(timeline: TableTimeline, start: int, end: int) -> Iterator[Commit]:
+    for entry in timeline.entries(start, end):
+        if isinstance(entry, Stub):
+            raise _ExpiredMeanwhile(entry.version, entry.floor)
+        yield entry
+
+
+Listing = Mapping[str, Sequence[StoredFile]]
+"""The files of each folder that a vacuum looks into."""
+
+
+def listing(store: Store) -> Listing:
+    """The files of a table's folder, of which some may go."""
+    return {folder: store.files(folder) for folder in _FOLDERS}
+
+
+def find_litter(
+    listed: Listing,
+    needed: References,
+    fence: int,
+    cutoff: datetime,
+    is_stub: Callable[[int], bool],
+) -> Litter:
+    """What may go from a table's folder.
+
+    Args:
+        listed: its files; they were listed before ``needed`` was read.
+        needed: what must stay.
+        fence: segments planned on this version or later stay.
+        cutoff: files written since then stay, by the store's clock.
+        is_stub: whether the entry of a version is a stub. While it is not, readers that come from an
+            older stub start at the state in ``kept/``.
+    """
+    segments: dict[str, int] = {}
+    others: dict[str, int] = {}
+    foreign: list[str] = []
+    for folder, files in listed.items():
+        sizes = {_number(f): f.bytes for f in files if _VERSION.fullmatch(f.name)}
+        stay = spared(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
+        for file in files:
+            path, kind = f"{folder}/{file.name}", _kind(folder, file.name)
+            if kind is _Kind.FOREIGN:
+                foreign.append(path)
+            if file.modified > cutoff:
+                continue
+            match kind:
+                case _Kind.SEGMENT if path not in needed.segments and _number(file) < fence:
+                    segments[path] = file.bytes
+                case _Kind.MANIFEST if not needed.holds_manifest(path) and _number(file) < fence:
+                    segments[path] = file.bytes
+                case _Kind.CHECKPOINT if _number(file) not in stay:
+                    others[path] = file.bytes
+                case _Kind.KEPT if not _is_kept(_number(file), needed, is_stub):
+                    others[path] = file.bytes
+                case _Kind.TEMPORARY:
+                    others[path] = file.bytes
+                case _:
+                    pass
+    return Litter(segments, others, tuple(foreign))
+
+
+def _is_kept(version: int, needed: References, is_stub: Callable[[int], bool]) -> bool:
+    """Whether a state in ``kept/`` is needed, or may be by an expire that is under way or died."""
+    return version >= needed.floor or version in needed.versions or not is_stub(version)
+
+
+class _Kind(enum.Enum):
+    """What a file is, by its folder and name."""
+
+    SEGMENT = enum.auto()
+    MANIFEST = enum.auto()
+    CHECKPOINT = enum.auto()
+    KEPT = enum.auto()
+    TEMPORARY = enum.auto()
+    FOREIGN = enum.auto()
+    OTHER = enum.auto()
+
+
+def _kind(folder: str, name: str) -> _Kind:
+    if name.startswith("."):
+        return _Kind.TEMPORARY
+    if folder == DATA:
+        return _Kind.SEGMENT if OWN_NAME.fullmatch(name) else _Kind.FOREIGN
+    if folder == MANIFESTS and OWN_NAME.fullmatch(name):
+        return _Kind.MANIFEST
+    if folder not in (CHECKPOINTS, KEPT) or not _VERSION.fullmatch(name):
+        return _Kind.OTHER
+    return _Kind.KEPT if folder == KEPT else _Kind.CHECKPOINT
+
+
+def _number(file: StoredFile) -> int:
+    """The version that a name begins with: of a checkpoint, or the base of a segment."""
+    return int(re.split("[-.]", file.name)[0])

@@ -1,0 +1,1 @@
+"""Schema projection: how the rows of a segment become rows of the wanted columns."""

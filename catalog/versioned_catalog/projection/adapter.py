@@ -1,0 +1,109 @@
+"""Obeying a plan: rows as they were read become rows of the wanted columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.projection.arrays import (
+    list_of,
+    list_values,
+    map_of,
+    struct_child,
+    struct_of,
+)
+from versioned_catalog.projection.resolver import (
+    Cast,
+    Fill,
+    Implicit,
+    Output,
+    Rebuild,
+    SegmentPlan,
+    Take,
+)
+from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
+from versioned_catalog.types.types import Array, Column, Constant, Map, Struct
+from versioned_catalog.values.literals import to_scalar
+
+Implied = Mapping[int, pa.Array]
+"""Implicit columns by ID."""
+
+
+class Adapter:
+    """One plan, made ready to be applied to many batches."""
+
+    def __init__(self, plan: SegmentPlan) -> None:
+        self._plan = plan
+        self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
+
+    def adapt(self, arrays: list[pa.Array], rows: int, implied: Implied) -> pa.RecordBatch:
+        """A batch of the wanted columns.
+
+        Args:
+            arrays: what was read, one array a needed column.
+            rows: how many rows that is, told since there may be no array.
+            implied: the implicit columns that the plan asks for.
+
+        Raises:
+            CorruptTableError: the values do not fit what the log says of them.
+        """
+        try:
+            made = [_make(output, arrays, rows, implied) for output in self._plan.outputs]
+            if not made:
+                return batch_of_nothing(rows)
+            return pa.RecordBatch.from_arrays(made, schema=self.schema)
+        except (pa.ArrowException, IndexError) as error:
+            raise CorruptTableError(f"the values do not fit the table's schema: {error}") from error
+
+
+def batch_of_nothing(rows: int) -> pa.RecordBatch:
+    """A batch of so many rows and no columns."""
+    nulls = pa.RecordBatch.from_arrays([pa.nulls(rows)], ["_"])
+    return nulls.select([])
+
+
+def _make(output: Output, arrays: list[pa.Array], rows: int, implied: Implied) -> pa.Array:
+    wanted = output.column
+    match output.step:
+        case Take(index):
+            return arrays[index]
+        case Cast(index, _):
+            return arrays[index].cast(to_arrow_type(wanted.type))
+        case Rebuild(index, inner):
+            return _rebuild(wanted, inner, arrays[index])
+        case Fill(constant):
+            return constant_array(constant, wanted, rows)
+        case Implicit():
+            return implied[wanted.id]
+
+
+def _rebuild(wanted: Column, inner: tuple[Output, ...], source: pa.Array) -> pa.Array:
+    type_ = to_arrow_type(wanted.type)
+    match wanted.type:
+        case Struct():
+            read = [struct_child(source, i) for i in range(source.type.num_fields)]
+            return struct_of(source, _all(inner, read, len(source)), type_)
+        case Array():
+            offsets, values, mask = list_values(source)
+            (made,) = _all(inner, [values], len(values))
+            return list_of(offsets, made, mask, type_)
+        case Map():
+            offsets, entries, mask = list_values(source)
+            read = [struct_child(entries, 0), struct_child(entries, 1)]
+            keys, values = _all(inner, read, len(entries))
+            return map_of(offsets, keys, values, mask, type_)
+        case _:
+            raise CorruptTableError(f"{wanted.name} has no fields to rebuild")
+
+
+def _all(outputs: tuple[Output, ...], read: list[pa.Array], rows: int) -> list[pa.Array]:
+    return [_make(output, read, rows, {}) for output in outputs]
+
+
+def constant_array(constant: Constant | None, column: Column, rows: int) -> pa.Array:
+    """A column that holds one value in every row."""
+    if constant is None or not rows:  # Arrow can't repeat a list no times
+        return pa.nulls(rows, to_arrow_type(column.type))
+    return pa.repeat(to_scalar(constant, column.type), rows)

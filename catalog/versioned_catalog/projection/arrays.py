@@ -1,0 +1,104 @@
+"""Rebuilding nested Arrow arrays around other children, without copying what is inside."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.types.arrow_values import repeat, scalar_of
+
+
+def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataType) -> pa.Array:
+    """A struct array, null where ``source`` is null, of other children.
+
+    Args:
+        source: where the nulls come from.
+        children: one array a field of ``type_``, as long as ``source``.
+        type_: the struct type of the result.
+    """
+    mask = source.is_null() if source.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+
+
+def struct_child(source: pa.StructArray, index: int) -> pa.Array:
+    """A field of a struct array, its offset applied and the parent's nulls not."""
+    return source.field(index)
+
+
+def list_values(source: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array | None]:
+    """The offsets, from 0, the values between them, and the null mask of a list or map array."""
+    offsets = source.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    values = source.values.slice(first, last - first)
+    # Arrow takes no mask beside offsets that are a slice, so these are made anew.
+    offsets = pc.subtract(offsets, offsets[0])
+    return offsets, values, source.is_null() if source.null_count else None
+
+
+def list_of(
+    offsets: pa.Array, values: pa.Array, mask: pa.Array | None, type_: pa.DataType
+) -> pa.Array:
+    """A list array of the given type."""
+    return pa.ListArray.from_arrays(offsets, values, type=type_, mask=mask)
+
+
+def map_of(
+    offsets: pa.Array,
+    keys: pa.Array,
+    values: pa.Array,
+    mask: pa.Array | None,
+    type_: pa.DataType,
+) -> pa.Array:
+    """A map array of the given type."""
+    if mask is not None:
+        # MapArray takes nulls only through its offsets.
+        hidden = pa.concat_arrays([mask, repeat(False, 1)])
+        offsets = pc.if_else(hidden, scalar_of(None, offsets.type), offsets)
+    return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
+
+
+def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Values as another type of the same shape, each leaf by itself.
+
+    Arrow can't cast a struct that has a null where a child of its own, such as a variant's, is NOT
+    NULL: not even where that child stays as it is.
+
+    Raises:
+        ArrowInvalid: a value does not fit.
+    """
+    given = array.type
+    if given.equals(type_):
+        return array
+    if pa.types.is_struct(given) and pa.types.is_struct(type_):
+        made = [recast(struct_child(array, at), field.type) for at, field in enumerate(type_)]
+        return struct_of(array, made, type_)
+    if pa.types.is_map(given) and pa.types.is_map(type_):
+        offsets, entries, mask = list_values(array)
+        keys = recast(struct_child(entries, 0), type_.key_type)
+        return map_of(offsets, keys, recast(struct_child(entries, 1), type_.item_type), mask, type_)
+    if pa.types.is_list(given) and pa.types.is_list(type_):
+        offsets, values, mask = list_values(array)
+        return list_of(offsets, recast(values, type_.value_type), mask, type_)
+    return array.cast(type_)
+
+
+def without_nulls(array: pa.Array) -> pa.Array:
+    """Something, whatever it is, in the place of every null directly in an array."""
+    if not array.null_count:
+        return array
+    if pa.types.is_struct(array.type):
+        inner = [array.field(i) for i in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(inner, fields=list(array.type))
+    if pa.types.is_map(array.type):
+        offsets, entries, _ = list_values(array)
+        return map_of(offsets, entries.field(0), entries.field(1), None, array.type)
+    if pa.types.is_list(array.type):
+        offsets, values, _ = list_values(array)
+        return list_of(offsets, values, None, array.type)
+    buffers = [None, *array.buffers()[1:]]
+    return pa.Array.from_buffers(array.type, len(array), buffers, 0, array.offset)
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

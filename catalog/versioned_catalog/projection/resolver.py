@@ -1,0 +1,279 @@
+"""What to do with a segment, decided once as a value: ``resolve(source, wanted) -> SegmentPlan``.
+
+Columns are matched by ID and by nothing else. The plan is GreptimeDB's ReadAdapter
+(``indices_in_result``, ``is_source_needed``), Kudu's read projection and Drill's three-way resolution
+(columns found, columns made up, implicit columns) in one frozen value; ``reading.adapting`` obeys it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.projection.metadata_columns import STORED_AS, is_implicit
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.types import (
+    Array,
+    Atom,
+    Char,
+    Column,
+    Constant,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Geography,
+    Geometry,
+    Map,
+    Struct,
+    Time,
+    Varchar,
+    children,
+    is_opaque,
+    with_children,
+)
+from versioned_catalog.types.widening import widens
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Use what was read as it is."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Widen what was read, of type ``source``, to the type of the output."""
+
+    index: int
+    source: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """Make a nested value anew around other children."""
+
+    index: int
+    children: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The segment does not hold the column: show a constant, or null."""
+
+    constant: Constant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Implicit:
+    """The column comes from what is known about the segment, not from it."""
+
+
+Step = Take | Cast | Rebuild | Fill | Implicit
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the result, and how it is made."""
+
+    column: Column
+    step: Step
+
+
+@dataclass(frozen=True)
+class SegmentPlan:
+    """How rows of one source schema become rows of the wanted columns.
+
+    Args:
+        outputs: one a wanted column, in order. Their indices are places among ``needed``.
+        needed: the columns to read, cut down to what is used, in the order of the source.
+        is_source_needed: for each top-level column of the source, whether it is read.
+    """
+
+    outputs: tuple[Output, ...]
+    needed: tuple[Column, ...]
+    is_source_needed: tuple[bool, ...]
+
+    @property
+    def indices_in_result(self) -> tuple[int | None, ...]:
+        """For each output, its place among the columns that are read, or None where it is absent."""
+        return tuple(_index(output.step) for output in self.outputs)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether what is read is the result as it stands."""
+        return self.indices_in_result == tuple(range(len(self.needed))) and all(
+            isinstance(output.step, Take) for output in self.outputs
+        )
+
+    def physical_paths(self) -> list[str]:
+        """The leaves to read, as dotted paths in the Parquet file."""
+        return [path for column in self.needed for path, _ in leaf_paths(column)]
+
+
+def resolve(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
+    """The plan for segments written under ``source``.
+
+    Args:
+        source: the schema version that the segments say.
+        wanted: the columns of the result; nested ones may be cut down to some of their fields.
+
+    Raises:
+        CorruptTableError: a type that can't become the wanted one, which no ALTER allows.
+    """
+    return resolve_columns(source.columns, wanted)
+
+
+def resolve_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentPlan:
+    """``resolve`` for segments that hold these columns, in this order; see ``schema.store``."""
+    by_id = {column.id: at for at, column in enumerate(source)}
+    held = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
+    pairs = {held[w.id]: _pair(w, source[by_id[held[w.id]]]) for w in wanted if held[w.id] in by_id}
+    kept = sorted(by_id[column_id] for column_id in pairs)
+    place = {source[at].id: index for index, at in enumerate(kept)}
+    outputs = tuple(
+        Output(
+            w,
+            _placed(pairs[held[w.id]][0], place[held[w.id]]) if held[w.id] in pairs else absent(w),
+        )
+        for w in wanted
+    )
+    needed = tuple(pairs[source[at].id][1] for at in kept)
+    return SegmentPlan(outputs, needed, tuple(column.id in place for column in source))
+
+
+def absent(wanted: Column) -> Step:
+    """How a column comes about that a segment does not hold."""
+    return Implicit() if is_implicit(wanted) else Fill(wanted.read_default)
+
+
+def _index(step: Step) -> int | None:
+    match step:
+        case Take(index) | Cast(index, _) | Rebuild(index, _):
+            return index
+        case Fill() | Implicit():
+            return None
+
+
+def _placed(step: Step, index: int) -> Step:
+    match step:
+        case Take() | Cast() | Rebuild():
+            return replace(step, index=index)
+        case Fill() | Implicit():
+            return step
+
+
+def _pair(wanted: Column, source: Column) -> tuple[Step, Column]:
+    """How one column is made of another of the same ID, and what of that must be read."""
+    match source.type, wanted.type:
+        case Struct(), Struct():
+            return _pair_struct(wanted, source)
+        case (Array(), Array()) | (Map(), Map()):
+            pairs = [
+                _pair(w, s)
+                for w, s in zip(children(wanted.type), children(source.type), strict=True)
+            ]
+            steps = [_placed(step, at) for at, (step, _) in enumerate(pairs)]
+            return _nested(wanted, source, steps, [column for _, column in pairs])
+        case _:
+            return _leaf(wanted, source), source
+
+
+def _pair_struct(wanted: Column, source: Column) -> tuple[Step, Column]:
+    fields = children(source.type)
+    by_id = {column.id: at for at, column in enumerate(fields)}
+    pairs = {w.id: _pair(w, fields[by_id[w.id]]) for w in children(wanted.type) if w.id in by_id}
+    kept = sorted(by_id[column_id] for column_id in pairs)
+    needed = [pairs[fields[at].id][1] for at in kept]
+    if not needed:
+        # A null parent stays null, so one child is read to tell which parents are.
+        needed = [cheapest(fields)]
+    place = {fields[at].id: index for index, at in enumerate(kept)}
+    steps = [
+        _placed(pairs[w.id][0], place[w.id]) if w.id in pairs else Fill(w.read_default)
+        for w in children(wanted.type)
+    ]
+    return _nested(wanted, source, steps, needed)
+
+
+def _nested(
+    wanted: Column, source: Column, steps: list[Step], needed: list[Column]
+) -> tuple[Step, Column]:
+    cut = replace(source, type=with_children(source.type, tuple(needed)))
+    same = [Take(at) for at in range(len(needed))] == steps
+    if same and to_arrow_type(physical(cut).type).equals(to_arrow_type(wanted.type)):
+        return Take(0), cut
+    outputs = tuple(
+        Output(column, step) for column, step in zip(children(wanted.type), steps, strict=True)
+    )
+    return Rebuild(0, outputs), cut
+
+
+def _leaf(wanted: Column, source: Column) -> Step:
+    if not widens(source.type, wanted.type):
+        raise CorruptTableError(
+            f"the column {wanted.name} (ID {wanted.id}) was written as {source.type} and can't be "
+            f"read as {wanted.type}"
+        )
+    # Parquet has no durations: they come back as integers.
+    plain = source.type == wanted.type and not isinstance(source.type, DayTimeInterval)
+    return Take(0) if plain else Cast(0, source.type)
+
+
+def physical(column: Column) -> Column:
+    """The column as it is named inside files."""
+    inner = tuple(physical(child) for child in children(column.type))
+    return replace(column, name=column.physical_name, type=with_children(column.type, inner))
+
+
+def cheapest(fields: Sequence[Column]) -> Column:
+    """The field that costs least to read, cut down to one leaf."""
+    best = min(fields, key=lambda column: _cost(column.type))
+    match best.type:
+        case Struct(inner):
+            return replace(best, type=Struct((cheapest(inner),)))
+        case Array(element):
+            return replace(best, type=Array(_cheapest_inside(element)))
+        case Map(key, value):
+            return replace(best, type=Map(key, _cheapest_inside(value)))
+        case _:
+            return best
+
+
+def _cheapest_inside(column: Column) -> Column:
+    return cheapest((column,))
+
+
+def _cost(type_: DataType) -> int:
+    match type_:
+        case Atom.BOOLEAN:
+            return 1
+        case Atom.STRING | Atom.BINARY | Atom.VARIANT:
+            return 16
+        case Char() | Varchar() | Geometry() | Geography():
+            return 16
+        case Atom() | Decimal() | Time() | DayTimeInterval():
+            return 8
+        case Struct(fields):
+            return min(_cost(field.type) for field in fields)
+        case Array() | Map():
+            return 64
+
+
+def leaf_paths(column: Column, above: str = "") -> list[tuple[str, DataType]]:
+    """The leaves of a column as dotted paths in a Parquet file, and their types."""
+    here = above + column.physical_name
+    match column.type:
+        case Struct(fields):
+            return [leaf for f in fields for leaf in leaf_paths(f, here + ".")]
+        case Array(element):
+            return leaf_paths(element, here + ".list.")
+        case Map(key, value):
+            return [leaf for c in (key, value) for leaf in leaf_paths(c, here + ".key_value.")]
+        case _ if is_opaque(column.type):
+            arrow = to_arrow_type(column.type)
+            return [(here + "." + field.name, column.type) for field in arrow]
+        case _:
+            return [(here, column.type)]

@@ -1,0 +1,221 @@
+"""What is known of a column in each segment, or in each row group of one, for pruning."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.state import TableState
+from versioned_catalog.projection.metadata_columns import is_implicit
+from versioned_catalog.projection.resolver import SegmentPlan
+from versioned_catalog.pruning.inclusive import Bounds
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.arrow_values import ZERO, array_of
+from versioned_catalog.types.types import (
+    Column,
+    Struct,
+    is_floating,
+    is_nested,
+    is_opaque,
+    is_repeated,
+    walk,
+)
+from versioned_catalog.values.literals import to_scalar
+
+
+class SegmentBounds:
+    """Bounds over the live segments of a state, by column ID of the wanted schema."""
+
+    def __init__(self, state: TableState, wanted: Schema) -> None:
+        self._segments: SegmentSet = state.segments
+        self._schemas = state.schemas
+        self._wanted = wanted
+        self._rows = _whole(self._segments.core["rows"])
+        self._versions = _whole(self._segments.core["schema_version"])
+        self._written = [(v, self._schemas[v]) for v in self._versions.unique().to_pylist()]
+
+    def __call__(self, column_id: int) -> Bounds | None:
+        """The bounds of a column, or None where nothing is known."""
+        if column_id not in self._wanted.ids:
+            return None
+        column, above = self._wanted.column(column_id), self._wanted.ancestors(column_id)
+        if is_repeated(above):
+            return None
+        held = self._held(column_id)
+        stored = self._stored(column, above)
+        # A nested default shows only where the parent is there, so it decides nothing.
+        other = _nothing(column, self._rows) if above else constant_bounds(column, self._rows)
+        return _where(held, stored, other)
+
+    def _held(self, column_id: int) -> pa.Array:
+        """For each segment, whether it was written under a schema with the column."""
+        holding = [v for v, schema in self._written if column_id in schema.ids]
+        return pc.is_in(self._versions, array_of(holding, pa.int32()))
+
+    def _stored(self, column: Column, above: tuple[Column, ...]) -> Bounds:
+        nulls = self._statistic("nulls", column)
+        for parent in above:
+            nulls = pc.add(nulls, self._statistic("nulls", parent))
+        if is_nested(column.type) or is_opaque(column.type):
+            return _nothing(column, self._rows, nulls)
+        nans = self._statistic("nans", column) if is_floating(column.type) else None
+        low, high = self._statistic("min", column), self._statistic("max", column)
+        return Bounds(self._rows, nulls, nans, low, high)
+
+    def _statistic(self, name: str, column: Column) -> pa.Array:
+        return _whole(self._segments.statistic(name, column, self._schemas))
+
+
+class RowGroupBounds:
+    """Bounds over some row groups of one file, by column ID of what the plan makes of it.
+
+    Args:
+        meta: the file's Parquet metadata.
+        groups: the row groups that count.
+        plan: how the file's columns become the wanted ones.
+        nan_free: the columns that hold no NaN anywhere in the file; Parquet does not say.
+    """
+
+    def __init__(
+        self, meta: Any, groups: Sequence[int], plan: SegmentPlan, nan_free: frozenset[int]
+    ) -> None:
+        self._meta = meta
+        self._groups = groups
+        self._nan_free = nan_free
+        self._rows = array_of([meta.row_group(g).num_rows for g in groups], pa.int64())
+        self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
+        self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
+
+    def __call__(self, column_id: int) -> Bounds | None:
+        """The bounds of a column, or None where nothing is known."""
+        wanted, above = self._wanted[column_id]
+        if is_implicit(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
+            return None
+        if column_id not in self._stored:
+            return None if above else constant_bounds(wanted, self._rows)
+        source, parents = self._stored[column_id]
+        if isinstance(source.type, Struct):
+            return None
+        path = ".".join(c.physical_name for c in (*parents, source))
+        return self._from_file(wanted, source, path)
+
+    def _from_file(self, wanted: Column, source: Column, path: str) -> Bounds | None:
+        at = _leaf_index(self._meta, path)
+        if at is None:
+            return None
+        found = [self._meta.row_group(g).column(at).statistics for g in self._groups]
+        nulls = [s.null_count if s is not None and s.has_null_count else None for s in found]
+        low = _typed(found, "min", source, wanted)
+        high = _typed(found, "max", source, wanted)
+        known = wanted.id in self._nan_free
+        nans = array_of([0 if known else None] * len(found), pa.int64())
+        return Bounds(
+            self._rows,
+            array_of(nulls, pa.int64()),
+            nans if is_floating(wanted.type) else None,
+            low,
+            high,
+        )
+
+
+def constant_bounds(column: Column, rows: pa.Array) -> Bounds:
+    """The bounds of a column that holds its read default in every row."""
+    type_ = to_arrow_type(column.type)
+    default = column.read_default
+    if default is None:
+        return Bounds(
+            rows,
+            rows,
+            _zeros(rows) if is_floating(column.type) else None,
+            pa.nulls(len(rows), type_),
+            pa.nulls(len(rows), type_),
+        )
+    if is_nested(column.type):
+        return _nothing(column, rows, _zeros(rows))
+    value = to_scalar(default, column.type)
+    is_nan = is_floating(column.type) and bool(pc.is_nan(value).as_py())
+    bound = pa.nulls(len(rows), type_) if is_nan else pa.repeat(value, len(rows))
+    nans = (rows if is_nan else _zeros(rows)) if is_floating(column.type) else None
+    return Bounds(rows, _zeros(rows), nans, bound, bound)
+
+
+def _nothing(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> Bounds:
+    """Bounds that say nothing but, where given, the number of nulls."""
+    unknown = pa.nulls(len(rows), to_arrow_type(column.type))
+    counts = pa.nulls(len(rows), pa.int64())
+    return Bounds(
+        rows,
+        counts if nulls is None else nulls,
+        counts if is_floating(column.type) else None,
+        unknown,
+        unknown,
+    )
+
+
+def _where(held: pa.Array, stored: Bounds, other: Bounds) -> Bounds:
+    def pick(one: pa.Array, two: pa.Array) -> pa.Array:
+        # Bounds of nested types are never looked at, and Arrow can't choose between them.
+        return one if pa.types.is_nested(one.type) else pc.if_else(held, one, two)
+
+    nans = None
+    if stored.nans is not None and other.nans is not None:
+        nans = pick(stored.nans, other.nans)
+    return Bounds(
+        stored.rows,
+        pick(stored.nulls, other.nulls),
+        nans,
+        pick(stored.min, other.min),
+        pick(stored.max, other.max),
+    )
+
+
+def _columns(plan: SegmentPlan) -> tuple[Column, ...]:
+    return tuple(output.column for output in plan.outputs)
+
+
+def _has(statistics: Any) -> bool:
+    return statistics is not None and bool(statistics.has_min_max)
+
+
+def _leaf_index(meta: Any, path: str) -> int | None:
+    schema = meta.schema
+    return next((i for i in range(len(schema)) if schema.column(i).path == path), None)
+
+
+def _typed(found: list[Any], which: str, source: Column, wanted: Column) -> pa.Array:
+    """Parquet's bounds in the wanted type; all unknown where they are none that Python has."""
+    stored, target = to_arrow_type(source.type), to_arrow_type(wanted.type)
+    try:
+        values = [_stored(getattr(s, which)) if _has(s) else None for s in found]
+        return array_of(values, stored).cast(target)
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError, struct.error):
+        return pa.nulls(len(found), target)
+
+
+def _stored(value: Any) -> Any:
+    """A value as it is stored: dates in days, times and timestamps in microseconds."""
+    match value:
+        case datetime():
+            naive = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+            return (naive - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+        case date():
+            return value.toordinal() - date(1970, 1, 1).toordinal()
+        case time():
+            return (datetime.combine(date.min, value) - datetime.min) // timedelta(microseconds=1)
+        case _:
+            return value
+
+
+def _zeros(rows: pa.Array) -> pa.Array:
+    return pa.repeat(ZERO, len(rows))
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

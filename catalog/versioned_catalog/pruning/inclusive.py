@@ -1,0 +1,229 @@
+"""Which segments or row groups may hold a row that a filter lets pass, all of them at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.expressions.filters import (
+    Always,
+    And,
+    Bound,
+    Compare,
+    In,
+    IsNull,
+    NullSafeEqual,
+    Op,
+    Or,
+    TextKind,
+    TextMatch,
+)
+from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.types.arrow_values import TRUE, ZERO, array_of, repeat
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is known of one column in every unit (segment or row group), one element a unit.
+
+    Args:
+        rows: how many rows there are, int64.
+        nulls: in how many of them the value is null for whatever reason, be it a parent; int64,
+            null where unknown.
+        nans: in how many it is NaN, int64, null where unknown; None where all are. Not looked at
+            for columns that are no floats.
+        min: no value that is neither null nor NaN is less; of the column's type, null where
+            unknown. It need not occur.
+        max: none is greater; likewise.
+    """
+
+    rows: Any
+    nulls: Any
+    nans: Any | None
+    min: Any
+    max: Any
+
+
+BoundsOf = Callable[[int], Bounds | None]
+Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch
+
+MOST_RANGES = 32
+"""Longer lists of values are looked for as this many ranges of neighbours."""
+
+
+def may_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+    """Which units must be read; the others hold no row for which the filter is true.
+
+    Args:
+        bound: the filter.
+        bounds_of: what is known of a column, by ID; None where it is nothing.
+        count: how many units there are.
+
+    Returns:
+        One boolean a unit, none of them null.
+    """
+    match bound:
+        case And(parts) | Or(parts):
+            join = pc.and_ if isinstance(bound, And) else pc.or_
+            if not parts:
+                return repeat(isinstance(bound, And), count)
+            return functools.reduce(join, (may_match(part, bounds_of, count) for part in parts))
+        case Always(value):
+            return repeat(value is True, count)
+        case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
+            bounds = bounds_of(bound.column_id)
+            return repeat(True, count) if bounds is None else _flat(_leaf(bound, _sane(bounds)))
+
+
+def _flat(found: Any) -> pa.BooleanArray:
+    found = _unless_unknown(found)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _unless_unknown(found: Any) -> Any:
+    """Null is "can't tell", and what can't be told must be read."""
+    return pc.fill_null(found, TRUE)
+
+
+def _sane(bounds: Bounds) -> Bounds:
+    """Bounds that are NaN, as some writers of Parquet leave them, say nothing."""
+    if not pa.types.is_floating(bounds.min.type):
+        return bounds
+    nothing = pa.nulls(1, bounds.min.type)[0]
+    low = pc.if_else(pc.is_nan(bounds.min), nothing, bounds.min)
+    high = pc.if_else(pc.is_nan(bounds.max), nothing, bounds.max)
+    return Bounds(bounds.rows, bounds.nulls, bounds.nans, low, high)
+
+
+def _leaf(bound: Leaf, bounds: Bounds) -> Any:
+    match bound:
+        case IsNull(_, negated):
+            return _has_values(bounds) if negated else _has_nulls(bounds)
+        case NullSafeEqual(_, literal, True):
+            return pc.or_(
+                _has_nulls(bounds), _where_values(bounds, _compare(bounds, Op.NE, literal))
+            )
+        case NullSafeEqual(_, literal, False):
+            return _where_values(bounds, _compare(bounds, Op.EQ, literal))
+        case Compare(_, op, literal):
+            return _where_values(bounds, _compare(bounds, op, literal))
+        case In():
+            return _where_values(bounds, _among(bound, bounds))
+        case TextMatch(_, TextKind.PREFIX, text, negated):
+            return _where_values(bounds, _starts(bounds, text, negated=negated))
+        case TextMatch():
+            return _has_values(bounds)
+
+
+def _has_nulls(bounds: Bounds) -> Any:
+    return _unless_unknown(pc.greater(bounds.nulls, ZERO))
+
+
+def _has_values(bounds: Bounds) -> Any:
+    return _unless_unknown(pc.less(bounds.nulls, bounds.rows))
+
+
+def _where_values(bounds: Bounds, found: Any) -> Any:
+    return pc.and_(_has_values(bounds), _unless_unknown(found))
+
+
+def _greatest(bounds: Bounds) -> Any:
+    """``max``, unknown where a NaN may be there, which is greater."""
+    if not pa.types.is_floating(bounds.max.type):
+        return bounds.max
+    nothing = pa.nulls(1, bounds.max.type)[0]
+    if bounds.nans is None:
+        return pa.nulls(len(bounds.max), bounds.max.type)
+    # if_else takes an unknown condition for an unknown result, as is right here.
+    return pc.if_else(pc.equal(bounds.nans, ZERO), bounds.max, nothing)
+
+
+def _compare(bounds: Bounds, op: Op, literal: Literal) -> Any:
+    if literal.is_nan:
+        return _compare_with_nan(bounds, op)
+    scalar, low, high = literal.scalar, bounds.min, _greatest(bounds)
+    match op:
+        case Op.LT:
+            return pc.less(low, scalar)
+        case Op.LE:
+            return pc.less_equal(low, scalar)
+        case Op.GT:
+            return pc.greater(high, scalar)
+        case Op.GE:
+            return pc.greater_equal(high, scalar)
+        case Op.EQ:
+            return _overlaps(low, high, scalar, scalar)
+        case Op.NE:
+            # Bounds that need not occur still leave room for one value only.
+            only = pc.and_kleene(pc.equal(low, scalar), pc.equal(high, scalar))
+            return pc.invert(only)
+
+
+def _compare_with_nan(bounds: Bounds, op: Op) -> Any:
+    match op:
+        case Op.EQ | Op.GE:
+            return _same(bounds, True) if bounds.nans is None else pc.greater(bounds.nans, ZERO)
+        case Op.GT | Op.LT | Op.LE | Op.NE:
+            return _same(bounds, op is not Op.GT)
+
+
+def _overlaps(low: Any, high: Any, first: Any, last: Any) -> Any:
+    """Whether a value from ``first`` to ``last`` may be there; null where it can't be told."""
+    return pc.and_kleene(pc.less_equal(low, last), pc.greater_equal(high, first))
+
+
+def _among(bound: In, bounds: Bounds) -> Any:
+    nothing = _same(bounds, False)
+    if bound.negated:
+        return nothing if bound.has_null else _not_among(bound.values, bounds)
+    numbers = [literal for literal in bound.values if not literal.is_nan]
+    high = _greatest(bounds)
+    found = [_overlaps(bounds.min, high, first, last) for first, last in _ranges(numbers)]
+    if len(numbers) < len(bound.values):
+        found.append(_compare_with_nan(bounds, Op.EQ))
+    return functools.reduce(pc.or_, map(_unless_unknown, found), nothing)
+
+
+def _same(bounds: Bounds, value: bool) -> Any:
+    return repeat(value, len(bounds.rows))
+
+
+def _ranges(literals: list[Literal]) -> list[tuple[pa.Scalar, pa.Scalar]]:
+    """The values as at most ``MOST_RANGES`` ranges, in order; a range holds them and more."""
+    if not literals:
+        return []
+    ordered = _sorted(literals)
+    step = -(-len(ordered) // MOST_RANGES)
+    starts = range(0, len(ordered), step)
+    return [(ordered[i], ordered[min(i + step, len(ordered)) - 1]) for i in starts]
+
+
+def _sorted(literals: list[Literal]) -> Any:
+    values = array_of([literal.value for literal in literals], literals[0].type)
+    # Intervals have no kernel for sorting; they sort as the numbers they are.
+    keys = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
+    return values.take(pc.sort_indices(keys))
+
+
+def _not_among(literals: tuple[Literal, ...], bounds: Bounds) -> Any:
+    """Only where all values are one, and that is in the list, is there nothing to find."""
+    if not literals:
+        return _same(bounds, True)
+    found = pc.is_in(bounds.min, value_set=array_of([v.value for v in literals], bounds.min.type))
+    only = pc.and_kleene(found, pc.equal(bounds.min, _greatest(bounds)))
+    return pc.invert(only)
+
+
+def _starts(bounds: Bounds, text: str, *, negated: bool) -> Any:
+    low_starts = pc.starts_with(bounds.min, pattern=text)
+    if negated:
+        # All that is between two texts with the same prefix has it, too.
+        return pc.invert(pc.and_kleene(low_starts, pc.starts_with(bounds.max, pattern=text)))
+    scalar = array_of([text], bounds.min.type)[0]
+    not_after = pc.or_kleene(pc.less_equal(bounds.min, scalar), low_starts)
+    return pc.and_kleene(not_after, pc.greater_equal(bounds.max, scalar))

@@ -1,0 +1,1 @@
+"""Scans of one snapshot, planned into tasks."""

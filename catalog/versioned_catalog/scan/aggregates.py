@@ -1,0 +1,162 @@
+"""COUNT, MIN and MAX from metadata alone, where it answers them exactly (FORMAT.md, section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.log.state import TableState
+from versioned_catalog.pruning.bounds import SegmentBounds
+from versioned_catalog.pruning.inclusive import Bounds
+from versioned_catalog.pruning.segments import every_match, some_match
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.types.arrow_values import FALSE, TRUE, ZERO, array_of, extreme_of, repeat
+from versioned_catalog.types.types import Column, is_floating, is_nested, is_opaque
+from versioned_catalog.values.literals import from_scalar_text
+
+UNKNOWN: tuple[bool, str | None] = (False, None)
+
+
+def count_rows(scan: Scan) -> int | None:
+    """How many rows a scan shows, or None where only reading tells."""
+    whole = _whole_segments(scan)
+    return None if whole is None else _total(scan.state.segments.core["rows"].filter(whole))
+
+
+def count_values(scan: Scan, column: Column) -> int | None:
+    """How many of the rows are not null in a column, or None where only reading tells.
+
+    Args:
+        scan: which rows.
+        column: a top-level column of the snapshot's schema.
+    """
+    whole, known = _whole_segments(scan), _bounds(scan.state, column)
+    if whole is None or known is None:
+        return None
+    values = pc.subtract(known.rows, known.nulls).filter(whole)
+    return None if values.null_count else _total(values)
+
+
+def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | None]:
+    """The greatest or the least value of a column, as MAX and MIN have it.
+
+    NaN is the greatest. A zero of a float is not told, since its sign may be another one.
+
+    Args:
+        scan: which rows.
+        column: a top-level column of the snapshot's schema.
+        greatest: MAX, not MIN.
+
+    Returns:
+        Whether it is known without reading, and the value text (FORMAT.md, section 4.2) of the
+        column's type; None where there is no value.
+    """
+    if is_nested(column.type) or is_opaque(column.type):
+        return UNKNOWN
+    whole, known = _whole_segments(scan), _bounds(scan.state, column)
+    if whole is None or known is None:
+        return UNKNOWN
+    found = _Ends(
+        known.rows.filter(whole),
+        known.nulls.filter(whole),
+        (known.max if greatest else known.min).filter(whole),
+        _is_cut(scan.state, column, greatest).filter(whole),
+    )
+    if not is_floating(column.type):
+        return found.answer(column, greatest)
+    assert known.nans is not None
+    return _with_nans(found, known.nans.filter(whole), column, greatest)
+
+
+def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
+    """The segments that a scan shows rows of, or None if it shows only a part of one."""
+    selected = scan.selected
+    if scan.limit is not None or selected.groups:
+        return None
+    read = repeat(True, scan.state.segments.count) if selected.chosen is None else selected.chosen
+    if scan.filter is None:
+        return read
+    some, every = some_match(scan.state, scan.filter), every_match(scan.state, scan.filter)
+    torn = pc.and_(read, pc.and_not(some, every))
+    return None if pc.any(torn).as_py() else pc.and_(read, every)
+
+
+def _bounds(state: TableState, column: Column) -> Bounds | None:
+    """What is known of a top-level column, in the order of the segments."""
+    top = column.id in {own.id for own in state.schema.columns}
+    return SegmentBounds(state, state.schema)(column.id) if top else None
+
+
+def _is_cut(state: TableState, column: Column, greatest: bool) -> pa.ChunkedArray:
+    """Whether the bound of a segment need not occur."""
+    flags = state.segments.statistic("inexact", column, state.schemas)
+    bit = pc.bit_wise_and(flags, _MAX_BIT if greatest else _MIN_BIT)
+    return pc.fill_null(pc.not_equal(bit, _NO_BIT), FALSE)
+
+
+_NO_BIT, _MIN_BIT, _MAX_BIT = array_of([0, 1, 2], pa.int8())
+
+
+def _total(counts: pa.Array) -> int:
+    total: int = pc.sum(counts).as_py() or 0
+    return total
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """One end of the values of a column in each segment; NaNs are not among these values.
+
+    Args:
+        rows: how many there are.
+        empty: how many of them have no such value; null if unknown.
+        bound: what no value lies beyond; null if unknown, or where there is none.
+        cut: whether it need not occur.
+    """
+
+    rows: pa.Array
+    empty: pa.Array
+    bound: pa.Array
+    cut: pa.Array
+
+    def answer(self, column: Column, greatest: bool) -> tuple[bool, str | None]:
+        """The last value at that end."""
+        nothing = pc.fill_null(pc.equal(self.empty, self.rows), FALSE)
+        if pc.any(pc.and_not(pc.is_null(self.bound), nothing)).as_py():
+            return UNKNOWN
+        bounds = self.bound.drop_null()
+        if not len(bounds):
+            return True, None
+        best = extreme_of(bounds, greatest)
+        # A bound that was cut lies beyond its values: it is no answer, and no rival to an exact one.
+        exact = pc.and_not(pc.equal(self.bound, best), self.cut)
+        if not pc.any(exact).as_py():
+            return UNKNOWN
+        text = from_scalar_text(best, column.type)
+        assert isinstance(text, str)
+        return True, text
+
+
+def _with_nans(
+    numbers: _Ends, nans: pa.Array, column: Column, greatest: bool
+) -> tuple[bool, str | None]:
+    """``_Ends.answer`` of floats, among which NaN is the greatest."""
+    if greatest:
+        has_values = pc.fill_null(pc.less(numbers.empty, numbers.rows), TRUE)
+        may = pc.fill_null(pc.greater(nans, ZERO), TRUE)
+        if pc.any(pc.greater(nans, ZERO)).as_py():
+            return True, "NaN"
+        if pc.any(pc.and_(has_values, may)).as_py():
+            return UNKNOWN
+    sane = pc.if_else(pc.is_nan(numbers.bound), pa.nulls(1, numbers.bound.type)[0], numbers.bound)
+    all_null = pc.equal(numbers.empty, numbers.rows)
+    empty = pc.if_else(all_null, numbers.empty, pc.add(numbers.empty, nans))
+    rest = replace(numbers, empty=empty, bound=sane)
+    known, text = rest.answer(column, greatest)
+    if known and text is None and pc.any(pc.greater(nans, ZERO)).as_py():
+        return True, "NaN"
+    return UNKNOWN if text in _ZEROS else (known, text)
+
+
+_ZEROS = ("0.0", "-0.0")

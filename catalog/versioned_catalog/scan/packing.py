@@ -1,0 +1,52 @@
+"""Segments into pieces of work of about one size: small ones together, large ones split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from versioned_catalog.datafile.reader import SegmentTask
+from versioned_catalog.datafile.tasks import Task
+from versioned_catalog.limits import SEGMENT_PIECES
+
+WHOLE = 1_000_000
+"""``SegmentTask.part`` counts in millionths of a file."""
+
+TARGET_BYTES = 128 * 1024 * 1024
+OPEN_COST_BYTES = 4 * 1024 * 1024
+"""What opening a file counts for beside its bytes, as in Spark."""
+
+
+def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
+    """Pieces of work of about ``target`` bytes, in the order of the segments.
+
+    Args:
+        tasks: whole segments, and how many bytes each has.
+        target: bytes of Parquet in a piece.
+    """
+    known = list(tasks)
+    # What the log says of sizes may be anything.
+    target = max(target, sum(size for _, size in known) // SEGMENT_PIECES)
+    packed: list[tuple[Task, ...]] = []
+    held: list[Task] = []
+    size = 0
+    for task, cost in _split(known, target):
+        if held and size + cost > target:
+            packed.append(tuple(held))
+            held, size = [], 0
+        held.append(task)
+        size += cost
+    if held:
+        packed.append(tuple(held))
+    return packed
+
+
+def _split(tasks: Iterable[tuple[Task, int]], target: int) -> Iterator[tuple[Task, int]]:
+    for task, size in tasks:
+        if not isinstance(task, SegmentTask):
+            yield task, size
+            continue
+        parts = max(1, round(size / target))
+        for n in range(parts):
+            part = (WHOLE * n // parts, WHOLE * (n + 1) // parts)
+            yield replace(task, part=part), size // parts + OPEN_COST_BYTES

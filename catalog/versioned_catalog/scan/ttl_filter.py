@@ -1,0 +1,43 @@
+"""Rows that are too old to be shown: the property ``ttl`` as a filter."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from versioned_catalog.expressions.filters import And, Bound, Comparison, Op, bind
+from versioned_catalog.log.commit_times import settled_time
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.ttl import hides_rows, in_time_index, ttl_cutoff
+from versioned_catalog.storage.store import Store
+
+
+def age_time(store: Store, state: TableState) -> datetime | None:
+    """The time that the age of a snapshot's rows counts to; None where no row is too old.
+
+    Nobody is asked for the time of a table without ``ttl``.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+    """
+    if not hides_rows(state.properties):
+        return None
+    return settled_time(store, state.version, state.time)
+
+
+def with_ttl(state: TableState, filter: Bound | None, time: datetime | None) -> Bound | None:
+    """A filter that lets no row pass that is too old for a snapshot.
+
+    Args:
+        state: the snapshot.
+        filter: which rows are wanted otherwise; None for all.
+        time: from ``age_time``, which is called once for all that belongs together.
+    """
+    schema = state.schema
+    cut = None if time is None else ttl_cutoff(state.properties, time)
+    if schema.time_index is None or cut is None:
+        return filter
+    index = schema.column(schema.time_index)
+    value = in_time_index(cut, index.type)
+    young = bind(Comparison((index.name,), Op.GE, value), lambda _: index)
+    return young if filter is None else And((young, filter))

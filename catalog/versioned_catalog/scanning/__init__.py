@@ -1,1 +1,0 @@
-"""A scan of one snapshot, planned into tasks and packed into pieces of work."""

@@ -1,1 +1,0 @@
-"""Parquet segments: how they are laid out, written and read back."""

@@ -1,0 +1,1 @@
+"""Data types as values, how they are written, and which type a column may widen to."""

@@ -1,0 +1,1 @@
+"""Single values: constants, their text in metadata, and SQL literals."""

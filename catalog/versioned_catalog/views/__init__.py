@@ -1,0 +1,1 @@
+"""Views: named queries, and the columns that they read."""

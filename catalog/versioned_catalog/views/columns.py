@@ -1,0 +1,174 @@
+"""The columns that a view reads, by ID: which of them it can't read any more, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from versioned_catalog.log.state import TableState
+from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import Column, children, walk
+from versioned_catalog.warehouse.state import Name
+from versioned_catalog.warehouse.view import EVOLUTION, EVOLVING_MODES, ReadColumn, ReadTable, View
+
+LONGEST_QUERY = 500
+"""Characters of a view's query that an error shows."""
+
+Shown = Callable[[Name], str]
+"""How names of tables and views are shown."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a view can't be read.
+
+    Args:
+        view: the view's name.
+        table: the name of the table, or view, that it reads.
+        column: the path of the column, as the view knows it; None for the whole table.
+        column_id: the column's ID.
+        text: what is wrong, and what to do.
+    """
+
+    view: Name
+    table: Name
+    column: ColumnPath | None
+    column_id: int | None
+    text: str
+
+
+def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTable:
+    """Bind columns that a view reads to their IDs.
+
+    Args:
+        name: the table's name.
+        state: the table, as the view's query sees it.
+        paths: the columns.
+
+    Raises:
+        NotFoundError: there is no such column.
+    """
+    schema = state.schema
+    found = {schema.get(path).id: path for path in paths}
+    columns = tuple(
+        ReadColumn(one, schema.path(one), _below(schema.column(one))) for one in sorted(found)
+    )
+    return ReadTable(name, state.created_uuid, state.table_uuid, columns)
+
+
+def problems(
+    view: View, read: ReadTable, state: TableState, shown: Shown = render_path
+) -> Iterator[Problem]:
+    """The columns of one table that a view can't read any more.
+
+    Args:
+        view: the view.
+        read: what it reads of the table.
+        state: the table that has the name now.
+        shown: how names are shown.
+    """
+    bound = state.table_uuid == read.table_uuid
+    for column in read.columns:
+        text = (_bound if bound else _by_name)(view, read, column, state.schema, shown)
+        if text is not None:
+            yield Problem(view.name, read.name, column.path, column.id, text)
+
+
+def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render_path) -> Problem:
+    """What is wrong where the table that a view reads has lost its name.
+
+    Args:
+        view: the view.
+        read: what it reads of the table.
+        now: the table's name now; None if it was dropped.
+        shown: how names are shown.
+    """
+    says = f"the view {shown(view.name)} reads {shown(read.name)}, "
+    if now is None:
+        text = f"{says}which was dropped; {_replace(view, shown)}"
+    else:
+        text = (
+            f"{says}which is named {shown(now)} now; rename it back with ALTER TABLE {shown(now)} "
+            f"RENAME TO {shown(read.name)}, or {_replace(view, shown)}"
+        )
+    return Problem(view.name, read.name, None, None, text)
+
+
+def missing_view(view: View, name: Name, shown: Shown = render_path) -> Problem:
+    """What is wrong where a view that another one reads was dropped or renamed."""
+    text = (
+        f"the view {shown(view.name)} reads the view {shown(name)}, which was dropped or renamed; "
+        f"create it, or {_replace(view, shown)}"
+    )
+    return Problem(view.name, name, None, None, text)
+
+
+def _bound(
+    view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
+) -> str | None:
+    """What is wrong with a column of the same incarnation of a table."""
+    here = schema.find(column.path)
+    table = shown(read.name)
+    says = f"the view {shown(view.name)} reads the column {_quoted(column)} of {table}, "
+    if here is not None and here.id == column.id:
+        if view.schema_mode in EVOLVING_MODES or _below(here) == column.below:
+            return None
+        return f"{says}whose fields are others now, or in another order; {_replace(view, shown)}"
+    if here is None and view.schema_mode == EVOLUTION:
+        return None  # the query may ask for whatever columns there are
+    taken = "" if here is None else _taken(here, column, table)
+    if column.id not in schema.ids:
+        return f"{says}which was dropped{taken}; {_replace(view, shown)}"
+    now = schema.path(column.id)
+    named = f"{says}which is named {render_path(now)} now{taken}; "
+    if here is not None or len(now) != len(column.path):
+        return f"{named}{_replace(view, shown)}"
+    return (
+        f"{named}rename it back with {_rename(table, now, column.path)}, or {_replace(view, shown)}"
+    )
+
+
+def _by_name(
+    view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
+) -> str | None:
+    """What is wrong with a column of another table, or of another incarnation."""
+    if schema.find(column.path) is not None or view.schema_mode == EVOLUTION:
+        return None
+    return (
+        f"the view {shown(view.name)} reads the column {_quoted(column)} of {shown(read.name)}, which "
+        f"was replaced or dropped since and does not have it any more; {_replace(view, shown)}"
+    )
+
+
+def _taken(here: Column, column: ReadColumn, table: str) -> str:
+    return f", and the column that is named {render_path(column.path)} now is another one (ID {here.id})"
+
+
+def _quoted(column: ReadColumn) -> str:
+    return f"{render_path(column.path)} (ID {column.id})"
+
+
+def _rename(table: str, now: ColumnPath, then: ColumnPath) -> str:
+    """The statement that gives a column, or one that it is inside of, its old name."""
+    at = next(i for i, pair in enumerate(zip(now, then, strict=True)) if _differ(*pair))
+    return (
+        f"ALTER TABLE {table} RENAME COLUMN {render_path(now[: at + 1])} TO "
+        f"{render_path(then[at : at + 1])}"
+    )
+
+
+def _differ(one: str, other: str) -> bool:
+    return name_key(one) != name_key(other)
+
+
+def _replace(view: View, shown: Shown) -> str:
+    query = view.sql if len(view.sql) <= LONGEST_QUERY else f"{view.sql[:LONGEST_QUERY]}…"
+    return (
+        f"bind it to the columns of now with CREATE OR REPLACE VIEW {shown(view.name)} AS ...; its "
+        f"query is: {query}"
+    )
+
+
+def _below(column: Column) -> tuple[int, ...]:
+    return tuple(inner.id for inner, _ in walk(children(column.type)))

@@ -1,0 +1,1 @@
+"""The log of a warehouse: names, their locations, and views."""

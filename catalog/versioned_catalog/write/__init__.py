@@ -1,0 +1,1 @@
+"""Writes: rows are matched to the table's schema, planned once and written anywhere."""

@@ -1,0 +1,89 @@
+"""Whether segments hold rows of the same row keys as others, by reading the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from versioned_catalog.conflicts.operations import KeyCheck
+from versioned_catalog.datafile.arrange import key_columns
+from versioned_catalog.datafile.reader import SegmentTask, read_segment
+from versioned_catalog.log.entry import UNIX_EPOCH
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.projection.resolver import resolve
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.store import Store
+from versioned_catalog.types.arrow import to_arrow_schema
+
+MOST_KEYS = 5_000_000
+"""More keys than that are not held in memory: then segments that touch are taken to share some."""
+
+
+def key_check(
+    store: Store, state: TableState, written: Schema, records: Sequence[SegmentRecord]
+) -> KeyCheck:
+    """How the keys of what was written are held against those of others.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot that was read to write it.
+        written: the schema that the commit writes under. A segment that names another schema version
+            was written under that one of the table.
+        records: the segments.
+    """
+    return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
+
+
+class _Keys:
+    """The keys of some segments."""
+
+    def __init__(self, store: Store, written: Schema, records: Sequence[SegmentRecord]) -> None:
+        self._store = store
+        self._written = written
+        self._records = records
+        self._apart: set[str] = set()
+
+    def meet(self, others: Sequence[SegmentRecord], state: TableState) -> bool:
+        """Whether one of other segments holds one of the keys; each is looked at once."""
+        if sum(record.rows for record in self._records) > MOST_KEYS:
+            return True
+        own: pa.Table | None = None
+        for other in others:
+            if other.path in self._apart:
+                continue
+            own = self._own(state) if own is None else own
+            theirs = self._read(other, state.schemas[other.schema_version], state)
+            names = theirs.column_names
+            if theirs.join(own, names, join_type="left semi").num_rows:
+                return True
+            self._apart.add(other.path)
+        return False
+
+    def _own(self, state: TableState) -> pa.Table:
+        parts = [self._read(record, self._schema(record, state), state) for record in self._records]
+        return pa.concat_tables(parts)
+
+    def _schema(self, record: SegmentRecord, state: TableState) -> Schema:
+        """What a segment was written under: a schema of the table, or one that its commit brings."""
+        is_new = record.schema_version == self._written.version
+        return self._written if is_new else state.schemas[record.schema_version]
+
+    def _read(self, record: SegmentRecord, schema: Schema, state: TableState) -> pa.Table:
+        wanted = tuple(map(state.schema.column, state.schema.row_key))
+        task = SegmentTask(
+            path=record.path,
+            table_uuid=state.table_uuid,
+            schema_version=schema.version,
+            rows=record.rows,
+            sequence=0,
+            commit_time=UNIX_EPOCH,
+            plan=resolve(schema, wanted),
+            filter=None,
+            shown=len(wanted),
+        )
+        key = Schema(wanted, primary_key=state.schema.row_key)
+        found = pa.Table.from_batches(read_segment(self._store, task), to_arrow_schema(wanted))
+        columns = key_columns(found, key)
+        return pa.table(columns, names=[f"k{at}" for at in range(len(columns))])

@@ -1,0 +1,101 @@
+"""DELETE and UPDATE of tables with a primary key: tombstones and rows, and nothing is rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from versioned_catalog.datafile.open_segment import WriteSpec
+from versioned_catalog.datafile.writer import write_segments
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.log.op_types import DELETE
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.storage.store import Store
+from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.write.delta_rows import tombstones, with_op
+from versioned_catalog.write.plan import WritePlan
+from versioned_catalog.write.row_schema import Binder
+from versioned_catalog.write.update import Updater
+
+
+def delete_rows(
+    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec
+) -> list[SegmentRecord]:
+    """Write tombstones for the rows for which a filter is true.
+
+    Args:
+        store: the table's folder.
+        state: the snapshot.
+        bound: the filter, bound to its schema; None for every row.
+        spec: how rows and tombstones are written.
+    """
+    keys = [column for column in state.schema.columns if column.id in state.schema.row_key]
+
+    def gone() -> Iterator[pa.RecordBatch]:
+        for batch in Scan(store, state, keys, bound).to_batches():
+            yield with_op(tombstones(batch, state.schema), DELETE)
+
+    return write_segments(store, spec, gone())
+
+
+def write_tombstones(
+    store: Store, plan: WritePlan, arrow: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> list[SegmentRecord]:
+    """Write tombstones of row keys as they are given.
+
+    Args:
+        store: the table's folder.
+        plan: made by ``plan_delta``.
+        arrow, batches: the row keys.
+
+    Raises:
+        InvalidRequestError: they are no row keys of the table.
+    """
+    schema = plan.spec.schema
+    keys = Schema(tuple(c for c in schema.columns if c.id in schema.row_key))
+    binder = Binder(arrow, keys, plan.table, plan.now)
+    gone = (with_op(tombstones(binder.bind(one), schema), DELETE) for one in batches)
+    return write_segments(store, plan.spec, gone)
+
+
+def update_rows(
+    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec, updater: Updater
+) -> list[SegmentRecord]:
+    """Write the rows for which a filter is true, with new values.
+
+    Args:
+        store, state, bound: as for ``delete_rows``.
+        spec: how rows are written.
+        updater: what becomes of them.
+
+    Raises:
+        InvalidRequestError: a new value does not fit its column.
+    """
+
+    def changed() -> Iterator[pa.RecordBatch]:
+        for batch in Scan(store, state, state.schema.columns, bound).to_batches():
+            yield updater.update(batch)
+
+    return write_segments(store, spec, changed())
+
+
+def check_assigns_no_key(assignments: object, schema: Schema, table: str) -> None:
+    """Refuse to give a row another row key, as Kudu does.
+
+    Raises:
+        InvalidRequestError: an assignment is to a column of the row key.
+    """
+    keys = {name_key(schema.column(column_id).name) for column_id in schema.row_key}
+    for path in assignments if isinstance(assignments, dict) else ():
+        parts = parse_path(path)
+        if name_key(parts[0]) in keys:
+            raise InvalidRequestError(
+                f"{table}: {render_path(parts)} is in the row key, by which rows are told apart, and "
+                "can't be updated; delete the rows, and write them with their new keys",
+                condition="KEY_NOT_UPDATABLE",
+            )

@@ -1,0 +1,250 @@
+"""UPDATE: new values for some columns of some rows, checked and converted as an append's are."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.projection.adapter import constant_array
+from versioned_catalog.projection.arrays import struct_child, struct_of
+from versioned_catalog.schema.ddl import render_type
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.arrow import to_arrow_schema
+from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
+from versioned_catalog.types.types import Column, Constant, Struct, is_repeated, walk
+from versioned_catalog.values.constants import fit, to_constant
+from versioned_catalog.values.value_text import shown
+from versioned_catalog.write.expressions import Evaluator, Expression
+from versioned_catalog.write.row_schema import Binder
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The same value in every row; None is null."""
+
+    constant: Constant | None
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A value made of the row as it was: the expression of this number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A value that SQL text computes of the row as it was: the evaluator of this number."""
+
+    number: int
+
+
+@dataclass
+class Inside:
+    """New values for some fields of a struct, by column ID; a null struct stays null."""
+
+    fields: dict[int, Node] = field(default_factory=dict)
+
+
+Node = Fixed | Computed | Evaluated | Inside
+
+
+class Updater:
+    """Obeys assignments, row by row independent of each other.
+
+    Args:
+        assignments: paths of columns to Python values, to ``expr(...)``, or to ``pyarrow.compute``
+            expressions over the top-level columns of the row as it was.
+        schema: the table's.
+        table: the table, for errors.
+
+    Raises:
+        NotFoundError: a column is not there.
+        InvalidRequestError: a value does not fit its column, whatever the rows are; or two
+            assignments are to the same column.
+    """
+
+    def __init__(self, assignments: Any, schema: Schema, table: str) -> None:
+        if not isinstance(assignments, Mapping) or not assignments:
+            raise InvalidRequestError(
+                f"{table}: an update is a mapping of columns to values, such as {{'a': 1}}, "
+                f"not {shown(assignments)}"
+            )
+        self._schema = schema
+        self._table = table
+        self._expressions: list[pc.Expression] = []
+        self._evaluators: list[Evaluator] = []
+        self._assigned = Inside()
+        for path, value in assignments.items():
+            self._add(parse_path(path), value)
+        self._columns = [c for c in schema.columns if c.id in self._assigned.fields]
+        arrow = to_arrow_schema(schema.columns)
+        empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in arrow], schema=arrow)
+        self._binder: Binder | None = None
+        self.update(empty)  # refuse before anything is read or written
+
+    def _add(self, path: ColumnPath, value: Any) -> None:
+        column = find_column(self._schema, path, self._table)
+        above = self._schema.ancestors(column.id)
+        if is_repeated(above):
+            raise InvalidRequestError(
+                f"{self._table}: {render_path(path)} has many values in one row, since it is inside a "
+                f"list or map; assign to the whole of {above[0].name}"
+            )
+        node = self._assigned
+        for parent in above:
+            inner = node.fields.setdefault(parent.id, Inside())
+            if not isinstance(inner, Inside):
+                raise self._twice(path)
+            node = inner
+        if column.id in node.fields:
+            raise self._twice(path)
+        node.fields[column.id] = self._value(column, path, value)
+
+    def _twice(self, path: ColumnPath) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{self._table}: {render_path(path)} is assigned to twice, or so is a struct that it is in"
+        )
+
+    def _value(self, column: Column, path: ColumnPath, value: Any) -> Node:
+        if isinstance(value, Expression):
+            self._evaluators.append(Evaluator(value, column, self._schema, self._table))
+            return Evaluated(len(self._evaluators) - 1)
+        if isinstance(value, pc.Expression):
+            self._expressions.append(value)
+            return Computed(len(self._expressions) - 1)
+        try:
+            constant = to_constant(fit(value, column.type))
+        except ValueError as error:
+            raise InvalidRequestError(
+                f"{self._table}: {shown(value)} does not fit the column {render_path(path)} of type "
+                f"{render_type(column.type)}: {error}",
+                condition="INVALID_VALUE",
+            ) from None
+        if constant is None and not column.nullable:
+            raise InvalidRequestError(
+                f"{self._table}: the column {render_path(path)} is NOT NULL; assign a value to it, or "
+                f"alter().drop_not_null({render_path(path)!r})",
+                condition="NULL_VALUE",
+            )
+        return Fixed(constant)
+
+    def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows with their new values.
+
+        Args:
+            batch: rows as the table stores them, with all its columns.
+
+        Raises:
+            InvalidRequestError: a value does not fit its column.
+        """
+        computed = Results(
+            self._compute(batch), [evaluator.evaluate(batch) for evaluator in self._evaluators]
+        )
+        arrays = dict(zip(self._schema.names, batch.columns, strict=True))
+        made = [
+            _assigned(arrays[c.name], c, self._assigned.fields[c.id], computed, batch.num_rows)
+            for c in self._columns
+        ]
+        given = pa.RecordBatch.from_arrays(made, names=[c.name for c in self._columns])
+        if self._binder is None:
+            columns = tuple(self._columns)
+            self._binder = Binder(given.schema, Schema(columns), self._table)
+        bound = self._binder.bind(given)
+        arrays |= dict(zip(bound.schema.names, bound.columns, strict=True))
+        return pa.RecordBatch.from_arrays(list(arrays.values()), schema=batch.schema)
+
+    def _compute(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The values of the expressions."""
+        if not self._expressions:
+            return []
+        from pyarrow import acero  # imports pandas, where it is
+
+        names = [str(number) for number in range(len(self._expressions))]
+        source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
+        project = acero.ProjectNodeOptions(self._expressions, names)
+        plan = acero.Declaration.from_sequence(
+            [acero.Declaration("table_source", source), acero.Declaration("project", project)]
+        )
+        try:
+            found = plan.to_table(use_threads=False)
+        except (pa.ArrowException, NotImplementedError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InvalidRequestError(
+                f"{self._table}: {', '.join(map(str, self._expressions))} can't be computed: {reason}; "
+                f"the columns are {', '.join(map(repr, self._schema.names))}"
+            ) from None
+        return [column.combine_chunks() for column in found.columns]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The values of all expressions, by number."""
+
+    computed: list[pa.Array]
+    evaluated: list[pa.Array]
+
+
+def _assigned(array: pa.Array, column: Column, node: Node, results: Results, rows: int) -> pa.Array:
+    """A column's values after the assignments to it, or inside it."""
+    match node:
+        case Fixed(constant):
+            return constant_array(constant, column, rows)
+        case Computed(number):
+            return results.computed[number]
+        case Evaluated(number):
+            return results.evaluated[number]
+        case Inside(fields):
+            assert isinstance(column.type, Struct), "only structs have fields to assign to"
+            made = [
+                _assigned(inner, child, fields[child.id], results, rows)
+                if child.id in fields
+                else inner
+                for child, inner in _children(array, column.type)
+            ]
+            names = [child.name for child in column.type.fields]
+            kinds = [pa.field(name, one.type) for name, one in zip(names, made, strict=True)]
+            return struct_of(array, made, pa.struct(kinds))
+
+
+def _children(array: pa.StructArray, type_: Struct) -> Iterable[tuple[Column, pa.Array]]:
+    return ((child, struct_child(array, at)) for at, child in enumerate(type_.fields))
+
+
+def find_column(schema: Schema, path: ColumnPath, table: str) -> Column:
+    """The column at a path.
+
+    Raises:
+        NotFoundError: there is none; the message tells the closest names.
+    """
+    found = schema.find(path)
+    if found is not None:
+        return found
+    wanted = render_path(path)
+    known = {schema.path_text(column.id): None for column, _ in walk(schema.columns)}
+    by_key = {name.casefold(): name for name in known}
+    close = difflib.get_close_matches(wanted.casefold(), by_key, n=3)
+    names = [by_key[key] for key in close] or list(known)[:20]
+    hint = "did you mean" if close else "there are"
+    raise NotFoundError(
+        f"{table} has no column {wanted}; {hint} {', '.join(names)}", condition="COLUMN_NOT_FOUND"
+    )
+
+
+def changed_where(batch: pa.RecordBatch, mask: pa.BooleanArray, updater: Updater) -> pa.Table:
+    """Rows in their order, those that a mask lets pass with new values."""
+    passing, others = batch.filter(mask), batch.filter(pc.invert(mask))
+    if not passing.num_rows:
+        return pa.Table.from_batches([batch])
+    changed = updater.update(passing)
+    if not others.num_rows:
+        return pa.Table.from_batches([changed])
+    places = [pc.indices_nonzero(pc.invert(mask)), pc.indices_nonzero(mask)]
+    order = pc.sort_indices(pa.concat_arrays(places))
+    return pa.Table.from_batches([others, changed]).combine_chunks().take(order)
