@@ -8,7 +8,7 @@ from functools import cached_property
 
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.op_types import DELETE
-from versioned_catalog.merge_on_read.overlaps import Range, touching
+from versioned_catalog.merge_on_read.overlaps import Range, overlapping_groups
 
 Order = tuple[int, int]
 
@@ -37,7 +37,7 @@ class Levels:
 
     def groups(self, places: Sequence[int]) -> list[list[int]]:
         """Segments in groups that do not touch each other."""
-        return touching(self.ranges, places)
+        return overlapping_groups(self.ranges, places)
 
     def closed(self, chosen: Iterable[int]) -> set[int]:
         """Some segments, and those without which they must not be merged.

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.delta import delta_to_text
+from versioned_catalog.log.deltas import Deltas, StoredDeltas
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.packed import FIELDS, FROM, PACKED, pack, picked, rearranged, stats_value
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
@@ -58,6 +59,7 @@ class SegmentSet:
         gone: paths in ``base`` that are live no longer.
         tail: newer segments.
         count, rows, bytes: totals over the live ones.
+        stored: the deltas of ``base``, shared by all snapshots over it.
     """
 
     base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], CORE))
@@ -67,6 +69,11 @@ class SegmentSet:
     count: int = 0
     rows: int = 0
     bytes: int = 0
+    stored: StoredDeltas | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.stored is None or self.stored.table is not self.base:
+            object.__setattr__(self, "stored", StoredDeltas(self.base))
 
     @staticmethod
     def of(base: pa.Table, packed: tuple[int, ...] = ()) -> SegmentSet:
@@ -117,6 +124,7 @@ class SegmentSet:
             count=self.count - len(from_tail) - chosen.num_rows,
             rows=self.rows - rows,
             bytes=self.bytes - size,
+            stored=self.stored,
         )
 
     @cached_property
@@ -137,6 +145,19 @@ class SegmentSet:
         """One row a live segment, without statistics."""
         base = self._of_live(self.base.select(CORE.names))
         return pa.concat_tables([base, core_table(self.tail)])
+
+    @cached_property
+    def deltas(self) -> Deltas:
+        """The deltas of the live segments.
+
+        Raises:
+            CorruptTableError: a delta is invalid.
+        """
+        assert self.stored is not None
+        base = self.stored.decoded
+        if self.gone:
+            base = base.take(self._alive.to_numpy())
+        return base + Deltas.of([s.record.delta for s in self.tail])
 
     @property
     def paths(self) -> list[str]:
