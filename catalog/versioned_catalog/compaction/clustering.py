@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from versioned_catalog.compaction.z_order import MOST_COLUMNS, Curve, Places
 from versioned_catalog.datafile.arrange import Line, column_at
-from versioned_catalog.datafile.reader import SegmentTask
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.datafile.writer import buffered
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.projection.arrays import one_array

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.op_types import DELETE
-from versioned_catalog.merge_on_read.overlaps import Range, overlapping_groups
+from versioned_catalog.merge_on_read.overlaps import overlapping_groups
 
 Order = tuple[int, int]
 
@@ -25,7 +25,7 @@ class Levels:
         parted: whether the first of the ranges is that of partitions.
     """
 
-    ranges: Sequence[Range]
+    ranges: Sequence[tuple[Sequence[int], Sequence[int]]]
     orders: Sequence[Order]
     deltas: Sequence[Delta]
     bytes: Sequence[int]

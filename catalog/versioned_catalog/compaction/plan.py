@@ -18,14 +18,13 @@ from versioned_catalog.datafile.arrange import Line
 from versioned_catalog.datafile.open_segment import Kind, WriteSpec
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import Bound, about
-from versioned_catalog.log.delta import PLAIN, delta_from_text
+from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges
 from versioned_catalog.projection.metadata_columns import OF_KEYED
 from versioned_catalog.pruning.segments import every_match, some_match
 from versioned_catalog.scan.merge_planning import Ends, MergePlanner, ends_of
-from versioned_catalog.scan.scan import task_rows
-from versioned_catalog.scan.tasks import Plans, order_of, segment_task
+from versioned_catalog.scan.tasks import TaskPlanner, order_of, task_rows
 from versioned_catalog.scan.ttl_filter import with_ttl
 
 Strategy = Literal["auto", "full", "small"]
@@ -79,14 +78,15 @@ def _of_bag(
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
     if zorder:
         _check_parted(state, rows)
-    plans, sampling = Plans(state, state.schema.columns), Plans(state, tops(zorder))
+    planner = TaskPlanner.of(state, state.schema.columns, young)
+    sampling = TaskPlanner.of(state, tops(zorder))
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
     found: list[Piece] = []
     for one in bins(rows, state.schemas, target, every=every):
-        tasks = [replace(segment_task(state, row, plans, PLAIN), filter=young) for row in one]
+        tasks = [planner.task(row) for row in one]
         piece = _piece(one, tuple(tasks), spec)
         if zorder:
-            sampled = tuple(segment_task(state, row, sampling, PLAIN) for row in one)
+            sampled = tuple(sampling.task(row) for row in one)
             clustering = Clustering(zorder, sampled, _buckets(piece.bytes, spec.target_bytes))
             piece = replace(piece, clustering=clustering)
         found.append(piece)
@@ -126,9 +126,9 @@ class _Keyed:
         self._young = young
         self._spec = replace(spec, ops=True)
         self._rows = task_rows(state.segments.core)
-        self._deltas = [delta_from_text(text) for text in state.segments.core["extra"].to_pylist()]
+        self._deltas: list[Delta] = state.segments.deltas.values.tolist()
         self._levels = Levels(
-            key_ranges(state),
+            [(low.tolist(), high.tolist()) for low, high in key_ranges(state)],
             [order_of(row, delta) for row, delta in zip(self._rows, self._deltas, strict=True)],
             self._deltas,
             [row["bytes"] for row in self._rows],
@@ -200,7 +200,7 @@ class _Keyed:
             tombstones=self._levels.needs_tombstones(chosen),
         )
         members = [(self._rows[at], self._deltas[at], self._ends[at]) for at in group]
-        task = planner.task(members, True)
+        task = planner.task(members)
         return _piece([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
 
     @cached_property

@@ -10,7 +10,8 @@ from functools import partial
 import pyarrow as pa
 
 from versioned_catalog.datafile.open_ahead import AHEAD, OpenedAhead
-from versioned_catalog.datafile.reader import Lookup, SegmentTask, read_segment
+from versioned_catalog.datafile.reader import Lookup, read_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.expressions.evaluate import keep_mask
 from versioned_catalog.expressions.filters import Bound
 from versioned_catalog.merge_on_read.keys import Key

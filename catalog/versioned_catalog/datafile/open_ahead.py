@@ -7,7 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from versioned_catalog.datafile.reader import BATCH_ROWS, SegmentTask, read_segment
+from versioned_catalog.datafile.reader import BATCH_ROWS, read_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.storage.store import Store
 
 AHEAD = 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,14 +14,13 @@ import pyarrow.parquet as pq
 from versioned_catalog.datafile.column_ranges import column_ranges
 from versioned_catalog.datafile.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.datafile.missing import why_missing
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.expressions.filters import Bound
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.adapter import Adapter, batch_of_nothing
-from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.pruning.bounds import RowGroupBounds
 from versioned_catalog.pruning.inclusive import may_match
 from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
@@ -32,39 +31,6 @@ from versioned_catalog.types.arrow_values import repeat, scalar_of
 from versioned_catalog.types.types import Array, Column, Map, Struct
 
 BATCH_ROWS = 262_144
-
-
-@dataclass(frozen=True)
-class SegmentTask:
-    """One segment, or a part of one, to be read by a plan. It travels to executors.
-
-    Args:
-        path, table_uuid, schema_version, rows: what the log says of it.
-        sequence, commit_time: the commit that added it.
-        plan: how its rows become rows of the wanted columns.
-        filter: which rows are wanted, over the plan's outputs; None for all.
-        shown: how many of the plan's outputs are shown; the rest is there for the filter.
-        part: (first, end) in millionths of the file: row groups whose middle is there are read.
-        nan_free: the columns of which the log knows that they hold no NaN.
-        prune: whether row groups are skipped by their statistics.
-        version: of the snapshot that holds the segment; -1 where that is not known.
-        row_sequence: that of its rows, where it holds none.
-    """
-
-    path: str
-    table_uuid: str
-    schema_version: int
-    rows: int
-    sequence: int
-    commit_time: datetime
-    plan: SegmentPlan
-    filter: Bound | None
-    shown: int
-    part: tuple[int, int] = (0, 1_000_000)
-    nan_free: frozenset[int] = field(default_factory=frozenset)
-    prune: bool = True
-    version: int = -1
-    row_sequence: int = 0
 
 
 def read_segment(

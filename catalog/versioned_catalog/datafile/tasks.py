@@ -7,7 +7,8 @@ from collections.abc import Container, Iterator
 import pyarrow as pa
 
 from versioned_catalog.datafile.merge_task import MergeTask, read_merged, restricted
-from versioned_catalog.datafile.reader import SegmentTask, read_segment
+from versioned_catalog.datafile.reader import read_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.storage.store import Store
 
 Task = SegmentTask | MergeTask

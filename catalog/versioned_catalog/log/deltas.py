@@ -48,17 +48,20 @@ class Deltas:
 
     def take(self, places: Any) -> Deltas:
         """The deltas at some places, given as a mask or as indices."""
-        found = (self.values, self.is_plain, self.has_ops, self.deletes_only)
-        return Deltas(*(values[places] for values in found))
+        return Deltas(
+            self.values[places],
+            self.is_plain[places],
+            self.has_ops[places],
+            self.deletes_only[places],
+        )
 
     def __add__(self, other: Deltas) -> Deltas:
-        pairs = (
-            (self.values, other.values),
-            (self.is_plain, other.is_plain),
-            (self.has_ops, other.has_ops),
-            (self.deletes_only, other.deletes_only),
+        return Deltas(
+            np.concatenate((self.values, other.values)),
+            np.concatenate((self.is_plain, other.is_plain)),
+            np.concatenate((self.has_ops, other.has_ops)),
+            np.concatenate((self.deletes_only, other.deletes_only)),
         )
-        return Deltas(*map(np.concatenate, pairs))
 
 
 class StoredDeltas:

@@ -33,8 +33,9 @@ from versioned_catalog.maintenance.salvage import (
     read_log,
     read_segments,
 )
-from versioned_catalog.maintenance.segment_check import contents_of, opened, task_of
+from versioned_catalog.maintenance.segment_check import contents_of, opened
 from versioned_catalog.progress import Progress
+from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Put, Store
 
@@ -154,7 +155,7 @@ class _Copier:
         if footer.schema != schema:
             return f"says another schema version {schema.version} than is known otherwise"
         try:
-            task = task_of(footer.table_uuid, schema, bare)
+            task = record_task(footer.table_uuid, schema, bare, schema.columns)
             contents = contents_of(self.broken, task, schema)
         except VersionedError as error:
             check_lost(error, self.broken)

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.datafile.arrange import split
 from versioned_catalog.datafile.file_schema import SCHEMA
-from versioned_catalog.datafile.reader import SegmentTask, open_segment, read_segment
+from versioned_catalog.datafile.reader import open_segment, read_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.delta import Delta, delta_from_text
 from versioned_catalog.log.entry import UNIX_EPOCH
@@ -27,7 +28,7 @@ from versioned_catalog.maintenance.findings import Complain, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
-from versioned_catalog.projection.resolver import resolve
+from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_to_json
 from versioned_catalog.statistics.footers import footer_stats
@@ -144,7 +145,7 @@ class SegmentCheck:
         record, schema = row.record, state.schemas[row.record.schema_version]
         if self.deep:
             problems += _checksum_problems(self.store, record)
-        task = task_of(state.table_uuid, schema, record)
+        task = record_task(state.table_uuid, schema, record, schema.columns)
         file, _ = open_segment(self.store, task)
         problems += _footer_problems(file, schema, record.delta)
         if not self.deep:
@@ -177,21 +178,6 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
         )
         time = UNIX_EPOCH + timedelta(microseconds=row["commit_time"])
         yield LiveSegment(record, row["sequence"], row["ordinal"], time)
-
-
-def task_of(table_uuid: str, schema: Schema, record: SegmentRecord) -> SegmentTask:
-    """Reading all of a segment as it was written."""
-    return SegmentTask(
-        path=record.path,
-        table_uuid=table_uuid,
-        schema_version=schema.version,
-        rows=record.rows,
-        sequence=0,
-        commit_time=UNIX_EPOCH,
-        plan=resolve(schema, schema.columns),
-        filter=None,
-        shown=len(schema.columns),
-    )
 
 
 def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:

@@ -57,7 +57,9 @@ def _partitions(state: TableState) -> Range:
         if read is None:
             continue
         places = np.flatnonzero(versions == version)
-        keys, inverse = _distinct(core["partition"].take(from_numpy(places)), len(schema.partitioning))
+        keys, inverse = _distinct(
+            core["partition"].take(from_numpy(places)), len(schema.partitioning)
+        )
         known = [numbers.setdefault(read(key), len(numbers)) for key in keys]
         low[places] = high[places] = np.array(known, np.int64)[inverse]
     return low, high
@@ -81,7 +83,8 @@ def _ranks(low: pa.Array, high: pa.Array) -> Range:
 
 def _places(bounds: pa.Array, values: pa.Array, unknown: int) -> Ranks:
     found = pc.fill_null(pc.index_in(bounds, value_set=values), scalar_of(unknown, pa.int32()))
-    return found.to_numpy().astype(np.int64)
+    ranks: Ranks = found.to_numpy().astype(np.int64)
+    return ranks
 
 
 def overlapping(ranges: Sequence[Range], places: Any) -> Ranks:
@@ -138,8 +141,10 @@ def members_of(groups: Ranks, places: Any, wanted: npt.NDArray[np.bool_]) -> lis
     return sorted(ordered[first:end] for first, end in pairwise([0, *ends.tolist()]))
 
 
-def overlapping_groups(ranges: Sequence[Range], places: Sequence[int]) -> list[list[int]]:
+def overlapping_groups(
+    ranges: Sequence[tuple[Sequence[int], Sequence[int]]], places: Sequence[int]
+) -> list[list[int]]:
     """All groups of ``overlapping`` with their members."""
     found = np.array(sorted(places), np.int64)
-    groups = overlapping(ranges, found)
+    groups = overlapping([(np.asarray(low), np.asarray(high)) for low, high in ranges], found)
     return members_of(groups, found, np.ones(len(found), bool))

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from versioned_catalog.datafile.reader import SegmentTask
+from versioned_catalog.datafile.segment_task import WHOLE, SegmentTask
 from versioned_catalog.datafile.tasks import Task
 from versioned_catalog.limits import SEGMENT_PIECES
-
-WHOLE = 1_000_000
-"""``SegmentTask.part`` counts in millionths of a file."""
 
 TARGET_BYTES = 128 * 1024 * 1024
 OPEN_COST_BYTES = 4 * 1024 * 1024

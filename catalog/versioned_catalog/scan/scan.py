@@ -28,7 +28,7 @@ from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
 from versioned_catalog.scan.packing import TARGET_BYTES, pack
 from versioned_catalog.scan.selection import Selected, select
-from versioned_catalog.scan.tasks import Plans, segment_task
+from versioned_catalog.scan.tasks import Row, TaskPlanner, task_rows
 from versioned_catalog.scan.ttl_filter import age_time, with_ttl
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
@@ -157,30 +157,22 @@ class Scan:
         found: list[tuple[Task, int]] = self._singles(rows, single) if single else []
         if groups:
             key = self.state.schema.row_key[0]
-            planner = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
+            planner = MergePlanner(
+                self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
+            )
             ends = ends_of(self.state, self.selected.chosen)
-            for merge, size in planner.tasks(rows, self.selected, ends, prune=self._prune):
+            for merge, size in planner.tasks(rows, self.selected, ends):
                 parts = split_merge(self.store, merge, key)
                 found += [(part, size // len(parts)) for part in parts]
         return found
 
-    def _singles(self, rows: list[dict[str, Any]], places: list[int]) -> list[tuple[Task, int]]:
-        """One task a segment; plans are made once for all that hold the same columns."""
-        free, deltas = self.nan_free(), self.selected.deltas
-        plans = Plans(self.state, self._wanted)
-        return [
-            (
-                replace(
-                    segment_task(self.state, rows[at], plans, deltas[at] if deltas else PLAIN),
-                    filter=self.filter,
-                    shown=len(self.columns),
-                    nan_free=free[at],
-                    prune=self._prune,
-                ),
-                rows[at]["bytes"],
-            )
-            for at in places
-        ]
+    def _singles(self, rows: list[Row], places: list[int]) -> list[tuple[Task, int]]:
+        """One task a segment that is not merged."""
+        free, deltas = self.nan_free(), self.selected.deltas or [PLAIN] * len(rows)
+        planner = TaskPlanner.of(
+            self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
+        )
+        return [(planner.task(rows[at], deltas[at], free[at]), rows[at]["bytes"]) for at in places]
 
     def nan_free(self) -> list[frozenset[int]]:
         """For each segment that is kept, the floats the filter looks at that hold no NaN in it."""
@@ -261,17 +253,6 @@ class Scan:
         return ScanReport(
             self.state.version, live, live - self.kept.num_rows, dict(sorted(by_version.items()))
         )
-
-
-_TOLD = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
-
-
-def task_rows(kept: pa.Table) -> list[dict[str, Any]]:
-    """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
-    columns = {name: kept[name] for name in _TOLD}
-    columns["commit_time"] = kept["commit_time"].cast(pa.int64())
-    rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
-    return rows
 
 
 def _cut(column: Column, wanted: frozenset[int]) -> Column:

@@ -75,11 +75,11 @@ def _select_keyed(
         clean &= _as_mask(_first(pc.if_else(from_numpy(clean), segments.core["rows"], ZERO), limit))
     chosen = clean | merged
     deltas = segments.deltas.take(chosen)
-    place_in_scan = np.cumsum(chosen) - 1
+    place_in_scan = (np.cumsum(chosen) - 1).tolist()
     return Selected(
         from_numpy(chosen),
         () if segments.deltas.is_plain.all() else tuple(deltas.values.tolist()),
-        tuple(tuple(place_in_scan[group].tolist()) for group in groups),
+        tuple(tuple([place_in_scan[place] for place in group]) for group in groups),
     )
 
 
