@@ -763,10 +763,10 @@ SEGMENTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no Parquet": (lambda p: p.write_bytes(b"a,b\n1,2\n" * 50), "not a whole Parquet file"),
     "missing": (lambda p: p.unlink(), "is missing"),
     "a folder": (lambda p: (p.unlink(), p.mkdir()), "is missing"),
-    "foreign": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "no segment of this table"),
+    "foreign": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "not a segment of this table"),
     "of another table": (
         lambda p: rewrite(p, whole, {b"versioned.table_uuid": b"other"}),
-        "no segment of this table",
+        "not a segment of this table",
     ),
     "of another schema": (
         lambda p: rewrite(p, whole, {b"versioned.schema_version": b"7"}),
@@ -819,7 +819,7 @@ def test_segments_of_two_tables_swapped(bench: Bench) -> None:
     other.append(pa.table({"id": pa.array([5], INTS)}))
     (path,) = other.segments()["path"].to_pylist()
     shutil.copy(bench.folder.parent / "other" / path, segment(bench))
-    refused(lambda: reload(bench), CorruptTableError, "no segment of this table")
+    refused(lambda: reload(bench), CorruptTableError, "not a segment of this table")
 
 
 def test_foreign_files_beside_segments_mean_nothing(bench: Bench) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from versioned_catalog.datafile.column_ranges import column_ranges
+from versioned_catalog.storage.parquet import footer_of
 from versioned_catalog.storage.ranged import GAP, PIECE, Range, RangedFile, joined
 
 
@@ -70,7 +70,8 @@ def test_only_the_wanted_columns_are_read(dictionary: bool) -> None:
     file = RangedFile(asked, len(asked.data), asked.data[-64 * 1024 :])
     parquet = pq.ParquetFile(file)
     assert asked.ranges == [], "the footer came with the size"
-    file.prefetch(column_ranges(parquet.metadata, 1, ["s.x", "a"]))
+    footer = footer_of(file, parquet)
+    file.prefetch(footer.ranges(1, footer.leaves(["s.x", "a"])))
     fetched = list(asked.ranges)
     read = parquet.read_row_group(1, ["s.x", "a"])
     assert asked.ranges == fetched, "all was there"

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from versioned_catalog.datafile.column_ranges import column_ranges
-from versioned_catalog.datafile.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
 from versioned_catalog.datafile.missing import why_missing
+from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.expressions.evaluate import keep_mask
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.projection import metadata_columns
-from versioned_catalog.projection.adapter import Adapter, batch_of_nothing
-from versioned_catalog.pruning.bounds import RowGroupBounds
-from versioned_catalog.pruning.inclusive import may_match
-from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
-from versioned_catalog.storage.ranged import RangedFile
+from versioned_catalog.projection.adapter import Adapter
+from versioned_catalog.storage.parquet import told
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import repeat, scalar_of
-from versioned_catalog.types.types import Array, Column, Map, Struct
+from versioned_catalog.types.types import Column
 
 BATCH_ROWS = 262_144
 
@@ -78,20 +73,18 @@ def _adapted(
     store: Store, task: SegmentTask, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the row groups that are kept, with all of the plan's outputs."""
-    what = f"{store.url}/{task.path}"
-    file, source = open_segment(store, task)
-    if task.filter is not None and task.prune:
-        check_columns_of(source, file.metadata, what)
-    adapter = Adapter(task.plan)
+    file, adapter = open_segment(store, task), Adapter(task.plan)
     try:
-        for position, rows, batches in _groups(file, task, source, batch_rows):
+        for group, position, rows in file.row_groups():
             at = position
-            for batch in batches(rows):
+            for batch in file.read(group, batch_rows):
                 count = batch.num_rows
                 yield adapter.adapt(batch.columns, count, _implied(task, at, count))
                 at += count
             if at != position + rows:
-                raise CorruptTableError(f"{what} holds {at - position} rows where it says {rows}")
+                raise CorruptTableError(
+                    f"{store.url}/{task.path} holds {at - position} rows where it says {rows}"
+                )
     except CorruptTableError as error:
         raise _explained(store, task, error) from error
 
@@ -103,122 +96,6 @@ def _explained(store: Store, task: SegmentTask, error: CorruptTableError) -> Ver
     except CorruptTableError as gone:
         return why_missing(store, task.path, task.version, gone)
     return error
-
-
-def open_segment(store: Store, task: SegmentTask) -> tuple[pq.ParquetFile, Any]:
-    """A segment's file, if it is the one that the log means, and what it is read from.
-
-    Raises:
-        CorruptTableError: it is missing, damaged, or another one.
-        NotFoundError: it is missing since its version is expired and was vacuumed.
-    """
-    try:
-        source = store.open(task.path)
-    except CorruptTableError as error:
-        raise why_missing(store, task.path, task.version, error) from error
-    what = f"{store.url}/{task.path}"
-    file = open_parquet(source, what, memory_map=isinstance(source, str), pre_buffer=False)
-    _check(file, what, task)
-    return file, source
-
-
-def _check(file: pq.ParquetFile, what: str, task: SegmentTask) -> None:
-    """Whether the file is the one that the log means."""
-    footer = file.metadata.metadata or {}
-    if footer.get(TABLE_UUID) != task.table_uuid.encode():
-        raise CorruptTableError(f"{what} is no segment of this table")
-    if footer.get(SCHEMA_VERSION) != str(task.schema_version).encode():
-        raise CorruptTableError(f"{what} says another schema version than the log does")
-    if file.metadata.num_rows != task.rows:
-        raise CorruptTableError(
-            f"{what} holds {file.metadata.num_rows} rows, and {task.rows} were committed"
-        )
-    arrow = file.schema_arrow
-    for column in task.plan.needed:
-        if not _holds(arrow, column):
-            raise CorruptTableError(
-                f"{what} has no column {column.physical_name} with ID {column.id}, or not all of "
-                "what the log says is inside it"
-            )
-
-
-def _holds(parent: pa.Schema | pa.DataType, column: Column) -> bool:
-    """Whether a file's schema, or a struct in it, holds a column and all that is needed inside."""
-    at = parent.get_field_index(column.physical_name)
-    return at >= 0 and _is_same(parent.field(at), column)
-
-
-def _is_same(field: pa.Field, column: Column) -> bool:
-    if field_id(field) != column.id:
-        return False
-    match column.type:
-        case Struct(fields):
-            return pa.types.is_struct(field.type) and all(_holds(field.type, f) for f in fields)
-        case Array(element):
-            return pa.types.is_list(field.type) and _is_same(field.type.value_field, element)
-        case Map(key, value):
-            inside = pa.types.is_map(field.type) and _is_same(field.type.key_field, key)
-            return inside and _is_same(field.type.item_field, value)
-        case _:
-            return True
-
-
-Reading = Callable[[int], Iterator[pa.RecordBatch]]
-
-
-def _groups(
-    file: pq.ParquetFile, task: SegmentTask, source: Any, batch_rows: int
-) -> Iterator[tuple[int, int, Reading]]:
-    """The row groups to read: position of the first row, number of rows, how to read them."""
-    meta = file.metadata
-    wanted = _kept_groups(file, task)
-    paths = task.plan.physical_paths()
-    position = 0
-    for group in range(meta.num_row_groups):
-        rows: int = meta.row_group(group).num_rows
-        if group in wanted:
-            yield position, rows, _reading(file, group, paths, source, batch_rows)
-        position += rows
-
-
-def _reading(
-    file: pq.ParquetFile, group: int, paths: list[str], source: Any, batch_rows: int
-) -> Reading:
-    def read(rows: int) -> Iterator[pa.RecordBatch]:
-        if paths:
-            if isinstance(source, RangedFile):
-                source.prefetch(column_ranges(file.metadata, group, paths))
-            yield from file.iter_batches(batch_rows, [group], paths, use_threads=False)
-            return
-        for start in range(0, rows, batch_rows):
-            yield batch_of_nothing(min(batch_rows, rows - start))
-
-    return read
-
-
-def _kept_groups(file: pq.ParquetFile, task: SegmentTask) -> set[int]:
-    meta = file.metadata
-    mine = _groups_of_part(meta, task.part)
-    if task.filter is None or not task.prune or not mine:
-        return set(mine)
-    bounds = RowGroupBounds(meta, mine, task.plan, task.nan_free)
-    mask = may_match(task.filter, bounds, len(mine))
-    return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
-
-
-def _groups_of_part(meta: Any, part: tuple[int, int]) -> list[int]:
-    """The row groups whose middle, counted in rows, falls into a part of the file."""
-    first, end = part
-    total = max(meta.num_rows, 1)
-    found: list[int] = []
-    position = 0
-    for group in range(meta.num_row_groups):
-        rows: int = meta.row_group(group).num_rows
-        middle = (2 * position + rows) * 500_000 // total
-        if first <= middle < end:
-            found.append(group)
-        position += rows
-    return found
 
 
 def _shown(batch: pa.RecordBatch, task: SegmentTask) -> pa.RecordBatch:

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.datafile.arrange import split
 from versioned_catalog.datafile.file_schema import SCHEMA
-from versioned_catalog.datafile.reader import open_segment, read_segment
+from versioned_catalog.datafile.reader import read_segment
+from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.delta import Delta, delta_from_text
@@ -33,7 +34,7 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_to_json
 from versioned_catalog.statistics.footers import footer_stats
 from versioned_catalog.statistics.stats import ColumnStats, StatsCollector
-from versioned_catalog.storage.parquet import told
+from versioned_catalog.storage.parquet import check_columns_of, told
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow_values import array_of
 from versioned_catalog.types.types import walk
@@ -146,9 +147,13 @@ class SegmentCheck:
         if self.deep:
             problems += _checksum_problems(self.store, record)
         task = record_task(state.table_uuid, schema, record, schema.columns)
-        file, _ = open_segment(self.store, task)
+        opened_segment = open_segment(self.store, task)
+        file = opened_segment.parquet
         problems += _footer_problems(file, schema, record.delta)
         if not self.deep:
+            check_columns_of(
+                opened_segment.source, file.metadata, f"{self.store.url}/{record.path}"
+            )
             stats = footer_stats(file.metadata, schema)
             # Footers leave NaN out, or leave all out for it.
             return {key: replace(one, nans=None) for key, one in stats.items()}

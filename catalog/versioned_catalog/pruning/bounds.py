@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +14,8 @@ from versioned_catalog.projection.metadata_columns import is_implicit
 from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.pruning.inclusive import Bounds
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.statistics.chunk_bounds import chunk_bounds
+from versioned_catalog.storage.footer import Footer
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import ZERO, array_of
 from versioned_catalog.types.types import (
@@ -77,19 +77,19 @@ class RowGroupBounds:
     """Bounds over some row groups of one file, by column ID of what the plan makes of it.
 
     Args:
-        meta: the file's Parquet metadata.
+        footer: the footer of the file.
         groups: the row groups that count.
         plan: how the file's columns become the wanted ones.
         nan_free: the columns that hold no NaN anywhere in the file; Parquet does not say.
     """
 
     def __init__(
-        self, meta: Any, groups: Sequence[int], plan: SegmentPlan, nan_free: frozenset[int]
+        self, footer: Footer, groups: Sequence[int], plan: SegmentPlan, nan_free: frozenset[int]
     ) -> None:
-        self._meta = meta
+        self._footer = footer
         self._groups = groups
         self._nan_free = nan_free
-        self._rows = array_of([meta.row_group(g).num_rows for g in groups], pa.int64())
+        self._rows = array_of([footer.rows[g] for g in groups], pa.int64())
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
 
@@ -103,25 +103,23 @@ class RowGroupBounds:
         source, parents = self._stored[column_id]
         if isinstance(source.type, Struct):
             return None
-        path = ".".join(c.physical_name for c in (*parents, source))
-        return self._from_file(wanted, source, path)
+        return self._from_file(wanted, source, (*parents, source))
 
-    def _from_file(self, wanted: Column, source: Column, path: str) -> Bounds | None:
-        at = _leaf_index(self._meta, path)
-        if at is None:
+    def _from_file(self, wanted: Column, source: Column, line: tuple[Column, ...]) -> Bounds | None:
+        chunks = self._footer.chunks(tuple(column.physical_name for column in line))
+        held = _held_type(self._footer.schema, line)
+        if chunks is None or held is None:
             return None
-        found = [self._meta.row_group(g).column(at).statistics for g in self._groups]
-        nulls = [s.null_count if s is not None and s.has_null_count else None for s in found]
-        low = _typed(found, "min", source, wanted)
-        high = _typed(found, "max", source, wanted)
+        mine = [chunks[group] for group in self._groups]
+        low, high = chunk_bounds(mine, held, to_arrow_type(source.type))
         known = wanted.id in self._nan_free
-        nans = array_of([0 if known else None] * len(found), pa.int64())
+        nans = array_of([0 if known else None] * len(mine), pa.int64())
         return Bounds(
             self._rows,
-            array_of(nulls, pa.int64()),
+            array_of([chunk.nulls for chunk in mine], pa.int64()),
             nans if is_floating(wanted.type) else None,
-            low,
-            high,
+            _cast(low, wanted),
+            _cast(high, wanted),
         )
 
 
@@ -180,37 +178,24 @@ def _columns(plan: SegmentPlan) -> tuple[Column, ...]:
     return tuple(output.column for output in plan.outputs)
 
 
-def _has(statistics: Any) -> bool:
-    return statistics is not None and bool(statistics.has_min_max)
+def _held_type(schema: pa.Schema, line: tuple[Column, ...]) -> pa.DataType | None:
+    """The type of a column in a file, through the structs that hold it; None if it has none."""
+    found: Any = schema
+    for column in line:
+        at = found.get_field_index(column.physical_name)
+        if at < 0:
+            return None
+        found = found.field(at).type
+    return found
 
 
-def _leaf_index(meta: Any, path: str) -> int | None:
-    schema = meta.schema
-    return next((i for i in range(len(schema)) if schema.column(i).path == path), None)
-
-
-def _typed(found: list[Any], which: str, source: Column, wanted: Column) -> pa.Array:
-    """Parquet's bounds in the wanted type; all unknown where they are none that Python has."""
-    stored, target = to_arrow_type(source.type), to_arrow_type(wanted.type)
+def _cast(bounds: pa.Array, wanted: Column) -> pa.Array:
+    """Bounds in the wanted type; all unknown if one does not fit."""
+    target = to_arrow_type(wanted.type)
     try:
-        values = [_stored(getattr(s, which)) if _has(s) else None for s in found]
-        return array_of(values, stored).cast(target)
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError, struct.error):
-        return pa.nulls(len(found), target)
-
-
-def _stored(value: Any) -> Any:
-    """A value as it is stored: dates in days, times and timestamps in microseconds."""
-    match value:
-        case datetime():
-            naive = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-            return (naive - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-        case date():
-            return value.toordinal() - date(1970, 1, 1).toordinal()
-        case time():
-            return (datetime.combine(date.min, value) - datetime.min) // timedelta(microseconds=1)
-        case _:
-            return value
+        return bounds.cast(target)
+    except pa.ArrowException:
+        return pa.nulls(len(bounds), target)
 
 
 def _zeros(rows: pa.Array) -> pa.Array:

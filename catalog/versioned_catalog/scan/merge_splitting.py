@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.datafile.merge_task import Member, MergeTask
-from versioned_catalog.datafile.reader import open_segment
+from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.expressions.filters import And, Bound, Compare, Op
 from versioned_catalog.expressions.literal_binding import Literal
@@ -44,10 +43,10 @@ def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
 def _cuts(store: Store, member: Member, key: int) -> pa.Array:
     """The least keys of the row groups of a segment but the first, sorted; none where it tells none."""
     try:
-        meta: Any = open_segment(store, member.task)[0].metadata
+        footer = open_segment(store, member.task).footer
     except VersionedError:
-        return pa.nulls(0)  # whoever reads it will tell
-    bounds = RowGroupBounds(meta, range(meta.num_row_groups), member.task.plan, frozenset())(key)
+        return pa.nulls(0)  # reading it reports the error
+    bounds = RowGroupBounds(footer, range(len(footer.rows)), member.task.plan, frozenset())(key)
     if bounds is None:
         return pa.nulls(0)
     found = pc.unique(bounds.min.drop_null())

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import ENTRY_BYTES, FOOTER_BYTES, FOOTER_ITEMS, SEGMENT_ROWS
 from versioned_catalog.storage.failing import is_of_system, storage_error
+from versioned_catalog.storage.footer import Footer
 from versioned_catalog.storage.parquet_chunks import check_columns
 from versioned_catalog.storage.thrift import Reader
 
@@ -106,6 +107,14 @@ def _footer(file: Any) -> bytes:
     found: bytes = file.read(length)
     file.seek(0)
     return found
+
+
+def footer_of(source: Any, file: pq.ParquetFile) -> Footer:
+    """The footer of a file from ``open_parquet``."""
+    if isinstance(source, str):
+        with open(source, "rb") as opened:
+            return Footer(_footer(opened), file)
+    return Footer(_footer(source), file)
 
 
 def check_columns_of(source: Any, metadata: pq.FileMetaData, what: str) -> None:
