@@ -58,6 +58,13 @@ def test_what_is_near_is_asked_for_at_once_and_what_is_large_in_pieces() -> None
     ]
 
 
+def test_a_range_beyond_the_end_is_cut() -> None:
+    """A hostile footer may name any range."""
+    asked = Asked(bytes(1000))
+    RangedFile(asked, len(asked.data)).prefetch([(10, 1 << 62), (1 << 61, 1 << 62)])
+    assert asked.ranges == [(10, 1000)]
+
+
 @pytest.mark.parametrize("dictionary", [True, False])
 def test_only_the_wanted_columns_are_read(dictionary: bool) -> None:
     random = Random(7)

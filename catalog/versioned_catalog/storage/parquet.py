@@ -104,7 +104,7 @@ def _footer_length(file: Any) -> int:
 def _footer(file: Any) -> bytes:
     length = min(_footer_length(file), ENTRY_BYTES)
     file.seek(file.seek(0, os.SEEK_END) - _END - length)
-    found: bytes = file.read(length)
+    found = bytes(file.read(length))
     file.seek(0)
     return found
 

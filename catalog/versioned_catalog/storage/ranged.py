@@ -37,7 +37,8 @@ class RangedFile(io.RawIOBase):
     def prefetch(self, ranges: Sequence[Range]) -> None:
         """Get ranges, in as few requests as make sense, and forget those that were got before."""
         here = self._tail[0]
-        pieces = _pieces([one for one in joined(ranges) if one[0] < here])
+        inside = [(first, min(end, self._size)) for first, end in ranges]
+        pieces = _pieces([one for one in joined(inside) if one[0] < here])
         self._parts = []
         found = self._fetch(pieces)
         parts: list[tuple[int, list[bytes]]] = []
