@@ -1,8 +1,8 @@
 """The cost of opening a file and of pruning its row groups, against PyArrow's own open.
 
-``python -m benchmarks.footers`` prints ratios for files of 100 columns and 8 row groups, and of 300 and
-16. The bounds of one column are read each time, as a filter needs them. Nothing is cached: the first read
-of a file costs what all others do.
+``python -m benchmarks.footers`` prints ratios for files of 100 columns and 8 row groups, and of 300
+columns and 16 row groups. Each run reads the bounds of one column, as a filter needs them. Nothing is
+cached, so that the first read of a file costs as much as any other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.common import Report
 from versioned_catalog.statistics.chunk_bounds import chunk_bounds
-from versioned_catalog.storage.parquet import check_columns_of, footer_of, open_parquet
+from versioned_catalog.storage.parquet import check_column_chunks, footer_of, open_parquet
 
 ROWS = 200
 """Rows of a row group: only footers are read."""
@@ -59,7 +59,7 @@ def works(path: str, column: str) -> tuple[Callable[[], object], ...]:
 
     def checked() -> object:
         file = open_parquet(path, path, **OPEN)
-        return check_columns_of(path, file.metadata, path)
+        return check_column_chunks(path, file.metadata, path)
 
     return ours, plain, with_statistics, checked
 

@@ -115,9 +115,9 @@ NAMES: list[Request] = [
     ("folder of no table", lambda b: Catalog.load_path(b.folder.parent), GONE, "no table at"),
     ("table of a file", lambda b: Catalog.load_path(b.path(0)), GONE, "00000.json"),
     ("folder with a table", lambda b: Catalog.create_path(b.folder, "a INT"), TAKEN, "already"),
-    ("empty path", lambda _: Catalog(" "), BAD, "names no folder"),
-    ("number as path", lambda _: Catalog(5), BAD, "5 names no folder"),  # type: ignore[arg-type]
-    ("zero in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "can't be the name of a folder"),
+    ("empty path", lambda _: Catalog(" "), BAD, "is not a location"),
+    ("number as path", lambda _: Catalog(5), BAD, "5 is not a location"),  # type: ignore[arg-type]
+    ("zero in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "holds a null character"),
     ("credentials in a URL", lambda _: Catalog("s3://k:s@bucket/x"), BAD, "holds credentials"),
     ("no bucket", lambda _: Catalog("s3://"), BAD, "s3://<bucket>"),
     ("unknown protocol", lambda _: Catalog.load_path("what://x"), BAD, "what://"),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from versioned_catalog.storage.parquet import footer_of
-from versioned_catalog.storage.ranged import GAP, PIECE, Range, RangedFile, joined
+from versioned_catalog.storage.ranged import GAP, REQUEST_BYTES, Range, RangedFile, joined
 
 
 class Asked:
@@ -49,12 +49,12 @@ def test_what_is_near_is_asked_for_at_once_and_what_is_large_in_pieces() -> None
         (900_000, 900_010),
     ]
     assert joined([(0, 10), (11 + GAP, 100_000)]) == [(0, 10), (11 + GAP, 100_000)]
-    asked = Asked(bytes(2 * PIECE + 10))
-    RangedFile(asked, len(asked.data)).prefetch([(3, 2 * PIECE + 5)])
+    asked = Asked(bytes(2 * REQUEST_BYTES + 10))
+    RangedFile(asked, len(asked.data)).prefetch([(3, 2 * REQUEST_BYTES + 5)])
     assert asked.ranges == [
-        (3, PIECE + 3),
-        (PIECE + 3, 2 * PIECE + 3),
-        (2 * PIECE + 3, 2 * PIECE + 5),
+        (3, REQUEST_BYTES + 3),
+        (REQUEST_BYTES + 3, 2 * REQUEST_BYTES + 3),
+        (2 * REQUEST_BYTES + 3, 2 * REQUEST_BYTES + 5),
     ]
 
 

@@ -19,7 +19,7 @@ from versioned_catalog.maintenance import salvage
 from versioned_catalog.maintenance.segment_check import checksum_of, opened
 from versioned_catalog.storage import local
 from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.storage.parquet import open_parquet, told
+from versioned_catalog.storage.parquet import open_parquet, translate_errors
 
 SYSTEM = [errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EIO, errno.ENOMEM, errno.ESTALE]
 OF_THE_FILE = [errno.ENOENT, errno.EISDIR, errno.EINVAL, errno.ELOOP]
@@ -36,15 +36,18 @@ def table(tmp_path: Path) -> Table:
 
 @pytest.mark.parametrize("number", SYSTEM, ids=errno.errorcode.get)
 def test_an_error_of_the_system_is_no_damage(number: int) -> None:
-    with pytest.raises(StorageError, match=f"can't read x: {os.strerror(number)}"), told("x"):
+    with (
+        pytest.raises(StorageError, match=f"can't read x: {os.strerror(number)}"),
+        translate_errors("x"),
+    ):
         raise OSError(number, f"Failed to open x. Detail: [errno {number}]")
 
 
 @pytest.mark.parametrize("number", OF_THE_FILE, ids=errno.errorcode.get)
 def test_an_error_that_is_of_the_file_is_damage(number: int) -> None:
-    with pytest.raises(CorruptTableError), told("x"):
+    with pytest.raises(CorruptTableError), translate_errors("x"):
         raise OSError(number, "no")
-    with pytest.raises(CorruptTableError), told("x"):
+    with pytest.raises(CorruptTableError), translate_errors("x"):
         raise OSError("Couldn't deserialize thrift")
 
 

@@ -19,7 +19,7 @@ from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.adapter import Adapter
-from versioned_catalog.storage.parquet import told
+from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import repeat, scalar_of
@@ -37,7 +37,7 @@ def read_segment(
         CorruptTableError: the file is missing, damaged, or not what the log says it is.
         NotFoundError: it is missing since its version is expired and was vacuumed.
     """
-    with told(f"{store.url}/{task.path}"):
+    with translate_errors(f"{store.url}/{task.path}"):
         yield from _read(store, task, batch_rows)
 
 
@@ -50,7 +50,7 @@ def read_marked(
         CorruptTableError: as for ``read_segment``, or fewer rows were read than the log says.
     """
     total = 0
-    with told(f"{store.url}/{task.path}"):
+    with translate_errors(f"{store.url}/{task.path}"):
         for batch in _adapted(store, replace(task, prune=False)):
             total += batch.num_rows
             yield _shown(batch, task), _mask(batch, task)

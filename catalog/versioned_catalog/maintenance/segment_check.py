@@ -34,7 +34,7 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_to_json
 from versioned_catalog.statistics.footers import footer_stats
 from versioned_catalog.statistics.stats import ColumnStats, StatsCollector
-from versioned_catalog.storage.parquet import check_columns_of, told
+from versioned_catalog.storage.parquet import check_column_chunks, translate_errors
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow_values import array_of
 from versioned_catalog.types.types import walk
@@ -151,7 +151,7 @@ class SegmentCheck:
         file = opened_segment.parquet
         problems += _footer_problems(file, schema, record.delta)
         if not self.deep:
-            check_columns_of(
+            check_column_chunks(
                 opened_segment.source, file.metadata, f"{self.store.url}/{record.path}"
             )
             stats = footer_stats(file.metadata, schema)
@@ -241,7 +241,7 @@ def checksum_of(store: Store, path: str) -> str:
 def opened(store: Store, path: str) -> Iterator[Any]:
     """A file of a store, to be read from its beginning to its end."""
     source = store.open(path)
-    with told(f"{store.url}/{path}"):
+    with translate_errors(f"{store.url}/{path}"):
         if not isinstance(source, str):
             yield source
             return

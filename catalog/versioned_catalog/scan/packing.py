@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from versioned_catalog.datafile.segment_task import WHOLE, SegmentTask
 from versioned_catalog.datafile.tasks import Task
-from versioned_catalog.limits import SEGMENT_PIECES
+from versioned_catalog.limits import SCAN_SPLITS
 
 TARGET_BYTES = 128 * 1024 * 1024
 OPEN_COST_BYTES = 4 * 1024 * 1024
@@ -23,7 +23,7 @@ def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[
     """
     known = list(tasks)
     # What the log says of sizes may be anything.
-    target = max(target, sum(size for _, size in known) // SEGMENT_PIECES)
+    target = max(target, sum(size for _, size in known) // SCAN_SPLITS)
     packed: list[tuple[Task, ...]] = []
     held: list[Task] = []
     size = 0

@@ -23,7 +23,7 @@ from versioned_catalog.statistics.extremes import (
     upper_text,
 )
 from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
+from versioned_catalog.storage.parquet import check_column_chunks, open_parquet, translate_errors
 from versioned_catalog.types.types import (
     Atom,
     Char,
@@ -49,7 +49,7 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
     """
     source, what = pa.BufferReader(tail), "what was written"
     footer = open_parquet(source, what).metadata
-    check_columns_of(source, footer, what)
+    check_column_chunks(source, footer, what)
     return footer
 
 
@@ -62,7 +62,7 @@ def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnSta
     """
     places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ColumnStats] = {}
-    with told("what was written", "has bounds that can't be"):
+    with translate_errors("what was written", "has bounds that can't be"):
         for column in schema.columns:
             found |= _visit(footer, places, column, column.physical_name, parents_null=False)
     return found

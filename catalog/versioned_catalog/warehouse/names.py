@@ -67,7 +67,7 @@ class Names:
             NotFoundError: its folder is not there. Making a namespace or a table makes the folder, too.
         """
         state = self.state()
-        if state.version < 0 and not self.timeline.store.is_there():
+        if state.version < 0 and not self.timeline.store.exists():
             raise NotFoundError(
                 f"there is no warehouse at {self._url}: the folder does not exist; check the path, or "
                 "make a warehouse there with create_namespace(...)"
