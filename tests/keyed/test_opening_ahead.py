@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from keyed.tables import make, rows, shown
-from versioned_catalog.datafile import open_ahead
+from versioned_catalog.datafile import merge_prefetch
 from versioned_catalog.storage.local import LocalStore
 
 
@@ -36,6 +36,6 @@ def test_they_are_read_side_by_side(
 
     monkeypatch.setattr(LocalStore, "open", slow)
     monkeypatch.setattr(LocalStore, "is_remote", True)
-    monkeypatch.setattr(open_ahead, "AHEAD_ROWS", ahead)
+    monkeypatch.setattr(merge_prefetch, "PREFETCH_ROWS", ahead)
     assert shown(table) == expected
     assert (most > 4) if ahead == 1000 else (most <= 4)

@@ -13,7 +13,7 @@ import pytest
 
 from keyed.tables import make, rows, shown
 from versioned_catalog import Catalog
-from versioned_catalog.datafile import open_segment
+from versioned_catalog.datafile import segment_writer
 from versioned_catalog.datafile.merge_task import MergeTask
 from versioned_catalog.scan import merge_splitting
 
@@ -31,7 +31,7 @@ KEYS: dict[str, list[Any]] = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row groups of two rows, and as many parts as these allow."""
-    monkeypatch.setattr(open_segment, "KEYED_ROW_GROUP_ROWS", 2)
+    monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 2)
     monkeypatch.setattr(merge_splitting, "PART_ROWS", 1)
 
 

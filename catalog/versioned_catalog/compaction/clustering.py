@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from versioned_catalog.compaction.z_order import MOST_COLUMNS, Curve, Places
-from versioned_catalog.datafile.arrange import Line, column_at
+from versioned_catalog.datafile.arrange import ColumnPath, column_at
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.datafile.writer import buffered
 from versioned_catalog.errors import InvalidRequestError
@@ -40,12 +40,12 @@ class Clustering:
         buckets: into how many stretches of the curve rows are parted before they are sorted.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[ColumnPath, ...]
     sampled: tuple[SegmentTask, ...]
     buckets: int
 
 
-def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[Line, ...]:
+def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[ColumnPath, ...]:
     """The columns that rows are to be clustered by.
 
     Args:
@@ -94,7 +94,7 @@ def _check_free(schema: Schema) -> None:
         )
 
 
-def tops(lines: Iterable[Line]) -> tuple[Column, ...]:
+def tops(lines: Iterable[ColumnPath]) -> tuple[Column, ...]:
     """The columns of the table that some columns are, or are in."""
     return tuple({line[0].id: line[0] for line in lines}.values())
 
@@ -128,7 +128,7 @@ def clustered(
         yield from buckets.read()
 
 
-def _leaves(rows: Any, columns: Sequence[Column], lines: Iterable[Line]) -> list[pa.Array]:
+def _leaves(rows: Any, columns: Sequence[Column], lines: Iterable[ColumnPath]) -> list[pa.Array]:
     table = pa.table(rows.columns, names=[str(at) for at in range(rows.num_columns)])
     return [one_array(column_at(table, columns, line)) for line in lines]
 

@@ -14,8 +14,8 @@ from versioned_catalog.compaction.clustering import Clustering, tops
 from versioned_catalog.compaction.overlapping import Levels
 from versioned_catalog.compaction.small_segments import SMALL, Row, bins
 from versioned_catalog.compaction.tasks import Piece
-from versioned_catalog.datafile.arrange import Line
-from versioned_catalog.datafile.open_segment import Kind, WriteSpec
+from versioned_catalog.datafile.arrange import ColumnPath
+from versioned_catalog.datafile.segment_writer import SegmentKind, WriteSpec
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import Bound, about
 from versioned_catalog.log.delta import Delta
@@ -42,7 +42,7 @@ def plan_pieces(
     where: Bound | None,
     paths: Collection[str] | None,
     strategy: Strategy,
-    zorder: tuple[Line, ...] = (),
+    zorder: tuple[ColumnPath, ...] = (),
     time: datetime | None = None,
 ) -> list[Piece]:
     """What is to be done.
@@ -69,7 +69,7 @@ def _of_bag(
     young: Bound | None,
     where: Bound | None,
     paths: Collection[str] | None,
-    zorder: tuple[Line, ...],
+    zorder: tuple[ColumnPath, ...],
     *,
     every: bool,
 ) -> list[Piece]:
@@ -108,13 +108,15 @@ def _buckets(size: int, target: int) -> int:
     return min(MOST_BUCKETS, -(-size // min(BUCKET_BYTES, target)))
 
 
-def _piece(rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None = None) -> Piece:
+def _piece(
+    rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: SegmentKind | None = None
+) -> Piece:
     return Piece(
         tuple(row["path"] for row in rows),
         sum(row["bytes"] for row in rows),
         tasks,
         spec,
-        kind or Kind(),
+        kind or SegmentKind(),
     )
 
 
@@ -207,7 +209,7 @@ class _Keyed:
     def _ends(self) -> list[Ends]:
         return ends_of(self._state)
 
-    def _kind(self, group: Sequence[int]) -> Kind:
+    def _kind(self, group: Sequence[int]) -> SegmentKind:
         orders = [self._levels.orders[at] for at in group]
         mixed = any(self._deltas[at].sequences for at in group) or len({o[0] for o in orders}) > 1
-        return Kind(order=max(orders), sequences=mixed)
+        return SegmentKind(order=max(orders), sequences=mixed)

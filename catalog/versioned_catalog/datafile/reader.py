@@ -1,4 +1,4 @@
-"""Reading one segment by its plan: the loop that executors run."""
+"""Reading one segment: the loop that executors run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.datafile.missing import why_missing
+from versioned_catalog.datafile.missing_segment import missing_segment_error
 from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
@@ -31,11 +31,11 @@ BATCH_ROWS = 262_144
 def read_segment(
     store: Store, task: SegmentTask, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted rows of a segment, at most so many in a batch.
+    """Read the wanted rows of a segment, at most ``batch_rows`` in a batch.
 
     Raises:
-        CorruptTableError: the file is missing, damaged, or not what the log says it is.
-        NotFoundError: it is missing since its version is expired and was vacuumed.
+        CorruptTableError: the file is missing, damaged, or not the one that the log records.
+        NotFoundError: its version is expired, and it was vacuumed.
     """
     with translate_errors(f"{store.url}/{task.path}"):
         yield from _read(store, task, batch_rows)
@@ -44,10 +44,10 @@ def read_segment(
 def read_marked(
     store: Store, task: SegmentTask
 ) -> Iterator[tuple[pa.RecordBatch, pa.BooleanArray]]:
-    """All rows of a segment, and whether the task's filter is true for them, for a rewrite.
+    """Read all rows of a segment for a rewrite, with a mask of those that match the filter.
 
     Raises:
-        CorruptTableError: as for ``read_segment``, or fewer rows were read than the log says.
+        CorruptTableError: as for ``read_segment``, or the number of rows differs from the log's.
     """
     total = 0
     with translate_errors(f"{store.url}/{task.path}"):
@@ -62,7 +62,7 @@ def read_marked(
 
 
 def _read(store: Store, task: SegmentTask, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows that pass, of the wanted columns."""
+    """Read the rows that match the filter, with the shown columns."""
     for batch in _adapted(store, task, batch_rows):
         passed = batch if task.filter is None else _filtered(batch, task)
         if passed.num_rows:
@@ -72,34 +72,34 @@ def _read(store: Store, task: SegmentTask, batch_rows: int) -> Iterator[pa.Recor
 def _adapted(
     store: Store, task: SegmentTask, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the row groups that are kept, with all of the plan's outputs."""
+    """Read the kept row groups, with all outputs of the plan."""
     file, adapter = open_segment(store, task), Adapter(task.plan)
     try:
         for group, position, rows in file.row_groups():
             at = position
             for batch in file.read(group, batch_rows):
                 count = batch.num_rows
-                yield adapter.adapt(batch.columns, count, _implied(task, at, count))
+                yield adapter.adapt(batch.columns, count, _metadata_columns(task, at, count))
                 at += count
             if at != position + rows:
                 raise CorruptTableError(
-                    f"{store.url}/{task.path} holds {at - position} rows where it says {rows}"
+                    f"{store.url}/{task.path}: a row group holds {at - position} rows, and states {rows}"
                 )
     except CorruptTableError as error:
-        raise _explained(store, task, error) from error
+        raise _read_error(store, task, error) from error
 
 
-def _explained(store: Store, task: SegmentTask, error: CorruptTableError) -> VersionedError:
-    """What failed while a segment was read: far away, it may have gone after it was opened."""
+def _read_error(store: Store, task: SegmentTask, error: CorruptTableError) -> VersionedError:
+    """The error of a read: on remote storage, a file may vanish after it was opened."""
     try:
         store.open(task.path)
     except CorruptTableError as gone:
-        return why_missing(store, task.path, task.version, gone)
+        return missing_segment_error(store, task.path, task.version, gone)
     return error
 
 
 def _shown(batch: pa.RecordBatch, task: SegmentTask) -> pa.RecordBatch:
-    """Without what was there for the filter only."""
+    """Drop the columns that only the filter needs."""
     return batch if batch.num_columns == task.shown else batch.select(range(task.shown))
 
 
@@ -112,7 +112,7 @@ def _filtered(batch: pa.RecordBatch, task: SegmentTask) -> pa.RecordBatch:
 
 
 def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
-    """For which rows the task's filter is true."""
+    """Whether the filter of a task is true, for each row."""
     if task.filter is None:
         return repeat(True, batch.num_rows)
     columns = [output.column for output in task.plan.outputs]
@@ -120,11 +120,11 @@ def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
 
 
 class Lookup:
-    """Columns of a batch by ID, nested ones through their structs.
+    """Looks up columns of a batch by ID, also inside structs.
 
     Args:
-        columns: what the columns of the batch are.
-        batch: the values.
+        columns: the columns of the batch.
+        batch: their values.
     """
 
     def __init__(self, columns: Sequence[Column], batch: pa.RecordBatch) -> None:
@@ -150,16 +150,16 @@ def _inside(column: Any, array: pa.Array, column_id: int) -> pa.Array | None:
     return None
 
 
-def _implied(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
-    """The implicit columns that the plan wants."""
+def _metadata_columns(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
+    """The metadata columns among the outputs of the plan."""
     asked = [o.column for o in task.plan.outputs if metadata_columns.is_implicit(o.column)]
-    return {column.id: _implied_array(task, column, position, rows) for column in asked}
+    return {column.id: _metadata_column(task, column, position, rows) for column in asked}
 
 
-def _implied_array(task: SegmentTask, column: Any, position: int, rows: int) -> pa.Array:
+def _metadata_column(task: SegmentTask, column: Any, position: int, rows: int) -> pa.Array:
     type_ = to_arrow_type(column.type)
     if column.id == metadata_columns.ROW_POSITION:
-        # Numbers from 0, made without a Python value, which would import pandas.
+        # Computed without a Python value, for which Arrow would import pandas.
         ones = pa.repeat(scalar_of(1, type_), rows)
         return pc.add(pc.cumulative_sum(ones), scalar_of(position - 1, type_))
     known: dict[int, str | int | datetime] = {

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.datafile.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
-from versioned_catalog.datafile.missing import why_missing
+from versioned_catalog.datafile.missing_segment import missing_segment_error
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.projection.adapter import batch_of_nothing
@@ -89,7 +89,7 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     try:
         source = store.open(task.path)
     except CorruptTableError as error:
-        raise why_missing(store, task.path, task.version, error) from error
+        raise missing_segment_error(store, task.path, task.version, error) from error
     what = f"{store.url}/{task.path}"
     parquet = open_parquet(source, what, memory_map=isinstance(source, str), pre_buffer=False)
     found = SegmentFile(task, source, parquet, footer_of(source, parquet))

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.datafile.open_ahead import AHEAD
+from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
@@ -219,7 +219,7 @@ class Scan:
         elif len(tasks) < 2:
             found = [read(task) for task in tasks]
         else:
-            threads = AHEAD if self.store.is_remote else os.cpu_count() or 1
+            threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
             with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
                 found = list(pool.map(read, tasks))
         batches = [batch for part in found for batch in part]
