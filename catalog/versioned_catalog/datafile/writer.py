@@ -215,7 +215,7 @@ class _OpenSegments:
     def write(
         self, partition: Partition, kind: SegmentKind, rows: pa.Table, *, last: bool = False
     ) -> None:
-        """Append rows to the segment of a partition, and finish it if it is full or these are the last."""
+        """Append rows to the segment of a partition, and finish it if full or if they are the last."""
         key = partition, kind
         if key in self._waiting or (key not in self._open and len(self._open) >= MAX_OPEN):
             self._waiting.add(key, rows)
