@@ -32,7 +32,7 @@ KEYS: dict[str, list[Any]] = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row groups of two rows, and as many parts as these allow."""
     monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 2)
-    monkeypatch.setattr(merge_splitting, "PART_ROWS", 1)
+    monkeypatch.setattr(merge_splitting, "SPLIT_ROWS", 1)
 
 
 @pytest.mark.parametrize("type_", KEYS)
@@ -69,7 +69,7 @@ def test_a_part_leaves_out_what_does_not_reach_into_it(tmp_path: Path) -> None:
 
 
 def test_a_small_merge_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_splitting, "PART_ROWS", 5)
+    monkeypatch.setattr(merge_splitting, "SPLIT_ROWS", 5)
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))

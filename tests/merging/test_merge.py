@@ -159,8 +159,8 @@ def test_a_merge_is_that_of_the_model(data: st.DataObject, most: int, tombstones
     runs = [run_of(run, schema, most, data.draw(st.booleans())) for run in model]
     # Steps as small as the batches, so that there is more than one round.
     with pytest.MonkeyPatch.context() as patching:
-        patching.setattr(merge_module, "ROWS", most)
-        patching.setattr(merge_module, "LEAST_STEP", 1)
+        patching.setattr(merge_module, "ROUND_ROWS", most)
+        patching.setattr(merge_module, "MIN_STEP", 1)
         found = merge(runs, Shape(len(key_types), len(value_types)), tombstones=tombstones)
         assert rows_of(found, schema) == merged(model, tombstones=tombstones)
 
@@ -265,8 +265,8 @@ def test_runs_of_one_commit_go_by_ordinal() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_duplicates_in_a_run(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 1)
-    monkeypatch.setattr(merge_module, "ROWS", 4)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 1)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 4)
     rows = [put(1, 1, "a"), put(1, 2, "b"), put(2, 3, "c")]
     run = run_of(ModelRun(0, 0, rows), SCHEMA, most)
     assert rows_merged([run]) == [(1, 2, "b", 0, PUT), (2, 3, "c", 0, PUT)]
@@ -312,8 +312,8 @@ def test_a_run_alone() -> None:
 
 
 def test_many_patches_of_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 4)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 2)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 4)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 2)
     base, patches = runs_of([put(1, 1, "a")], [patch(1, 7, str(at)) for at in range(9)])
     patches = replace(patches, patched=frozenset([1]))
     assert rows_merged([base, patches]) == [(1, 1, "8", 2, PUT)]
@@ -337,8 +337,8 @@ def test_equal_sequences_in_interleaved_runs_go_by_ordinal() -> None:
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
 def test_a_key_is_never_split(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 1)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", step)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 1)
+    monkeypatch.setattr(merge_module, "MIN_STEP", step)
     rows = [
         [put(at // 4, at, str(at)) for at in range(20)],
         [put(at // 3, -at, "") for at in range(9)],
@@ -349,7 +349,7 @@ def test_a_key_is_never_split(monkeypatch: pytest.MonkeyPatch, step: int) -> Non
 
 @pytest.mark.parametrize("op", [PUT, DELETE])
 def test_any_number_of_rows_of_one_key(monkeypatch: pytest.MonkeyPatch, op: int) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 4000)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 4000)
     batch = batch_of([ModelRow((1,), (at, "x" * 1000), 1, op) for at in range(1000)], SCHEMA)
     before, most = pa.total_allocated_bytes(), 0
 
@@ -369,7 +369,7 @@ def test_any_number_of_rows_of_one_key(monkeypatch: pytest.MonkeyPatch, op: int)
 
 
 def test_merged_at_once_is_less_than_kernels_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 10_000)
     rows = [[put(at, s, "x" * 100, at=s) for at in range(s, 1000, s)] for s in (1, 2, 3)]
     found = list(merge(runs_of(*rows), SHAPE))
     assert max(batch.nbytes for batch in found) <= 10_000
@@ -424,8 +424,8 @@ def test_runs_that_do_not_overlap_are_opened_one_after_another() -> None:
 
 
 def test_a_run_is_opened_when_its_least_key_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 100)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 10)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 100)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 10)
     opened: list[int] = []
     late = watched(long_run(500, 10, 2), lambda what, _: opened.append(rows))
     rows = 0
@@ -436,8 +436,8 @@ def test_a_run_is_opened_when_its_least_key_is_reached(monkeypatch: pytest.Monke
 
 
 def test_rows_wait_for_a_run_that_is_not_open_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 300)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 1)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 300)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 1)
     # When the first is at its end, the second has read beyond what the third begins with.
     runs = [long_run(0, 3, 1), long_run(0, 1000, 2), long_run(50, 1000, 3)]
     found = pa.Table.from_batches(merge(runs, Shape(1, 0)))
@@ -447,8 +447,8 @@ def test_rows_wait_for_a_run_that_is_not_open_yet(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("runs", [1, 3, 10])
 def test_no_more_than_some_rows_are_held(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 1000)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 10)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 1000)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 10)
     held = most = 0
 
     def told(_: str, rows: int) -> None:

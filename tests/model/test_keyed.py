@@ -105,7 +105,7 @@ class KeyedHistories(Histories):
         random, self.spare = Random(salt), Random(f"{salt}/checks")
         if random.random() < 0.5:  # merges of a few rows are read in parts, as large ones are
             self.limits.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", random.randint(1, 3))
-            self.limits.setattr(merge_splitting, "PART_ROWS", random.randint(1, 4))
+            self.limits.setattr(merge_splitting, "SPLIT_ROWS", random.randint(1, 4))
         self.model = Keyed((), now=dt.datetime.now(dt.UTC))
         said = declare(random, self.model)
         place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"

@@ -1,4 +1,4 @@
-"""A scan: which rows of which columns of one snapshot, planned into tasks."""
+"""A scan: some rows of some columns of one snapshot, planned into tasks."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from versioned_catalog.types.types import Column, Struct, children, is_floating,
 
 @dataclass(frozen=True)
 class ScanReport:
-    """What a scan will do.
+    """The plan of a scan in figures.
 
     Args:
-        version: the snapshot it reads.
-        segments: how many are live.
-        pruned: how many of them are skipped, by statistics and partition or for a limit.
-        by_schema_version: how many are read, by the schema they were written under.
+        version: the snapshot.
+        segments: the number of live segments.
+        pruned: the number of skipped ones, by statistics, by partition or for a limit.
+        by_schema_version: the number of segments to read, by the schema they were written under.
     """
 
     version: int
@@ -54,16 +54,16 @@ class ScanReport:
 
 
 class Scan:
-    """The rows of one snapshot, pinned when the scan was made.
+    """A scan of one snapshot.
 
     Args:
         store: the table's folder.
         state: the snapshot.
-        columns: what is shown, in order; implicit columns may be among them.
-        filter: which rows, or None for all.
-        prune: whether statistics are used to skip what can't match.
-        limit: how many rows are wanted, whichever; None for all.
-        like: another scan of the same snapshot, for which the same rows are too old.
+        columns: the shown columns in order, also metadata columns.
+        filter: which rows; None for all.
+        prune: whether statistics are used to skip segments and row groups.
+        limit: how many rows are wanted, in any order; None for all.
+        like: another scan of the same snapshot, whose time counts for ``ttl``.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class Scan:
         self._prune = prune
 
     def __repr__(self) -> str:
-        told = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
+        parts = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
         if self._asked is not None:
-            told.append(f"where {render_filter(self._asked, self.state.schema)}")
+            parts.append(f"where {render_filter(self._asked, self.state.schema)}")
         if self.limit is not None:
-            told.append(f"limit={self.limit}")
-        return f"Scan({self.store.url!r}, {', '.join(told)})"
+            parts.append(f"limit={self.limit}")
+        return f"Scan({self.store.url!r}, {', '.join(parts)})"
 
     @property
     def schema(self) -> pa.Schema:
@@ -101,7 +101,7 @@ class Scan:
 
     @cached_property
     def _wanted(self) -> tuple[Column, ...]:
-        """The columns shown, and after them those that only the filter looks at."""
+        """The shown columns, followed by those that only the filter needs."""
         if self.filter is None:
             return self.columns
         shown = {column.id for column, _ in walk(self.columns)}
@@ -109,7 +109,9 @@ class Scan:
         top = {self._top(column_id) for column_id in missing if column_id > 0}
         clash = top & {column.id for column in self.columns}
         if clash:
-            raise InvalidRequestError("a filter looks into a struct at a field that was cut away")
+            raise InvalidRequestError(
+                "a filter refers to a field of a struct that the scan does not show"
+            )
         extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
         extra += [c for c in (*IMPLICIT, *OF_KEYED) if c.id in missing]
         return (*self.columns, *extra)
@@ -120,36 +122,38 @@ class Scan:
 
     @cached_property
     def selected(self) -> Selected:
-        """Which segments are read, and which of them together."""
+        """The segments to read, and those to merge."""
         return select(self.state, self.filter, self.limit, prune=self._prune)
 
     def of_kept(self, values: Any) -> Any:
-        """Of values of all live segments, one each, those of the segments that are read."""
+        """Restrict values, one a live segment, to the segments that are read."""
         chosen = self.selected.chosen
         return values if chosen is None else values.filter(chosen)
 
     @cached_property
     def kept(self) -> pa.Table:
-        """The core columns of the segments that may hold wanted rows."""
+        """The core columns of the segments that are read."""
         return self.of_kept(self.state.segments.core)
 
     def plan(self, schema_version: int) -> SegmentPlan:
-        """What is done with segments that were written under a schema version."""
+        """The projection of segments that were written under a schema version."""
         return resolve(self.state.schemas[schema_version], self._wanted)
 
     def merged_paths(self) -> frozenset[str]:
-        """The paths of the segments whose rows are not all shown, so that only this library reads them:
-        rows of others may replace them, or they are too old."""
+        """The paths of segments that only this library can read, since not all of their rows are shown.
+
+        Rows of other segments may replace some, or some are too old.
+        """
         paths = self.kept["path"]
         merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
         young = with_ttl(self.state, None, self._time)
         if young is None:
             return merged
-        torn = self.of_kept(pc.invert(every_match(self.state, young)))
-        return merged | frozenset(paths.filter(torn).to_pylist())
+        partial = self.of_kept(pc.invert(every_match(self.state, young)))
+        return merged | frozenset(paths.filter(partial).to_pylist())
 
     def tasks(self) -> list[tuple[Task, int]]:
-        """What is read, and how many bytes each has: segments, and groups that must be merged."""
+        """The tasks of the scan, segments and merges, with the cost of each in bytes."""
         rows = task_rows(self.kept)
         groups = self.selected.groups
         apart = {place for group in groups for place in group}
@@ -175,7 +179,7 @@ class Scan:
         return [(planner.task(rows[at], deltas[at], free[at]), rows[at]["bytes"]) for at in places]
 
     def nan_free(self) -> list[frozenset[int]]:
-        """For each segment that is kept, the floats the filter looks at that hold no NaN in it."""
+        """For each segment that is read, the floating-point columns of the filter without a NaN in it."""
         looked = columns_of(self.filter) if self.filter is not None else frozenset()
         schema, segments = self.state.schema, self.state.segments
         free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
@@ -189,14 +193,14 @@ class Scan:
         return free
 
     def partitions(self, target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
-        """The tasks, packed into pieces of work of about ``target`` bytes."""
+        """The tasks, packed into splits of about ``target`` bytes."""
         return pack(self.tasks(), target)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, a batch at a time, in the order of segments.
+        """Read the rows in batches, in the order of segments.
 
         Raises:
-            CorruptTableError: a segment is missing or not what the log says.
+            CorruptTableError: a segment is missing or not the one that the log records.
         """
         left = self.limit
         tasks = [task for task, _ in self.tasks()] if left != 0 else []
@@ -208,7 +212,7 @@ class Scan:
                 return
 
     def to_arrow(self) -> pa.Table:
-        """The rows, in the order of segments."""
+        """Read all rows, in the order of segments."""
         tasks = [task for task, _ in self.tasks()]
 
         def read(task: Task) -> list[pa.RecordBatch]:
@@ -228,7 +232,7 @@ class Scan:
         return pa.Table.from_batches(batches, self.schema)
 
     def count(self) -> int:
-        """How many rows there are; from metadata alone where there is no filter."""
+        """The number of rows; without a filter or merges, from metadata alone."""
         if self.filter is None and not self.selected.groups:
             rows = self.state.segments.rows
             if self.selected.chosen is not None:
@@ -246,7 +250,7 @@ class Scan:
         return sum(batch.num_rows for batch in bare.to_batches())
 
     def report(self) -> ScanReport:
-        """What the scan will do, and what was pruned."""
+        """The plan in figures."""
         kept = self.kept["schema_version"].value_counts().to_pylist()
         by_version = {int(found["values"]): int(found["counts"]) for found in kept}
         live = self.state.segments.count
@@ -256,7 +260,7 @@ class Scan:
 
 
 def _cut(column: Column, wanted: frozenset[int]) -> Column:
-    """A struct cut down to the fields that lead to wanted IDs."""
+    """Restrict a struct to the fields that lead to wanted IDs."""
     if column.id in wanted or not isinstance(column.type, Struct):
         return column
     inner = tuple(

@@ -1,4 +1,4 @@
-"""Which segments a scan reads, and which of them together."""
+"""Selecting the segments of a scan, and those that it must merge."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from versioned_catalog.types.arrow_values import ZERO, array_of, from_numpy
 
 @dataclass(frozen=True)
 class Selected:
-    """The segments of a scan.
+    """The segments that a scan reads.
 
     Args:
-        chosen: for each live segment, whether it is read; None for all.
-        deltas: what those that are read say beside others; empty where none says anything.
-        groups: those that must be merged, by their places among the segments that are read.
+        chosen: whether each live segment is read; None for all.
+        deltas: the deltas of the segments that are read; empty if all are plain.
+        groups: the segments that must be merged, by their places among those that are read.
     """
 
     chosen: pa.Array | None
@@ -36,12 +36,12 @@ class Selected:
 
 
 def select(state: TableState, filter: Bound | None, limit: int | None, *, prune: bool) -> Selected:
-    """The segments that may hold wanted rows.
+    """Select the segments that may hold wanted rows.
 
     Args:
         state: the snapshot.
         filter: which rows; None for all.
-        limit: how many rows are wanted, whichever; None for all.
+        limit: how many rows are wanted, in any order; None for all.
         prune: whether statistics are used.
     """
     if state.schema.is_keyed:
@@ -103,7 +103,7 @@ def _groups(state: TableState, places: npt.NDArray[np.int64], deltas: Deltas) ->
 
 
 def _first(rows: pa.ChunkedArray, limit: int) -> pa.Array:
-    """Which segments come first, as many as it takes to have so many rows."""
+    """The first segments that together have at least ``limit`` rows."""
     before = pc.subtract(pc.cumulative_sum(rows), rows)
     found = pc.less(before, array_of([limit], pa.int64())[0])
     return one_array(found)
