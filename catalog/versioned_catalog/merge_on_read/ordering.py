@@ -53,7 +53,7 @@ def sorted_order(columns: Sequence[pa.Array]) -> pa.Array:
 
 
 def _merged(column: pa.Array) -> pa.Array:
-    """``sorted_order`` of integers, without PyArrow's conversions of NumPy arrays, which import pandas."""
+    """``sorted_order`` of integers. PyArrow's conversions to NumPy would import pandas."""
     values = np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
     order = np.argsort(values, kind="stable")
     return pa.Array.from_buffers(pa.int64(), len(order), [None, pa.py_buffer(order)])

@@ -179,7 +179,7 @@ class Scan:
         return [(planner.task(rows[at], deltas[at], free[at]), rows[at]["bytes"]) for at in places]
 
     def nan_free(self) -> list[frozenset[int]]:
-        """For each segment that is read, the floating-point columns of the filter without a NaN in it."""
+        """For each segment that is read, the columns of the filter that hold no NaN in it."""
         looked = columns_of(self.filter) if self.filter is not None else frozenset()
         schema, segments = self.state.schema, self.state.segments
         free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
