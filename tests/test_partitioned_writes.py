@@ -246,7 +246,7 @@ def test_a_local_disk_that_is_full_is_named(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     spill = Spill[str](str(tmp_path))
     try:
-        with pytest.raises(StorageError, match=f"{tmp_path}.*make room"), spill:
+        with pytest.raises(StorageError, match=f"{tmp_path}.*free space there"), spill:
             spill.add("a", rows)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

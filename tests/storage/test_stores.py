@@ -64,8 +64,8 @@ class Plain(MemoryFileSystem):
 
 def test_a_file_system_that_looks_and_then_writes_is_refused() -> None:
     fsspec.register_implementation("plain", Plain, clobber=True)
-    with pytest.raises(InvalidRequestError, match=r"both win; put the table on"):
+    with pytest.raises(InvalidRequestError, match=r"both commit a version; .* put the table on"):
         Catalog("plain://warehouse").create_namespace("n")
-    with pytest.raises(InvalidRequestError, match="two writers could both win"):
+    with pytest.raises(InvalidRequestError, match="two writers could both commit a version"):
         Catalog.create_path("plain://table", "x INT")
     assert Plain().find("") == []

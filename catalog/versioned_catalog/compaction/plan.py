@@ -18,7 +18,6 @@ from versioned_catalog.datafile.arrange import ColumnPath
 from versioned_catalog.datafile.segment_writer import SegmentKind, WriteSpec
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import Bound, about
-from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges
 from versioned_catalog.projection.metadata_columns import OF_KEYED
@@ -128,7 +127,7 @@ class _Keyed:
         self._young = young
         self._spec = replace(spec, ops=True)
         self._rows = task_rows(state.segments.core)
-        self._deltas: list[Delta] = state.segments.deltas.values.tolist()
+        self._deltas = state.segments.deltas.decode()
         self._levels = Levels(
             [(low.tolist(), high.tolist()) for low, high in key_ranges(state)],
             [order_of(row, delta) for row, delta in zip(self._rows, self._deltas, strict=True)],

@@ -1,71 +1,99 @@
-"""The deltas of many segments in columns, decoded once for all snapshots that share a base."""
+"""The deltas of many segments as columns: planning decodes those of the segments it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.log.delta import PLAIN, Delta, delta_from_text
-from versioned_catalog.types.arrow_values import scalar_of
+from versioned_catalog.log.delta import PLAIN, Delta, delta_from_text, delta_to_text
+from versioned_catalog.log.op_types import DELETE
+from versioned_catalog.projection.arrays import one_array
+from versioned_catalog.types.arrow_values import FALSE, TRUE, array_of
 
 Mask = npt.NDArray[np.bool_]
+
+_OPS = r'"ops":\{"[012]":\d+(?:,"[012]":\d+)*\}'
+_CANONICAL = (
+    r'^\{(?:"order":\[\d+,\d+\])?,?(?:"sequences":\[\d+,\d+\])?,?'
+    rf'(?:{_OPS})?,?(?:"patch":\{{"columns":\[[\d,]*\]\}})?\}}$'
+)
+"""The texts that ``delta_to_text`` writes. Of others, the masks are taken from the decoded delta."""
+
+_DELETES_ONLY = rf'"ops":\{{"{DELETE}":\d+\}}'
+
+_CACHED = 32_768
+_CACHED_LENGTH = 500
+"""The number of decoded deltas that are kept, and the longest text of one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Deltas:
-    """The deltas of segments, and what planning needs of them as masks.
+    """The deltas of some segments.
 
     Args:
-        values: one a segment.
-        is_plain: whether it is ``PLAIN``.
-        has_ops: whether the file holds types of operation.
-        deletes_only: whether the segment holds tombstones and nothing else.
+        texts: as checkpoints hold them; null for ``PLAIN``.
+        has_ops: whether the file of a segment holds types of operation.
+        deletes_only: whether a segment holds tombstones and nothing else.
     """
 
-    values: npt.NDArray[np.object_]
-    is_plain: Mask
+    texts: pa.Array
     has_ops: Mask
     deletes_only: Mask
 
     @staticmethod
-    def of(deltas: Sequence[Delta]) -> Deltas:
-        """The columns of some deltas."""
-        values = np.empty(len(deltas), object)
-        values[:] = deltas
-        return Deltas(
-            values,
-            np.array([delta == PLAIN for delta in deltas], bool),
-            np.array([bool(delta.ops) for delta in deltas], bool),
-            np.array([delta.deletes_only for delta in deltas], bool),
-        )
+    def of_texts(texts: pa.Array) -> Deltas:
+        """The deltas in a column of a checkpoint.
 
-    def take(self, places: Any) -> Deltas:
-        """The deltas at some places, given as a mask or as indices."""
-        return Deltas(
-            self.values[places],
-            self.is_plain[places],
-            self.has_ops[places],
-            self.deletes_only[places],
-        )
+        Raises:
+            CorruptTableError: one that is not in the usual form is invalid.
+        """
+        has_ops = _mask(pc.match_substring(texts, '"ops":{"'), False)
+        deletes_only = _mask(pc.match_substring_regex(texts, _DELETES_ONLY), False)
+        unusual = np.flatnonzero(~_mask(pc.match_substring_regex(texts, _CANONICAL), True))
+        for place in unusual.tolist():
+            delta = delta_from_text(texts[place].as_py())
+            has_ops[place], deletes_only[place] = bool(delta.ops), delta.deletes_only
+        return Deltas(texts, has_ops, deletes_only)
+
+    @staticmethod
+    def of(deltas: Sequence[Delta]) -> Deltas:
+        """Some deltas as columns."""
+        return Deltas.of_texts(array_of([delta_to_text(delta) for delta in deltas], pa.string()))
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether all are ``PLAIN``."""
+        return bool(self.texts.null_count == len(self.texts))
+
+    def filter(self, mask: pa.BooleanArray) -> Deltas:
+        """The deltas of the segments that a mask selects."""
+        places = mask.to_numpy(zero_copy_only=False)
+        return Deltas(self.texts.filter(mask), self.has_ops[places], self.deletes_only[places])
+
+    def decode(self) -> list[Delta]:
+        """Decode the deltas.
+
+        Raises:
+            CorruptTableError: one is invalid.
+        """
+        return [PLAIN if text is None else _decoded(text) for text in self.texts.to_pylist()]
 
     def __add__(self, other: Deltas) -> Deltas:
         return Deltas(
-            np.concatenate((self.values, other.values)),
-            np.concatenate((self.is_plain, other.is_plain)),
+            pa.concat_arrays([self.texts, other.texts]),
             np.concatenate((self.has_ops, other.has_ops)),
             np.concatenate((self.deletes_only, other.deletes_only)),
         )
 
 
 class StoredDeltas:
-    """The deltas in a table of segments, decoded when they are first needed.
+    """The deltas in a table of segments, shared by all snapshots over it.
 
     Args:
         table: segments in the layout of a checkpoint.
@@ -75,13 +103,24 @@ class StoredDeltas:
         self.table = table
 
     @cached_property
-    def decoded(self) -> Deltas:
-        """One delta a row; equal texts are decoded once.
+    def columns(self) -> Deltas:
+        """One delta a row.
 
         Raises:
-            CorruptTableError: a delta is invalid.
+            CorruptTableError: see ``Deltas.of_texts``.
         """
-        encoded = pc.dictionary_encode(self.table["extra"]).combine_chunks()
-        known = [delta_from_text(text) for text in encoded.dictionary.to_pylist()]
-        codes = pc.fill_null(encoded.indices, scalar_of(len(known), pa.int32()))
-        return Deltas.of([*known, PLAIN]).take(codes.to_numpy())
+        return Deltas.of_texts(one_array(self.table["extra"]))
+
+
+def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
+    found: Mask = pc.fill_null(values, TRUE if unknown else FALSE).to_numpy(zero_copy_only=False)
+    return found.copy()
+
+
+def _decoded(text: str) -> Delta:
+    return _cached(text) if len(text) <= _CACHED_LENGTH else delta_from_text(text)
+
+
+@lru_cache(maxsize=_CACHED)
+def _cached(text: str) -> Delta:
+    return delta_from_text(text)

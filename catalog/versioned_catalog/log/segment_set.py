@@ -151,12 +151,12 @@ class SegmentSet:
         """The deltas of the live segments.
 
         Raises:
-            CorruptTableError: a delta is invalid.
+            CorruptTableError: see ``Deltas.of_texts``.
         """
         assert self.stored is not None
-        base = self.stored.decoded
+        base = self.stored.columns
         if self.gone:
-            base = base.take(self._alive.to_numpy())
+            base = base.filter(_whole(self._alive))
         return base + Deltas.of([s.record.delta for s in self.tail])
 
     @property

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import pyarrow as pa
 
 from versioned_catalog.datafile.merge_task import Member, MergeTask
 from versioned_catalog.expressions.filters import Bound, about
-from versioned_catalog.log.delta import PLAIN, Delta
+from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.keys import Key, keys_or_none
 from versioned_catalog.projection.metadata_columns import OF_KEYED, is_implicit
 from versioned_catalog.pruning.bounds import SegmentBounds
-from versioned_catalog.scan.selection import Selected
 from versioned_catalog.scan.tasks import Row, TaskPlanner, order_of
 from versioned_catalog.types.types import Column
 
@@ -77,22 +76,24 @@ class MergePlanner:
         )
 
     def tasks(
-        self, rows: Sequence[Row], selected: Selected, ends: Sequence[Ends]
+        self,
+        rows: Sequence[Row],
+        deltas: Sequence[Delta],
+        ends: Sequence[Ends],
+        groups: Iterable[Sequence[int]],
     ) -> list[tuple[MergeTask, int]]:
-        """The merges of the groups of a scan, and the cost of each in bytes.
+        """The merges of a scan, and the cost of each in bytes.
 
         Args:
-            rows: the core columns of the segments that are read.
-            selected: the groups among them.
-            ends: of the segments that are read.
+            rows, deltas, ends: the core columns, the deltas and the ends of the segments that are read.
+            groups: the segments of each merge, by their places among these.
         """
-        deltas = selected.deltas or [PLAIN] * len(rows)
         return [
             (
                 self.task([(rows[at], deltas[at], ends[at]) for at in group]),
                 OVERHEAD * sum([rows[at]["bytes"] for at in group]),
             )
-            for group in selected.groups
+            for group in groups
         ]
 
     def task(self, segments: Sequence[tuple[Row, Delta, Ends]]) -> MergeTask:

@@ -19,7 +19,7 @@ from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import Bound, columns_of
 from versioned_catalog.expressions.rendering import render_filter
-from versioned_catalog.log.delta import PLAIN
+from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
 from versioned_catalog.projection.resolver import SegmentPlan, resolve
@@ -154,25 +154,27 @@ class Scan:
 
     def tasks(self) -> list[tuple[Task, int]]:
         """The tasks of the scan, segments and merges, with the cost of each in bytes."""
-        rows = task_rows(self.kept)
-        groups = self.selected.groups
-        apart = {place for group in groups for place in group}
-        single = [place for place in range(len(rows)) if place not in apart]
-        found: list[tuple[Task, int]] = self._singles(rows, single) if single else []
+        rows, groups = task_rows(self.kept), self.selected.groups
+        deltas = self.selected.decoded(len(rows))
+        merged = {place for group in groups for place in group}
+        single = [place for place in range(len(rows)) if place not in merged]
+        found: list[tuple[Task, int]] = self._singles(rows, deltas, single) if single else []
         if groups:
             key = self.state.schema.row_key[0]
             planner = MergePlanner(
                 self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
             )
             ends = ends_of(self.state, self.selected.chosen)
-            for merge, size in planner.tasks(rows, self.selected, ends):
+            for merge, size in planner.tasks(rows, deltas, ends, groups):
                 parts = split_merge(self.store, merge, key)
                 found += [(part, size // len(parts)) for part in parts]
         return found
 
-    def _singles(self, rows: list[Row], places: list[int]) -> list[tuple[Task, int]]:
-        """One task a segment that is not merged."""
-        free, deltas = self.nan_free(), self.selected.deltas or [PLAIN] * len(rows)
+    def _singles(
+        self, rows: Sequence[Row], deltas: Sequence[Delta], places: Sequence[int]
+    ) -> list[tuple[Task, int]]:
+        """One task for each segment that is not merged."""
+        free = self.nan_free()
         planner = TaskPlanner.of(
             self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
         )

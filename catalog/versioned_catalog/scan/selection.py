@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.expressions.filters import Bound, about
-from versioned_catalog.log.delta import Delta
+from versioned_catalog.log.delta import PLAIN, Delta
 from versioned_catalog.log.deltas import Deltas, Mask
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges, members_of, overlapping
@@ -26,13 +27,21 @@ class Selected:
 
     Args:
         chosen: whether each live segment is read; None for all.
-        deltas: the deltas of the segments that are read; empty if all are plain.
+        deltas: the deltas of the segments that are read; None if all are plain.
         groups: the segments that must be merged, by their places among those that are read.
     """
 
     chosen: pa.Array | None
-    deltas: tuple[Delta, ...] = ()
+    deltas: Deltas | None = None
     groups: tuple[tuple[int, ...], ...] = ()
+
+    def decoded(self, count: int) -> Sequence[Delta]:
+        """The deltas of the ``count`` segments that are read.
+
+        Raises:
+            CorruptTableError: one is invalid.
+        """
+        return [PLAIN] * count if self.deltas is None else self.deltas.decode()
 
 
 def select(state: TableState, filter: Bound | None, limit: int | None, *, prune: bool) -> Selected:
@@ -74,11 +83,11 @@ def _select_keyed(
     if filter is None and limit is not None and not groups:
         clean &= _as_mask(_first(pc.if_else(from_numpy(clean), segments.core["rows"], ZERO), limit))
     chosen = clean | merged
-    deltas = segments.deltas.take(chosen)
+    read = from_numpy(chosen)
     place_in_scan = (np.cumsum(chosen) - 1).tolist()
     return Selected(
-        from_numpy(chosen),
-        () if segments.deltas.is_plain.all() else tuple(deltas.values.tolist()),
+        read,
+        None if segments.deltas.are_plain else segments.deltas.filter(read),
         tuple(tuple([place_in_scan[place] for place in group]) for group in groups),
     )
 
@@ -95,10 +104,9 @@ def _as_mask(values: pa.Array) -> Mask:
 def _groups(state: TableState, places: npt.NDArray[np.int64], deltas: Deltas) -> list[list[int]]:
     """The segments that must be merged; groups of nothing but tombstones are left out."""
     groups = overlapping(key_ranges(state), places)
-    near = deltas.take(places)
     sizes = np.bincount(groups)
-    has_ops = np.bincount(groups, near.has_ops) > 0
-    only_tombstones = np.bincount(groups, near.deletes_only) == sizes
+    has_ops = np.bincount(groups, deltas.has_ops[places]) > 0
+    only_tombstones = np.bincount(groups, deltas.deletes_only[places]) == sizes
     return members_of(groups, places, ((sizes > 1) | has_ops) & ~only_tombstones)
 
 
