@@ -1,4 +1,4 @@
-"""Which segments a scan of a keyed table reads, and which it merges, against a naive model."""
+"""The segments that a scan of a keyed table reads and merges, against a naive model."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def snapshot(
         if chance.random() < 0.5:
             candidates = [one for one in live if one in segments[:at]]
             gone = chance.sample(candidates, min(3, len(candidates)))
-            # What is decoded already must not be carried over to what is live no longer.
+            # Fills the cache that the next set shares.
             assert len(found.deltas.decode()) == found.count
             found = found.remove([one.path for one in gone])
             live = [one for one in live if one not in gone]

@@ -152,7 +152,7 @@ VALUE_TYPES = st.lists(st.sampled_from(list(VALUES)[1:]), max_size=3).map(
 
 
 @given(data=st.data(), most=st.integers(1, 5), tombstones=st.booleans())
-def test_a_merge_is_that_of_the_model(data: st.DataObject, most: int, tombstones: bool) -> None:
+def test_a_merge_equals_the_model(data: st.DataObject, most: int, tombstones: bool) -> None:
     key_types, value_types = data.draw(KEY_TYPES), data.draw(VALUE_TYPES)
     schema = schema_of(key_types, value_types)
     model = data.draw(models([KEYS[t] for t in key_types], [VALUES[t] for t in value_types]))
@@ -250,14 +250,14 @@ def test_nothing() -> None:
     assert rows_merged(runs_of([], [])) == []
 
 
-def test_the_newest_row_counts_whatever_the_order_of_the_runs() -> None:
+def test_the_newest_row_wins_for_any_order_of_runs() -> None:
     runs = runs_of([put(1, 1, "a"), put(2, 1, "a")], [put(1, 2, "b")], [put(3, 3, "c")])
     wanted = [(1, 2, "b", 2, PUT), (2, 1, "a", 1, PUT), (3, 3, "c", 3, PUT)]
     for some in itertools.permutations(runs):
         assert rows_merged(some) == wanted
 
 
-def test_runs_of_one_commit_go_by_ordinal() -> None:
+def test_runs_of_one_commit_are_ordered_by_ordinal() -> None:
     (run,) = runs_of([put(1, 1, "a")])
     later = replace(runs_of([put(1, 2, "b")])[0], order=(1, 1))
     assert rows_merged([later, run]) == [(1, 2, "b", 1, PUT)]
@@ -289,7 +289,7 @@ def test_a_patch_that_assigns_null() -> None:
     assert rows_merged(runs) == [(1, 1, None, 2, PUT)]
 
 
-def test_a_patch_of_nothing_makes_a_row() -> None:
+def test_a_patch_without_an_older_row_is_a_row() -> None:
     runs = runs_of([put(1, 1, "a")], [delete(1)], [patch(1, 7, "x"), patch(2, 8, "y")], patched=[0])
     assert rows_merged(runs) == [(1, 7, "x", 3, PUT), (2, 8, "y", 3, PUT)]
 
@@ -327,7 +327,7 @@ def test_interleaved_sequences() -> None:
     assert rows_merged(runs) == [(1, 3, "c", 3, PUT), (2, 5, "e", 5, PUT)]
 
 
-def test_equal_sequences_in_interleaved_runs_go_by_ordinal() -> None:
+def test_equal_sequences_of_interleaved_runs_are_ordered_by_ordinal() -> None:
     compacted, other = runs_of([put(1, 1, "a", at=3), put(2, 1, "a", at=5)], [put(1, 2, "b", at=3)])
     runs = [replace(compacted, order=(5, 0)), replace(other, order=(3, 1))]
     assert rows_merged(runs)[0] == (1, 2, "b", 3, PUT)
@@ -368,7 +368,7 @@ def test_any_number_of_rows_of_one_key(monkeypatch: pytest.MonkeyPatch, op: int)
     assert most < 12 << 20
 
 
-def test_merged_at_once_is_less_than_kernels_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_are_small_enough_for_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 10_000)
     rows = [[put(at, s, "x" * 100, at=s) for at in range(s, 1000, s)] for s in (1, 2, 3)]
     found = list(merge(runs_of(*rows), SHAPE))
@@ -379,7 +379,7 @@ def test_merged_at_once_is_less_than_kernels_take(monkeypatch: pytest.MonkeyPatc
     assert rows_merged(one) == [(1, 999, "x" * 100, 1, PUT)]
 
 
-def test_text_that_is_no_utf_8() -> None:
+def test_invalid_utf_8() -> None:
     broken = pa.array([b"\x80", b"\xff"]).view(pa.string())
     schema = schema_of([pa.string()], [])
     rest = pa.array([1, 1]), pa.array([0, 0], pa.int8())
@@ -435,7 +435,9 @@ def test_a_run_is_opened_when_its_least_key_is_reached(monkeypatch: pytest.Monke
     assert 300 <= min(opened) <= 500
 
 
-def test_rows_wait_for_a_run_that_is_not_open_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_above_the_start_of_an_unopened_run_are_held_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(merge_module, "ROUND_ROWS", 300)
     monkeypatch.setattr(merge_module, "MIN_STEP", 1)
     # When the first is at its end, the second has read beyond what the third begins with.
@@ -446,7 +448,7 @@ def test_rows_wait_for_a_run_that_is_not_open_yet(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("runs", [1, 3, 10])
-def test_no_more_than_some_rows_are_held(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+def test_buffered_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
     monkeypatch.setattr(merge_module, "ROUND_ROWS", 1000)
     monkeypatch.setattr(merge_module, "MIN_STEP", 10)
     held = most = 0

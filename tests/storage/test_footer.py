@@ -1,4 +1,4 @@
-"""Column chunks read from footers: as PyArrow reads them, and never from bytes that look alike."""
+"""Column chunks read from footers, against PyArrow, and from hostile footers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def random_table(random: Random) -> pa.Table:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_bounds_are_those_that_pyarrow_reads(seed: int) -> None:
+def test_bounds_equal_those_of_pyarrow(seed: int) -> None:
     random = Random(seed)
     how = {
         "row_group_size": random.choice((7, 20, 60)),
@@ -121,7 +121,7 @@ def test_ranges_of_nested_columns() -> None:
         assert [first for first, _ in footer.ranges(group, leaves)] == expected
 
 
-def test_values_that_look_like_a_path_hide_the_bounds() -> None:
+def test_bounds_are_unknown_if_values_look_like_a_path() -> None:
     marker = "\x19\x18\x01a"
     table = pa.table({"a": [1, 2], "b": [marker, marker + "\x15\x00"], "c": [1, 2]})
     footer, _ = opened(written(table))
@@ -130,7 +130,7 @@ def test_values_that_look_like_a_path_hide_the_bounds() -> None:
     assert footer.chunks(("missing",)) is None
 
 
-def test_such_values_lose_no_row(tmp_path: Path) -> None:
+def test_values_that_look_like_a_path_lose_no_rows(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a BIGINT, b STRING")
     marker = "\x19\x18\x01a"
     table.append(pa.table({"a": range(2000), "b": [marker + str(n) for n in range(2000)]}))
@@ -160,7 +160,7 @@ CASES = sorted((Path(__file__).parents[1] / "fuzz" / "cases" / "footer").iterdir
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_ends_the_process_in_pyarrow_does_not_here(case: Path) -> None:
+def test_footers_that_end_the_process_in_pyarrow_do_no_harm(case: Path) -> None:
     """The bounds may be wrong; the process goes on."""
     footer, file = opened(case.read_bytes())
     for path in footer.leaves(file.schema_arrow.names):
@@ -169,7 +169,7 @@ def test_what_ends_the_process_in_pyarrow_does_not_here(case: Path) -> None:
         footer.ranges(0, [path])
 
 
-def test_any_bytes_are_taken() -> None:
+def test_mutated_footers_raise_nothing() -> None:
     random = Random(3)
     data = bytearray(written(random_table(random), row_group_size=20))
     file = pq.ParquetFile(pa.BufferReader(bytes(data)))

@@ -1,4 +1,4 @@
-"""A file that is read by ranges: what is asked for, and that it is what a file would give."""
+"""Remote files that are read by ranges: their requests and their content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from versioned_catalog.storage.ranged import GAP, REQUEST_BYTES, Range, RangedFi
 
 
 class Asked:
-    """A file far away, which knows what it was asked for."""
+    """A remote file that records requests."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -26,7 +26,7 @@ class Asked:
         return [self.data[first:end] for first, end in ranges]
 
 
-def test_it_reads_as_a_file_does() -> None:
+def test_reads_equal_those_of_a_local_file() -> None:
     data = Random(5).randbytes(300_000)
     far, near = RangedFile(Asked(data), len(data), data[-1000:]), io.BytesIO(data)
     random = Random(6)
@@ -43,7 +43,7 @@ def test_it_reads_as_a_file_does() -> None:
         assert far.tell() == near.tell()
 
 
-def test_what_is_near_is_asked_for_at_once_and_what_is_large_in_pieces() -> None:
+def test_near_ranges_are_joined_and_long_ones_are_split() -> None:
     assert joined([(900_000, 900_010), (0, 10), (5, 20), (20 + GAP, 100_000)]) == [
         (0, 100_000),
         (900_000, 900_010),
@@ -58,7 +58,7 @@ def test_what_is_near_is_asked_for_at_once_and_what_is_large_in_pieces() -> None
     ]
 
 
-def test_a_range_beyond_the_end_is_cut() -> None:
+def test_ranges_beyond_the_end_are_cut() -> None:
     """A hostile footer may name any range."""
     asked = Asked(bytes(1000))
     RangedFile(asked, len(asked.data)).prefetch([(10, 1 << 62), (1 << 61, 1 << 62)])

@@ -1,4 +1,4 @@
-"""Segments far away that are merged are read side by side, and no more of them than is bounded."""
+"""A merge prefetches remote segments, within bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from versioned_catalog.storage.local import LocalStore
 
 
 @pytest.mark.parametrize("ahead", [0, 7, 1000])
-def test_they_are_read_side_by_side(
+def test_small_segments_are_prefetched_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
     table = make(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""The next value is made while this one is used, and no further one."""
+"""One value is computed ahead, and no more."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from versioned_catalog.datafile.pipelining import pipelined
 
 
-def test_values_come_in_order() -> None:
+def test_values_keep_their_order() -> None:
     assert list(pipelined(range(5))) == [0, 1, 2, 3, 4]
     assert list(pipelined([None, None])) == [None, None]
     assert list(pipelined([])) == []
 
 
-def test_the_next_one_is_made_meanwhile_and_none_after_it() -> None:
+def test_one_value_is_computed_ahead() -> None:
     made, more = list[int](), threading.Semaphore(0)
 
     def values() -> Iterator[int]:
@@ -35,7 +35,7 @@ def test_the_next_one_is_made_meanwhile_and_none_after_it() -> None:
     assert made == [0, 1]
 
 
-def test_what_goes_wrong_is_told() -> None:
+def test_errors_are_raised() -> None:
     def values() -> Iterator[int]:
         yield 1
         raise OSError("the disk is gone")
