@@ -86,10 +86,11 @@ def test_bounds_equal_those_of_pyarrow(seed: int) -> None:
         columns = [metadata.row_group(g).column(at) for g in range(metadata.num_row_groups)]
         stats = [column.statistics for column in columns]
         assert [chunk.nulls for chunk in chunks] == [s and s.null_count for s in stats]
-        assert [chunk.end - chunk.first for chunk in chunks] == [
+        ranges = [footer.ranges(group, [path])[0] for group in range(metadata.num_row_groups)]
+        assert [end - first for first, end in ranges] == [
             column.total_compressed_size for column in columns
         ]
-        assert [chunk.first for chunk in chunks] == [
+        assert [first for first, _ in ranges] == [
             column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
             for column in columns
         ]

@@ -9,6 +9,7 @@ can only state wrong bounds, which it can do anyway.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
@@ -32,6 +33,11 @@ _TYPE_FIELD, _LIST_FIELD = 0x15, b"\x19"
 """How the fields begin before a path: the physical type, and the list of encodings. Encodings are even
 and below 0x19 as Thrift writes them, so that the last 0x19 before the path begins their list."""
 
+_NUMBER = rb"[\x80-\xff]*[\x00-\x7f]"
+_BEFORE_STATISTICS = re.compile(rb"\x15%b(?:\x16%b){3}\x26%b(?:\x26%b\x1c|\x3c)" % ((_NUMBER,) * 4))
+"""The fields between a path and the statistics, as most writers write them: the codec, three sizes, and
+the places of the data and dictionary pages."""
+
 _ENCODINGS_BYTES = 24
 """The longest list of encodings."""
 
@@ -40,8 +46,6 @@ class Chunk(NamedTuple):
     """One column of one row group; ``min`` and ``max`` are in Parquet's plain encoding."""
 
     physical_type: int
-    first: int
-    end: int
     nulls: int | None
     min: bytes | None
     max: bytes | None
@@ -102,9 +106,9 @@ class Footer:
         at = -1 if places is None else places[group]
         for path in leaves:
             at = self._data.find(_marker(path), at) if at >= 0 else at
-            with suppress(Damaged):
-                chunk = self._chunk(path, at)
-                found.append((chunk.first, chunk.end))
+            if at >= 0:
+                with suppress(Damaged):
+                    found.append(self._range(at + len(_marker(path))))
         return found
 
     def _places(self, path: Path) -> list[int] | None:
@@ -118,28 +122,37 @@ class Footer:
         return found if len(found) == len(self.rows) else None
 
     def _chunk(self, path: Path, place: int) -> Chunk:
-        encodings = self._data.rfind(_LIST_FIELD, max(2, place - _ENCODINGS_BYTES), max(0, place))
+        encodings = self._data.rfind(_LIST_FIELD, max(2, place - _ENCODINGS_BYTES), place)
         if encodings < 0 or self._data[encodings - 2] != _TYPE_FIELD:
             raise Damaged("a path is not that of a column chunk")
-        after = Reader(self._data, place + len(_marker(path)), strings=True)
-        fields = after.struct(_PATH, _STATISTICS)
+        physical_type = self._data[encodings - 1] >> 1
+        statistics = self._statistics(place + len(_marker(path)))
+        nulls, low, high = (statistics.get(field) for field in (_NULLS, _MIN, _MAX))
+        known = isinstance(low, bytes) and isinstance(high, bytes)
+        return Chunk(
+            physical_type,
+            nulls if _is_count(nulls) else None,
+            low if known else None,
+            high if known else None,
+        )
+
+    def _statistics(self, at: int) -> dict[int, Any]:
+        """The statistics of the chunk whose path ends at a place; empty if it has none."""
+        usual = _BEFORE_STATISTICS.match(self._data, at)
+        if usual is not None:
+            return Reader(self._data, usual.end(), strings=True).struct()
+        found = Reader(self._data, at, strings=True).struct(_PATH, _STATISTICS).get(_STATISTICS)
+        return found if isinstance(found, dict) else {}
+
+    def _range(self, at: int) -> tuple[int, int]:
+        """Where the pages of the chunk stand whose path ends at a place."""
+        fields = Reader(self._data, at).struct(_PATH, _DICTIONARY_PAGE)
         first, dictionary = fields.get(_DATA_PAGE), fields.get(_DICTIONARY_PAGE)
         size = fields.get(_SIZE)
         if not (_is_count(first) and _is_count(size) and _is_count(dictionary or 0)):
             raise Damaged("a column chunk has no place in the file")
         first = min(first, dictionary or first)
-        statistics = fields.get(_STATISTICS)
-        bounds = statistics if isinstance(statistics, dict) else {}
-        nulls, low, high = (bounds.get(field) for field in (_NULLS, _MIN, _MAX))
-        known = isinstance(low, bytes) and isinstance(high, bytes)
-        return Chunk(
-            self._data[encodings - 1] >> 1,
-            first,
-            first + size,
-            nulls if _is_count(nulls) else None,
-            low if known else None,
-            high if known else None,
-        )
+        return first, first + size
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
