@@ -463,7 +463,7 @@ def test_buffered_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, runs: int) -
     for batch in merge(spread, Shape(1, 0)):
         held -= batch.num_rows
     assert held == 0
-    assert most <= 4 * merge_module.ROWS
+    assert most <= 4 * merge_module.ROUND_ROWS
 
 
 LIGHT = """
