@@ -33,7 +33,7 @@ _TYPE_FIELD, _LIST_FIELD = 0x15, b"\x19"
 """How the fields begin before a path: the physical type, and the list of encodings. Encodings are even
 and below 0x19 as Thrift writes them, so that the last 0x19 before the path begins their list."""
 
-_NUMBER = rb"[\x80-\xff]*[\x00-\x7f]"
+_NUMBER = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
 _BEFORE_STATISTICS = re.compile(rb"\x15%b(?:\x16%b){3}\x26%b(?:\x26%b\x1c|\x3c)" % ((_NUMBER,) * 4))
 """The fields between a path and the statistics, as most writers write them: the codec, three sizes, and
 the places of the data and dictionary pages."""
