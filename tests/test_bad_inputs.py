@@ -99,10 +99,15 @@ NAMES: list[Request] = [
     ("drop nothing", lambda b: b.catalog.drop_table("db.nope"), GONE, "db.nope"),
     ("rename nothing", lambda b: b.catalog.rename_table("db.no", "db.x"), GONE, "db.no"),
     ("rename nowhere", lambda b: b.catalog.rename_table("db.t", "no.x"), GONE, "namespace no"),
-    ("empty name", lambda b: b.catalog.create_table("", "a INT"), BAD, "'' is no path"),
-    ("two dots", lambda b: b.catalog.create_table("db..t", "a INT"), BAD, "'db..t' is no path"),
+    ("empty name", lambda b: b.catalog.create_table("", "a INT"), BAD, "'' is not a valid name"),
+    (
+        "two dots",
+        lambda b: b.catalog.create_table("db..t", "a INT"),
+        BAD,
+        "'db..t' is not a valid name",
+    ),
     ("open backtick", lambda b: b.catalog.load_table("db.`t"), BAD, "db.`t"),
-    ("number as name", lambda b: b.catalog.load_table(5), BAD, "5 is no path"),  # type: ignore[arg-type]
+    ("number as name", lambda b: b.catalog.load_table(5), BAD, "5 is not a valid name"),  # type: ignore[arg-type]
     ("no name", lambda b: b.catalog.create_namespace(None), BAD, "None"),  # type: ignore[arg-type]
     ("half a character", lambda b: b.catalog.create_namespace(X), BAD, "half a character"),
     (
@@ -271,7 +276,12 @@ ALTERS: list[Request] = [
     ("move nowhere", lambda b: b.alter().move_column("f").commit(), BAD, "f"),
     ("narrow", lambda b: b.alter().change_type("id", "smallint").commit(), BAD, "SMALLINT"),
     ("int to string", lambda b: b.alter().change_type("id", "string").commit(), BAD, "STRING"),
-    ("struct", lambda b: b.alter().change_type("s", "string").commit(), BAD, "s can't be changed"),
+    (
+        "struct",
+        lambda b: b.alter().change_type("s", "string").commit(),
+        BAD,
+        "the type of s is a STRUCT, which can't be changed",
+    ),
     ("widen key", lambda b: b.alter().change_type("m.key", "int").commit(), BAD, "m.key"),
     ("default of a kind", lambda b: b.alter().set_default("id", "x").commit(), BAD, "column id"),
     ("null default", lambda b: b.alter().set_default("id", None).commit(), BAD, "id"),
@@ -384,11 +394,11 @@ READS: list[Request] = [
     ("filter of a time", lambda b: b.filter("ts", "<", "noon"), BAD, "column ts"),
     ("filter of time of day", lambda b: b.filter("ts", "<", dt.time(1)), BAD, "column ts"),
     ("filter of halves", lambda b: b.filter("name", "=", X), BAD, "column name"),
-    ("operator", lambda b: b.filter("id", "~", 1), BAD, "'~' is no operator"),
+    ("operator", lambda b: b.filter("id", "~", 1), BAD, "'~' is not an operator"),
     ("in a text", lambda b: b.filter("name", "in", "abc"), BAD, "filter on name"),
     ("in nothing", lambda b: b.filter("id", "in", None), BAD, "filter on id"),
-    ("no value", lambda b: b.filter("id", "="), BAD, "lacks a value"),
-    ("no operator", lambda b: b.filter("id"), BAD, "is no filter"),
+    ("no value", lambda b: b.filter("id", "="), BAD, "has no value"),
+    ("no operator", lambda b: b.filter("id"), BAD, "is not a filter"),
     ("filter as text", lambda b: b.table.scan(filters="id = 1"), BAD, "id = 1"),
     ("no filters", lambda b: b.table.scan(filters=[]), BAD, "filters"),
     ("version to come", lambda b: b.table.scan(version=2), GONE, "db.t has no version 2"),

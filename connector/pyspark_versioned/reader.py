@@ -16,7 +16,8 @@ from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, only
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filters import And, Bound, bind
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import And, Bound
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import recast
 from versioned_catalog.scan.packing import TARGET_BYTES, pack
@@ -126,7 +127,7 @@ class PushdownReader(VersionedReader):
         if unbound is None:
             return None
         try:
-            return bind(unbound, finder(self._columns))
+            return bind_filter(unbound, finder(self._columns))
         except (InvalidRequestError, NotFoundError):
             return None
 

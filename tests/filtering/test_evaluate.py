@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.expressions.evaluate import evaluate, keep_mask
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
@@ -24,7 +25,6 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextTest,
     Unbound,
-    bind,
 )
 from versioned_catalog.types.types import (
     Atom,
@@ -44,7 +44,7 @@ T, F, N = True, False, None
 
 def run(type_: DataType, rows: list[Any], unbound: Unbound) -> list[bool | None]:
     values = array_of(type_, rows)
-    found = evaluate(bind(unbound, resolver(type_)), lambda _: values, len(rows))
+    found = evaluate(bind_filter(unbound, resolver(type_)), lambda _: values, len(rows))
     assert isinstance(found, pa.BooleanArray)
     return found.to_pylist()
 
@@ -197,13 +197,13 @@ def test_slices_and_chunks(case: tuple[DataType, list[Any], Unbound], start: int
     whole = array_of(type_, rows)
     chunked = pa.chunked_array([whole[start:cut], whole[cut:], whole[:0]], whole.type)
     kept = [*rows[start:cut], *rows[cut:]]
-    found = keep_mask(bind(unbound, resolver(type_)), lambda _: chunked, len(kept))
+    found = keep_mask(bind_filter(unbound, resolver(type_)), lambda _: chunked, len(kept))
     assert isinstance(found, pa.BooleanArray)
     assert found.to_pylist() == [expected(unbound, type_, row) is True for row in kept]
 
 
 def test_no_rows_and_no_chunks() -> None:
-    bound = bind(Comparison(PATH, Op.EQ, 1), resolver(Atom.INT))
+    bound = bind_filter(Comparison(PATH, Op.EQ, 1), resolver(Atom.INT))
     assert keep_mask(bound, lambda _: pa.chunked_array([], pa.int32()), 0).to_pylist() == []
 
 

@@ -15,6 +15,7 @@ from filter_oracle import PATH, filtered, resolver
 from hypothesis import given
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     Always,
@@ -36,11 +37,10 @@ from versioned_catalog.expressions.filters import (
     TextTest,
     Unbound,
     about,
-    bind,
     columns_of,
-    parse_filters,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
+from versioned_catalog.expressions.tuple_filters import parse_filters
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import (
     Array,
@@ -122,7 +122,7 @@ def test_bad_shapes(bad: Any) -> None:
 
 
 def bound(type_: DataType, unbound: Unbound) -> Any:
-    return bind(unbound, resolver(type_))
+    return bind_filter(unbound, resolver(type_))
 
 
 def test_not_goes_to_the_leaves() -> None:
@@ -257,7 +257,7 @@ def test_text_tests_are_for_texts(type_: DataType, text: Any) -> None:
 
 def test_what_the_resolver_raises_goes_through() -> None:
     with pytest.raises(NotFoundError):
-        bind(Comparison(PATH, Op.EQ, 1), Schema((Column(1, "a", Atom.INT),)).get)
+        bind_filter(Comparison(PATH, Op.EQ, 1), Schema((Column(1, "a", Atom.INT),)).get)
 
 
 def test_what_a_filter_says_of_some_columns() -> None:
@@ -281,7 +281,7 @@ def test_columns_of() -> None:
         [[("a", "=", 1), ("b", "in", [])], [("c", "is null"), ("a", "=", None)]]
     )
     assert unbound is not None
-    assert columns_of(bind(unbound, schema.get)) == {1, 3}
+    assert columns_of(bind_filter(unbound, schema.get)) == {1, 3}
 
 
 @given(filtered())
@@ -297,7 +297,8 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.expressions.filters import bind, parse_filters
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.tuple_filters import parse_filters
 from versioned_catalog.pruning.inclusive import Bounds, may_match
 from versioned_catalog.types.types import Atom, Column
 from versioned_catalog.statistics.stats import collect
@@ -309,7 +310,7 @@ counts = pa.nulls(3, pa.int64())
 bounds = [Bounds(counts, counts, counts, array, array) for array in batch.columns]
 for one in [("a", "=", 0.5), ("a", "not in", [1, None]), ("b", "<=>", "x"), ("b", "is null")]:
     by_name = {column.name: column for column in columns}
-    bound = bind(parse_filters([one]), lambda path: by_name[path[0]])
+    bound = bind_filter(parse_filters([one]), lambda path: by_name[path[0]])
     keep_mask(bound, lambda column_id: batch.column(column_id - 1), 3)
     may_match(bound, lambda column_id: bounds[column_id - 1], 3)
 sys.exit(", ".join({"pandas", "pyarrow.dataset"} & set(sys.modules)) or None)

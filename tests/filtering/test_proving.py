@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from units import Unit, bounds_of, cut, is_, starts
 
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
@@ -19,7 +20,6 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextTest,
     Unbound,
-    bind,
 )
 from versioned_catalog.pruning.strict import all_match
 from versioned_catalog.types.types import Atom, Char, DataType, Decimal
@@ -29,7 +29,7 @@ NAN = math.nan
 
 def prove(type_: DataType, units: list[Unit], unbound: Unbound) -> list[bool]:
     bounds = bounds_of(type_, units)
-    found = all_match(bind(unbound, resolver(type_)), lambda _: bounds, len(units))
+    found = all_match(bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units))
     assert found.null_count == 0
     return found.to_pylist()
 
@@ -112,7 +112,7 @@ def test_some_rows_may_not_match(type_: DataType, unit: Unit, unbound: Unbound) 
 
 def test_nothing_known() -> None:
     for unbound, found in ((is_("=", 1), False), (NullTest(PATH), False), (AllOf(()), True)):
-        bound = bind(unbound, resolver(Atom.INT))
+        bound = bind_filter(unbound, resolver(Atom.INT))
         assert all_match(bound, lambda _: None, 2).to_pylist() == [found] * 2
 
 
@@ -122,6 +122,8 @@ def test_what_is_proved_is_so(
 ) -> None:
     type_, rows, unbound = case
     units, bounds = cut(type_, rows, data)
-    found = all_match(bind(unbound, resolver(type_)), lambda _: bounds, len(units)).to_pylist()
+    found = all_match(
+        bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units)
+    ).to_pylist()
     for unit, proved in zip(units, found, strict=True):
         assert not proved or all(expected(unbound, type_, row) is True for row in unit)

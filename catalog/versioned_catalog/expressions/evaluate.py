@@ -22,7 +22,7 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextMatch,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.types.arrow_values import FALSE, NULL, TRUE, array_of, repeat
 
 ColumnOf = Callable[[int], Any]

@@ -13,7 +13,7 @@ from versioned_catalog.expressions.filters import (
     Or,
     TextMatch,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.tokens import sql_string
 

@@ -18,7 +18,7 @@ from versioned_catalog.expressions.filters import (
     Unbound,
 )
 from versioned_catalog.types.paths import ColumnPath
-from versioned_catalog.types.tokens import Cursor, Kind
+from versioned_catalog.types.tokens import Cursor, TokenKind
 
 _OPS = {
     "=": Op.EQ,
@@ -124,7 +124,7 @@ def _operator(cursor: Cursor) -> Op | None:
 
 
 def _value(cursor: Cursor) -> Any:
-    if cursor.token.kind is Kind.STRING:
+    if cursor.token.kind is TokenKind.STRING:
         return cursor.string()
     word = cursor.accept_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP")
     if word in ("TRUE", "FALSE"):
@@ -151,7 +151,7 @@ def _number(cursor: Cursor) -> int | Decimal:
     sign = cursor.take().text if cursor.at_symbol("-", "+") else ""
     text = sign + cursor.token.text
     unfit = cursor.error("a constant was expected: a number, 'text', TRUE, DATE '…', TIMESTAMP '…'")
-    if cursor.token.kind is not Kind.NUMBER or len(text) > 1000:
+    if cursor.token.kind is not TokenKind.NUMBER or len(text) > 1000:
         raise unfit
     cursor.take()
     try:

@@ -14,21 +14,15 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.projection.metadata_columns import STORED_AS, is_implicit
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import (
     Array,
-    Atom,
-    Char,
     Column,
     Constant,
     DataType,
     DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
     Map,
     Struct,
-    Time,
-    Varchar,
     children,
     is_opaque,
     with_children,
@@ -247,19 +241,20 @@ def _cheapest_inside(column: Column) -> Column:
 
 
 def _cost(type_: DataType) -> int:
+    """A rough cost of reading a column, in bytes per row."""
     match type_:
-        case Atom.BOOLEAN:
-            return 1
-        case Atom.STRING | Atom.BINARY | Atom.VARIANT:
-            return 16
-        case Char() | Varchar() | Geometry() | Geography():
-            return 16
-        case Atom() | Decimal() | Time() | DayTimeInterval():
-            return 8
         case Struct(fields):
             return min(_cost(field.type) for field in fields)
         case Array() | Map():
             return 64
+        case _:
+            match type_.leaf.family:
+                case Family.BOOLEAN:
+                    return 1
+                case Family.TEXT | Family.BINARY | Family.OPAQUE:
+                    return 16
+                case Family.INTEGER | Family.FLOAT | Family.DECIMAL | Family.TEMPORAL:
+                    return 8
 
 
 def leaf_paths(column: Column, above: str = "") -> list[tuple[str, DataType]]:

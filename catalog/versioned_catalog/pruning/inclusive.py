@@ -23,7 +23,7 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextMatch,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.types.arrow_values import TRUE, ZERO, array_of, repeat
 
 

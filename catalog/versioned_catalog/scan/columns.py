@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, bind, parse_filters
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.tuple_filters import parse_filters
 from versioned_catalog.projection.metadata_columns import find_implicit
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
@@ -45,7 +47,7 @@ def bind_filters(filters: Any, schema: Schema) -> Bound | None:
         InvalidRequestError: the filters make no sense.
     """
     unbound = parse_filters(filters)
-    return None if unbound is None else bind(unbound, lambda path: resolve(schema, path))
+    return None if unbound is None else bind_filter(unbound, lambda path: resolve(schema, path))
 
 
 def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:

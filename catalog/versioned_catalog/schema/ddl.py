@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.paths import quote
-from versioned_catalog.types.tokens import Cursor, Kind
+from versioned_catalog.types.tokens import Cursor, TokenKind
 from versioned_catalog.types.type_text import (
     parse_type,
     render_comment,
@@ -13,7 +13,8 @@ from versioned_catalog.types.type_text import (
     take_type,
 )
 from versioned_catalog.types.types import UNASSIGNED, Column, Constant, DataType, WriteDefault
-from versioned_catalog.values.sql_literals import take_default, to_sql
+from versioned_catalog.values.sql_literals import take_default
+from versioned_catalog.values.sql_rendering import to_sql
 
 
 def parse_columns(ddl: str) -> tuple[Column, ...]:
@@ -24,7 +25,7 @@ def parse_columns(ddl: str) -> tuple[Column, ...]:
         InvalidRequestError: it does not parse, a type can't be stored, or a default does not fit.
     """
     cursor = Cursor(ddl, "column list")
-    if cursor.token.kind is Kind.END:
+    if cursor.token.kind is TokenKind.END:
         raise InvalidRequestError("the column list is empty; a column is written as: host STRING")
     columns = [_take_column(cursor)]
     while cursor.accept(","):
@@ -60,7 +61,7 @@ def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
             default = take_default(cursor, type_)
         elif word == "COMMENT":
             comment = cursor.string()
-    if not (cursor.token.kind is Kind.END or cursor.at_symbol(",")):
+    if not (cursor.token.kind is TokenKind.END or cursor.at_symbol(",")):
         raise cursor.error("a comma, NOT NULL, DEFAULT or COMMENT was expected")
     return Column(
         UNASSIGNED,

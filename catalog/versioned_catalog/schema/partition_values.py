@@ -20,7 +20,7 @@ from versioned_catalog.schema.transforms import (
     parse_transform,
 )
 from versioned_catalog.types.types import Atom, DataType, is_text
-from versioned_catalog.values.constants import widen_text
+from versioned_catalog.values.fitting import widen_text
 
 PartitionKey = tuple[str | None, ...]
 """The value texts (FORMAT.md, section 4.2) of a partition; None for null."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,25 +15,17 @@ from versioned_catalog.statistics.extremes import (
     Key,
     extremes,
     greatest,
-    key_reader,
+    has_bounds,
     least,
     lower_text,
     upper_text,
 )
 from versioned_catalog.types.types import (
     Array,
-    Atom,
-    Char,
     Column,
     DataType,
-    DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
     Map,
     Struct,
-    Time,
-    Varchar,
     is_floating,
     walk,
 )
@@ -171,16 +163,7 @@ class StatsCollector:
                 keys, items = _entries(array)
                 self._visit(key, keys, 0)
                 self._visit(value, items, 0)
-            case (
-                Atom()
-                | Decimal()
-                | Char()
-                | Varchar()
-                | Time()
-                | DayTimeInterval()
-                | Geometry()
-                | Geography()
-            ):
+            case _:
                 pass
 
 
@@ -197,20 +180,19 @@ class _Running:
     """One column's statistics so far."""
 
     type: DataType
-    read: Callable[[pa.Scalar], Key] | None
     nulls: int
     nans: int | None
     range: tuple[Key, Key] | None
 
     @staticmethod
     def of(type_: DataType) -> _Running:
-        return _Running(type_, key_reader(type_), 0, 0 if is_floating(type_) else None, None)
+        return _Running(type_, 0, 0 if is_floating(type_) else None, None)
 
     def update(self, array: pa.Array, parents_null: int) -> None:
         self.nulls += array.null_count - parents_null
         if self.nans is not None:
             self.nans += pc.is_nan(array).true_count
-        found = None if self.read is None else extremes(array, self.read)
+        found = extremes(array) if has_bounds(self.type) else None
         if found is not None:
             old = self.range or found
             self.range = least(old[0], found[0]), greatest(old[1], found[1])

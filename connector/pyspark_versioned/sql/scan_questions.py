@@ -18,7 +18,8 @@ from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filters import And, Bound, bind, columns_of
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import And, Bound, columns_of
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.log.state import TableState
@@ -107,7 +108,7 @@ def _bound(predicates: Sequence[Json], schema: Schema) -> list[Bound]:
         if unbound is None:
             continue
         try:
-            found.append(bind(unbound, lambda path: resolve(schema, path)))
+            found.append(bind_filter(unbound, lambda path: resolve(schema, path)))
         except (InvalidRequestError, NotFoundError):
             continue
     return found
