@@ -609,7 +609,11 @@ def test_a_replay_of_what_is_there_already_changes_nothing() -> None:
 
 CONFLICTS: list[tuple[Change, list[Change], str]] = [
     (RenameColumn(("host",), "x"), [DropColumn(("host",))], "host no longer exists"),
-    (ChangeType(p("address.zip"), Atom.LONG), [DropColumn(("address",))], "address.zip no longer exists"),
+    (
+        ChangeType(p("address.zip"), Atom.LONG),
+        [DropColumn(("address",))],
+        "address.zip no longer exists",
+    ),
     (DropColumn(("host",)), [DropColumn(("host",))], "no longer exists"),
     (SetComment(("host",), "x"), [DropColumn(("host",)), add("host")], "no longer exists"),
     (add("x"), [add("X")], "column X already"),

@@ -12,7 +12,8 @@ from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transforms import Bucket, apply, parse_transform
+from versioned_catalog.schema.transform_values import apply_transform
+from versioned_catalog.schema.transforms import Bucket, parse_transform
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import array_of, repeat
 
@@ -66,7 +67,7 @@ def _buckets(
         array = values.cast(to_arrow_type(type_))
     except pa.ArrowException:
         return None
-    return [str(bucket) for bucket in apply(transform, type_, array).to_pylist()]
+    return [str(bucket) for bucket in apply_transform(transform, type_, array).to_pylist()]
 
 
 def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.BooleanArray:

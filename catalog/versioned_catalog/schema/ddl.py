@@ -1,4 +1,4 @@
-"""Column lists as Spark's DDL writes them: ``ts TIMESTAMP NOT NULL, host STRING DEFAULT 'a'``."""
+"""Column lists in Spark's DDL: ``ts TIMESTAMP NOT NULL, host STRING DEFAULT 'a'``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from versioned_catalog.values.sql_rendering import to_sql
 
 
 def parse_columns(ddl: str) -> tuple[Column, ...]:
-    """The columns of a list, without IDs. A DEFAULT is both the read and the write default;
-    ``current_timestamp()`` and ``current_date()`` are write defaults only.
+    """Parse a column list to columns without IDs.
+
+    A DEFAULT is the read and the write default; ``current_timestamp()`` and ``current_date()`` are
+    write defaults only.
 
     Raises:
         InvalidRequestError: it does not parse, a type can't be stored, or a default does not fit.
     """
     cursor = Cursor(ddl, "column list")
     if cursor.token.kind is TokenKind.END:
-        raise InvalidRequestError("the column list is empty; a column is written as: host STRING")
+        raise InvalidRequestError("the column list is empty; write columns as: host STRING, n INT")
     columns = [_take_column(cursor)]
     while cursor.accept(","):
         columns.append(_take_column(cursor))
@@ -52,7 +54,7 @@ def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
     while word := cursor.accept_word("NOT", "NULL", "DEFAULT", "COMMENT"):
         option = "NULL" if word == "NOT" else word
         if option in seen:
-            raise InvalidRequestError(f"{option} is said twice")
+            raise InvalidRequestError(f"{option} is given twice")
         seen.add(option)
         if word == "NOT":
             cursor.expect_word("NULL")
@@ -75,7 +77,7 @@ def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
 
 
 def render_columns(columns: tuple[Column, ...]) -> str:
-    """The DDL of columns, with their write defaults."""
+    """The DDL of columns. A DEFAULT in it is the write default."""
     return ", ".join(map(_render_column, columns))
 
 

@@ -23,7 +23,7 @@ from versioned_catalog.schema.transforms import (
     Years,
     parse_transform,
 )
-from versioned_catalog.schema.ttl import shown
+from versioned_catalog.schema.ttl import user_properties
 from versioned_catalog.types.types import Column
 from versioned_catalog.values.literals import to_sql
 
@@ -49,7 +49,7 @@ def describe(
             table.location, storage, table.name, state.table_uuid, state.version, pending
         ),
         **describe_schema(state.schema),
-        "properties": {**shown(state.properties), **_arrangement(state.schema)},
+        "properties": {**user_properties(state.properties), **_arrangement(state.schema)},
         "comment": state.comment,
     }
 
