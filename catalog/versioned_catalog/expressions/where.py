@@ -1,4 +1,4 @@
-"""Conditions as SQL writes them, for those who ask by text: ``host = 'a' AND n > 1``."""
+"""Conditions in SQL: ``host = 'a' AND n > 1``."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _DEEPEST = 50
 
 
 def parse_where(text: str) -> Unbound:
-    """A condition: columns compared with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
+    """Parse a condition: comparisons with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
 
     Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'``, which is
-    UTC where no offset is given.
+    in UTC unless it has an offset.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it does not parse.
     """
     cursor = Cursor(text, "condition")
     found = _any(cursor, 0)
@@ -64,7 +64,9 @@ def _all(cursor: Cursor, depth: int) -> Unbound:
 
 def _one(cursor: Cursor, depth: int) -> Unbound:
     if depth > _DEEPEST:
-        raise cursor.error(f"it is nested more than {_DEEPEST} deep; make it flatter")
+        raise cursor.error(
+            f"parentheses and NOT may be nested up to {_DEEPEST} deep; flatten the condition"
+        )
     if cursor.accept_word("NOT"):
         return Not(_one(cursor, depth + 1))
     if cursor.accept("("):
@@ -112,7 +114,7 @@ def _between(cursor: Cursor, path: ColumnPath) -> Unbound:
 
 
 def _operator(cursor: Cursor) -> Op | None:
-    """A comparison; None for ``<=>``."""
+    """Parse a comparison operator; None for ``<=>``."""
     text = ""
     while cursor.at_symbol("=", "<", ">", "!") and len(text) < 3:
         text += cursor.take().text
@@ -137,13 +139,13 @@ def _value(cursor: Cursor) -> Any:
 
 
 def _time(cursor: Cursor, word: str) -> date | datetime:
-    unfit = cursor.error(f"a {word} as in {word} '2026-01-31' was expected")
+    error = cursor.error(f"a {word} as in {word} '2026-01-31' was expected")
     try:
         if word == "DATE":
             return date.fromisoformat(cursor.string())
         found = datetime.fromisoformat(cursor.string().replace("Z", "+00:00"))
     except ValueError:
-        raise unfit from None
+        raise error from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 

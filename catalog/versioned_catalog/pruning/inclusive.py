@@ -1,4 +1,7 @@
-"""Which segments or row groups may hold a row that a filter lets pass, all of them at once."""
+"""Inclusive evaluation: which segments or row groups may hold a row that a filter selects.
+
+A *unit* is a segment or a row group. All units are evaluated at once, as arrays.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,16 @@ from versioned_catalog.types.arrow_values import TRUE, ZERO, array_of, repeat
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of one column in every unit (segment or row group), one element a unit.
+    """Counts and bounds of one column, as arrays with one element per unit; null is unknown.
 
     Args:
-        rows: how many rows there are, int64.
-        nulls: in how many of them the value is null for whatever reason, be it a parent; int64,
-            null where unknown.
-        nans: in how many it is NaN, int64, null where unknown; None where all are. Not looked at
-            for columns that are no floats.
-        min: no value that is neither null nor NaN is less; of the column's type, null where
-            unknown. It need not occur.
-        max: none is greater; likewise.
+        rows: the number of rows, int64.
+        nulls: the number of nulls, int64, those of null parents included.
+        nans: the number of NaNs, int64; None if it is unknown in all units. Not used for types that
+            are not floating-point.
+        min: a lower bound of the values that are neither null nor NaN, of the column's type. It need
+            not occur as a value.
+        max: an upper bound; likewise.
     """
 
     rows: Any
@@ -53,7 +55,7 @@ BoundsOf = Callable[[int], Bounds | None]
 Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch
 
 MOST_RANGES = 32
-"""Longer lists of values are looked for as this many ranges of neighbours."""
+"""Longer lists of values are grouped into this many ranges of adjacent values."""
 
 
 def may_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
@@ -61,11 +63,11 @@ def may_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
 
     Args:
         bound: the filter.
-        bounds_of: what is known of a column, by ID; None where it is nothing.
-        count: how many units there are.
+        bounds_of: returns the bounds of a column by ID, or None if nothing is known.
+        count: the number of units.
 
     Returns:
-        One boolean a unit, none of them null.
+        One boolean per unit, never null.
     """
     match bound:
         case And(parts) | Or(parts):
@@ -86,12 +88,12 @@ def _flat(found: Any) -> pa.BooleanArray:
 
 
 def _unless_unknown(found: Any) -> Any:
-    """Null is "can't tell", and what can't be told must be read."""
+    """Replace null, which means unknown, by true: the unit must be read."""
     return pc.fill_null(found, TRUE)
 
 
 def _sane(bounds: Bounds) -> Bounds:
-    """Bounds that are NaN, as some writers of Parquet leave them, say nothing."""
+    """Make bounds unknown that are NaN, as some Parquet writers leave them."""
     if not pa.types.is_floating(bounds.min.type):
         return bounds
     nothing = pa.nulls(1, bounds.min.type)[0]
@@ -133,13 +135,13 @@ def _where_values(bounds: Bounds, found: Any) -> Any:
 
 
 def _greatest(bounds: Bounds) -> Any:
-    """``max``, unknown where a NaN may be there, which is greater."""
+    """``max``, unknown where there may be a NaN, which is greater."""
     if not pa.types.is_floating(bounds.max.type):
         return bounds.max
     nothing = pa.nulls(1, bounds.max.type)[0]
     if bounds.nans is None:
         return pa.nulls(len(bounds.max), bounds.max.type)
-    # if_else takes an unknown condition for an unknown result, as is right here.
+    # A null condition gives null, which is right here.
     return pc.if_else(pc.equal(bounds.nans, ZERO), bounds.max, nothing)
 
 
@@ -159,7 +161,7 @@ def _compare(bounds: Bounds, op: Op, literal: Literal) -> Any:
         case Op.EQ:
             return _overlaps(low, high, scalar, scalar)
         case Op.NE:
-            # Bounds that need not occur still leave room for one value only.
+            # Equal bounds leave room for one value, even if the bounds need not occur.
             only = pc.and_kleene(pc.equal(low, scalar), pc.equal(high, scalar))
             return pc.invert(only)
 
@@ -173,7 +175,7 @@ def _compare_with_nan(bounds: Bounds, op: Op) -> Any:
 
 
 def _overlaps(low: Any, high: Any, first: Any, last: Any) -> Any:
-    """Whether a value from ``first`` to ``last`` may be there; null where it can't be told."""
+    """Whether a value from ``first`` to ``last`` may occur; null if unknown."""
     return pc.and_kleene(pc.less_equal(low, last), pc.greater_equal(high, first))
 
 
@@ -194,7 +196,7 @@ def _same(bounds: Bounds, value: bool) -> Any:
 
 
 def _ranges(literals: list[Literal]) -> list[tuple[pa.Scalar, pa.Scalar]]:
-    """The values as at most ``MOST_RANGES`` ranges, in order; a range holds them and more."""
+    """At most ``MOST_RANGES`` ranges, in order, that together hold all the values."""
     if not literals:
         return []
     ordered = _sorted(literals)
@@ -205,13 +207,13 @@ def _ranges(literals: list[Literal]) -> list[tuple[pa.Scalar, pa.Scalar]]:
 
 def _sorted(literals: list[Literal]) -> Any:
     values = array_of([literal.value for literal in literals], literals[0].type)
-    # Intervals have no kernel for sorting; they sort as the numbers they are.
+    # Arrow can't sort intervals, so they are sorted as integers.
     keys = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
     return values.take(pc.sort_indices(keys))
 
 
 def _not_among(literals: tuple[Literal, ...], bounds: Bounds) -> Any:
-    """Only where all values are one, and that is in the list, is there nothing to find."""
+    """Whether a value outside the list may occur: not if the only value is in it."""
     if not literals:
         return _same(bounds, True)
     found = pc.is_in(bounds.min, value_set=array_of([v.value for v in literals], bounds.min.type))
@@ -222,7 +224,7 @@ def _not_among(literals: tuple[Literal, ...], bounds: Bounds) -> Any:
 def _starts(bounds: Bounds, text: str, *, negated: bool) -> Any:
     low_starts = pc.starts_with(bounds.min, pattern=text)
     if negated:
-        # All that is between two texts with the same prefix has it, too.
+        # Every text between two texts with the same prefix has that prefix.
         return pc.invert(pc.and_kleene(low_starts, pc.starts_with(bounds.max, pattern=text)))
     scalar = array_of([text], bounds.min.type)[0]
     not_after = pc.or_kleene(pc.less_equal(bounds.min, scalar), low_starts)

@@ -1,4 +1,4 @@
-"""Pruning by buckets, the one partitioning that bounds of the source column say nothing of."""
+"""Pruning by bucket. For all other transforms, the bounds of the source column do the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from versioned_catalog.types.arrow_values import array_of, repeat
 def partition_may_match(bound: Bound, state: TableState) -> pa.BooleanArray:
     """Which live segments may hold a row for which a filter is true, by their buckets.
 
-    A bucket is that of the value *in the type the segment was written under*: 5 and 5.0 hash apart.
+    Buckets are computed in the column type *that the segment was written under*, since 5 and 5.0 hash
+    differently.
     """
     core = state.segments.core
     mask = repeat(True, core.num_rows)
@@ -38,7 +39,7 @@ def partition_may_match(bound: Bound, state: TableState) -> pa.BooleanArray:
 
 
 def _equalities(bound: Bound) -> Iterator[tuple[int, tuple[Literal, ...]]]:
-    """Columns that must have one of some values for the filter to be true."""
+    """Columns that must have one of the given values for the filter to be true."""
     match bound:
         case And(parts):
             for part in parts:
@@ -54,7 +55,7 @@ def _equalities(bound: Bound) -> Iterator[tuple[int, tuple[Literal, ...]]]:
 def _buckets(
     field: PartitionField, schema: Schema, wanted: dict[int, tuple[Literal, ...]]
 ) -> list[str] | None:
-    """The value texts of the buckets that the wanted values fall into, None if it can't be told."""
+    """The value texts of the wanted values' buckets; None if unknown or not a bucket field."""
     transform = parse_transform(field.transform)
     if field.source not in wanted or not isinstance(transform, Bucket):
         return None
@@ -71,7 +72,7 @@ def _buckets(
 
 
 def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.BooleanArray:
-    """True for segments of other schema versions, and for those in one of the buckets."""
+    """Which segments have another schema version or are in one of the buckets."""
     other = pc.not_equal(core["schema_version"], version)
     values = pc.list_element(pc.if_else(other, None, core["partition"]), at)
     found = pc.is_in(values, array_of(buckets, pa.string()))

@@ -1,4 +1,4 @@
-"""What a filter means for the live segments of a snapshot."""
+"""Evaluation of a filter on the live segments of a snapshot."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from versioned_catalog.pruning.strict import all_match
 
 
 def some_match(state: TableState, bound: Bound) -> pa.BooleanArray:
-    """Which live segments must be read; the others hold no row that the filter lets pass."""
+    """Which live segments must be read; the others hold no row that the filter selects."""
     bounds = SegmentBounds(state, state.schema)
     found = may_match(bound, bounds, state.segments.count)
     return pc.and_(found, partition_may_match(bound, state))
 
 
 def every_match(state: TableState, bound: Bound) -> pa.BooleanArray:
-    """Which live segments are known to hold only rows that the filter lets pass."""
+    """Which live segments are known to hold only rows that the filter selects."""
     return all_match(bound, SegmentBounds(state, state.schema), state.segments.count)

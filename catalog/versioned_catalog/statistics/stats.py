@@ -33,13 +33,13 @@ from versioned_catalog.types.types import (
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """What is known of one column of a segment; None is unknown.
+    """The statistics of one column of a segment; None is unknown.
 
     Args:
-        nulls: how many values are null of themselves: the parent is there and this is null.
-        nans: how many are NaN; None for what is no float.
-        min, max: bounds over values neither null nor NaN, as value text.
-        min_inexact, max_inexact: whether the bound was cut, and may not occur.
+        nulls: the number of nulls whose parent is not null.
+        nans: the number of NaNs; None for a type that is not floating-point.
+        min, max: bounds of the values that are neither null nor NaN, as value text.
+        min_inexact, max_inexact: whether the bound was cut, so that it may not occur as a value.
     """
 
     nulls: int | None = None
@@ -73,16 +73,18 @@ def stats_to_json(stats: ColumnStats) -> Json:
 
 
 def stats_from_json(value: Json) -> ColumnStats:
-    """One column's statistics from their JSON; whether bounds fit the column is not looked at.
+    """One column's statistics of their JSON. Bounds are not checked against the column's type.
 
     Raises:
-        CorruptTableError: they are none.
+        CorruptTableError: they are not statistics.
     """
     if not isinstance(value, dict):
         raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
     word = optional(value, "inexact", str)
     if word not in _FLAGS:
-        raise CorruptTableError(f"{str(word)[:100]!r} is no way for bounds to be inexact")
+        raise CorruptTableError(
+            f"{str(word)[:100]!r} is not a value of the member 'inexact' of statistics"
+        )
     return ColumnStats(
         _count(value, "nulls"),
         _count(value, "nans"),
@@ -95,7 +97,9 @@ def stats_from_json(value: Json) -> ColumnStats:
 def _count(value: Json, name: str) -> int | None:
     count = optional(value, name, int)
     if count is not None and not 0 <= count < 2**63:
-        raise CorruptTableError(f"the member {name!r} of statistics is {count}, which is no count")
+        raise CorruptTableError(
+            f"the member {name!r} of statistics is {count}, which is not a count"
+        )
     return count
 
 
@@ -105,23 +109,25 @@ def columns_to_json(stats: Mapping[int, ColumnStats]) -> Json:
 
 
 def columns_from_json(value: Json) -> dict[int, ColumnStats]:
-    """Statistics by column ID from the member ``columns`` of a segment record.
+    """Statistics by column ID of the member ``columns`` of a segment record.
 
     Raises:
-        CorruptTableError: they are none.
+        CorruptTableError: they are not statistics.
     """
     if not isinstance(value, dict):
         raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
     for key in value:
         if not _ID.fullmatch(key) or int(key) >= 2**31:
-            raise CorruptTableError(f"{key[:100]!r} is no column ID to have statistics")
+            raise CorruptTableError(
+                f"statistics are stored for {key[:100]!r}, which is not a column ID"
+            )
     return {int(key): stats_from_json(found) for key, found in value.items()}
 
 
 def collect(
     columns: tuple[Column, ...], batch: pa.RecordBatch | pa.Table
 ) -> dict[int, ColumnStats]:
-    """Statistics by column ID of one batch: see ``StatsCollector``."""
+    """Statistics by column ID of one batch (see ``StatsCollector``)."""
     collector = StatsCollector(columns)
     collector.update(batch)
     return collector.finish()
@@ -139,22 +145,22 @@ class StatsCollector:
         self._found = {column.id: _Running.of(column.type) for column, _ in walk(columns)}
 
     def update(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Take in rows, whose columns stand in order and have the Arrow types of ours."""
+        """Add rows, whose columns have the order and the Arrow types of ``columns``."""
         batches = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
         for one in batches:
             for column, array in zip(self._columns, one.columns, strict=True):
                 self._visit(column, array, 0)
 
     def finish(self) -> dict[int, ColumnStats]:
-        """The statistics of what was taken in so far."""
+        """The statistics of all rows added so far, by column ID."""
         return {column_id: running.stats() for column_id, running in self._found.items()}
 
     def _visit(self, column: Column, array: pa.Array, parents_null: int) -> None:
-        """Take in a column's values, null also where one of ``parents_null`` parents is."""
+        """Add a column's values, ``parents_null`` of which are null because their parent is."""
         self._found[column.id].update(array, parents_null)
         match column.type:
             case Struct(fields):
-                # flatten(), unlike field(), applies the parent's nulls and offset.
+                # Unlike field(), flatten() applies the parent's nulls and offset.
                 for child, values in zip(fields, array.flatten(), strict=True):
                     self._visit(child, values, array.null_count)
             case Array(element):
@@ -168,7 +174,7 @@ class StatsCollector:
 
 
 def _entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """Keys and values of a map, without those that are behind nulls or outside a slice."""
+    """The keys and values of a map array, without those of nulls or outside its slice."""
     if array.null_count:
         array = array.drop_null()
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
