@@ -22,7 +22,7 @@ def check_key_type(column: Column) -> None:
         raise InvalidRequestError(f"the column {name} is in the row key, so it must be NOT NULL")
     if is_nested(column.type) or is_opaque(column.type) or is_floating(column.type):
         raise InvalidRequestError(
-            f"the column {name} can't be in the row key, since it is {type_name(column.type)}; use "
+            f"the column {name} can't be in the row key as {type_name(column.type)}; use "
             "whole numbers, decimals, text, binary, dates or times, but not DOUBLE or FLOAT"
         )
 

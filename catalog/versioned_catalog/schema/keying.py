@@ -86,7 +86,7 @@ def take_key(
 def _check_same(name: str, given: object, named: object, text: str) -> None:
     if given and given != named:
         raise InvalidRequestError(
-            f"the property {name} is {text!r}, but the argument {name} differs; give one of them"
+            f"the property {name} is {text!r}, but another {name} is given; give one of them"
         )
 
 
@@ -111,7 +111,7 @@ def check_not_key(key: str) -> None:
         )
     if key in KEY_PROPERTIES:
         raise InvalidRequestError(
-            f"the property {key} can't be changed after a table is created; create another table with "
-            "the row key that you want, and copy the rows",
+            f"the property {key} is set when a table is created and can't be changed; create another "
+            "table with the row key that you want, and copy the rows",
             condition="INVALID_OPTION",
         )
