@@ -35,9 +35,9 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextMatch,
     TextTest,
-    Unbound,
-    about,
+    UnboundFilter,
     columns_of,
+    filter_on,
 )
 from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.expressions.tuple_filters import parse_filters
@@ -88,7 +88,7 @@ A, B = ("a",), ("b",)
         ([("a", "<=>", None)], AllOf((NullSafe(A, None),))),
     ],
 )
-def test_parse(given_: Any, want: Unbound | None) -> None:
+def test_parse(given_: Any, want: UnboundFilter | None) -> None:
     assert parse_filters(given_) == want
 
 
@@ -121,7 +121,7 @@ def test_bad_shapes(bad: Any) -> None:
         parse_filters(bad)
 
 
-def bound(type_: DataType, unbound: Unbound) -> Any:
+def bound(type_: DataType, unbound: UnboundFilter) -> Any:
     return bind_filter(unbound, resolver(type_))
 
 
@@ -146,7 +146,7 @@ def test_not_goes_to_the_leaves() -> None:
         (Not(Comparison(PATH, Op.EQ, None)), Always(None)),
     ],
 )
-def test_bind(unbound: Unbound, want: Any) -> None:
+def test_bind(unbound: UnboundFilter, want: Any) -> None:
     assert bound(Atom.STRING, unbound) == want
 
 
@@ -233,7 +233,7 @@ def test_foreign_values(type_: DataType, value: Any, same: Any) -> None:
     ],
 )
 def test_what_can_not_be_compared(type_: DataType, value: Any) -> None:
-    comparisons: list[Unbound] = [
+    comparisons: list[UnboundFilter] = [
         Comparison(PATH, Op.LT, value),
         OneOf(PATH, (value,)),
         NullSafe(PATH, value),
@@ -272,7 +272,7 @@ def test_what_a_filter_says_of_some_columns() -> None:
         two: None,
     }
     for given_, want in told.items():
-        assert about(given_, {1}) == want
+        assert filter_on(given_, {1}) == want
 
 
 def test_columns_of() -> None:
@@ -285,7 +285,7 @@ def test_columns_of() -> None:
 
 
 @given(filtered())
-def test_bound_filters_are_values(case: tuple[DataType, list[Any], Unbound]) -> None:
+def test_bound_filters_are_values(case: tuple[DataType, list[Any], UnboundFilter]) -> None:
     type_, _, unbound = case
     one = bound(type_, unbound)
     hash(one)

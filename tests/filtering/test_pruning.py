@@ -21,15 +21,15 @@ from versioned_catalog.expressions.filters import (
     OneOf,
     TextKind,
     TextTest,
-    Unbound,
+    UnboundFilter,
 )
-from versioned_catalog.pruning.inclusive import Bounds, may_match
+from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
 from versioned_catalog.types.types import Atom, Char, DataType, DayTimeInterval, Decimal
 
 NAN, INF = math.nan, math.inf
 
 
-def prune(type_: DataType, units: list[Unit], unbound: Unbound) -> list[bool]:
+def prune(type_: DataType, units: list[Unit], unbound: UnboundFilter) -> list[bool]:
     bounds = bounds_of(type_, units)
     found = may_match(bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units))
     assert isinstance(found, pa.BooleanArray)
@@ -38,7 +38,7 @@ def prune(type_: DataType, units: list[Unit], unbound: Unbound) -> list[bool]:
 
 
 # Every unit here must be left out, so that pruning is not a constant True.
-OUT: list[tuple[DataType, Unit, Unbound]] = [
+OUT: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 4)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 8)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 5.5)),
@@ -94,14 +94,14 @@ OUT: list[tuple[DataType, Unit, Unbound]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", OUT)
-def test_left_out(type_: DataType, unit: Unit, unbound: Unbound) -> None:
+def test_left_out(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     everything: Unit = (9, None, None, None, None)
     never = prune(type_, [everything], unbound) == [False]
     assert prune(type_, [unit, everything, unit], unbound) == [False, not never, False]
 
 
 # Every unit here may hold such a row.
-IN: list[tuple[DataType, Unit, Unbound]] = [
+IN: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 5)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 7)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("<=", 5)),
@@ -133,7 +133,7 @@ IN: list[tuple[DataType, Unit, Unbound]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", IN)
-def test_left_in(type_: DataType, unit: Unit, unbound: Unbound) -> None:
+def test_left_in(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     assert prune(type_, [unit], unbound) == [True]
 
 
@@ -152,7 +152,7 @@ def test_nans_not_counted_at_all() -> None:
 def test_columns_of_a_table_will_do() -> None:
     bounds = bounds_of(Atom.INT, [(9, 0, 0, 5, 7), (9, 0, 0, 1, 2)])
     members = {f.name: getattr(bounds, f.name) for f in dataclasses.fields(bounds)}
-    chunked = Bounds(**{k: pa.chunked_array([v[:1], v[1:]]) for k, v in members.items()})
+    chunked = ColumnBounds(**{k: pa.chunked_array([v[:1], v[1:]]) for k, v in members.items()})
     for unbound in (is_("=", 6), OneOf(PATH, (6,)), NullSafe(PATH, 6)):
         found = may_match(bind_filter(unbound, resolver(Atom.INT)), lambda _: chunked, 2)
         assert found.to_pylist() == [True, False]
@@ -166,7 +166,7 @@ def test_long_lists_are_looked_for_in_ranges() -> None:
 
 @given(filtered(), st.data())
 def test_what_is_kept_is_read(
-    case: tuple[DataType, list[Any], Unbound], data: st.DataObject
+    case: tuple[DataType, list[Any], UnboundFilter], data: st.DataObject
 ) -> None:
     type_, rows, unbound = case
     units, bounds = cut(type_, rows, data)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from versioned_catalog.expressions.filters import (
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -29,12 +29,12 @@ ColumnOf = Callable[[int], Any]
 """Returns a column's values by ID: an Array or ChunkedArray of the column's own Arrow type."""
 
 
-def keep_mask(bound: Bound, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+def keep_mask(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
     """Which rows a filter selects: those for which it is true, not false or null."""
     return pc.fill_null(evaluate(bound, column_of, rows), FALSE)
 
 
-def evaluate(bound: Bound, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
     """A filter's value for each row: true, false or null.
 
     Args:

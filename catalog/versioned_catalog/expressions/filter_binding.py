@@ -12,7 +12,7 @@ from versioned_catalog.expressions.filters import (
     Always,
     And,
     AnyOf,
-    Bound,
+    BoundFilter,
     Compare,
     Comparison,
     In,
@@ -27,7 +27,7 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextMatch,
     TextTest,
-    Unbound,
+    UnboundFilter,
 )
 from versioned_catalog.expressions.literal_binding import bind_literal, bind_literals, plain
 from versioned_catalog.expressions.literals import Above, Below, BoundLiteral, Equal
@@ -40,7 +40,7 @@ ColumnAt = Callable[[ColumnPath], Column]
 """Returns the column at a path."""
 
 
-def bind_filter(unbound: Unbound, column_at: ColumnAt) -> Bound:
+def bind_filter(unbound: UnboundFilter, column_at: ColumnAt) -> BoundFilter:
     """Bind the columns of a filter to IDs and its values to the types of the columns.
 
     Args:
@@ -53,7 +53,7 @@ def bind_filter(unbound: Unbound, column_at: ColumnAt) -> Bound:
     return _bind(unbound, column_at, negated=False)
 
 
-def _bind(unbound: Unbound, column_at: ColumnAt, *, negated: bool) -> Bound:
+def _bind(unbound: UnboundFilter, column_at: ColumnAt, *, negated: bool) -> BoundFilter:
     match unbound:
         case AllOf(parts) | AnyOf(parts):
             bound = tuple(_bind(part, column_at, negated=negated) for part in parts)
@@ -74,14 +74,14 @@ def _bind(unbound: Unbound, column_at: ColumnAt, *, negated: bool) -> Bound:
             return _bind_text(path, column_at(path), kind, text, negated=negated)
 
 
-def _bind_comparison(path: ColumnPath, column: Column, op: Op, given: Any) -> Bound:
+def _bind_comparison(path: ColumnPath, column: Column, op: Op, given: Any) -> BoundFilter:
     value = _value(path, column, given)
     if value is None:
         return Always(None)
     return _compare(column.id, op, _bind_value(path, column, value))
 
 
-def _compare(column_id: int, op: Op, bound: BoundLiteral) -> Bound:
+def _compare(column_id: int, op: Op, bound: BoundLiteral) -> BoundFilter:
     if op in (Op.EQ, Op.NE):
         return _equal(column_id, bound, negated=op is Op.NE)
     is_less = op in (Op.LT, Op.LE)
@@ -94,7 +94,7 @@ def _compare(column_id: int, op: Op, bound: BoundLiteral) -> Bound:
             return Compare(column_id, Op.LT if is_less else Op.GE, literal)
 
 
-def _equal(column_id: int, bound: BoundLiteral, *, negated: bool) -> Bound:
+def _equal(column_id: int, bound: BoundLiteral, *, negated: bool) -> BoundFilter:
     match bound:
         case Equal(low, high) if bound.is_one:
             return Compare(column_id, Op.NE if negated else Op.EQ, low)
@@ -106,7 +106,7 @@ def _equal(column_id: int, bound: BoundLiteral, *, negated: bool) -> Bound:
             return In(column_id, (), negated=negated)
 
 
-def _bind_null_safe(path: ColumnPath, column: Column, given: Any, *, negated: bool) -> Bound:
+def _bind_null_safe(path: ColumnPath, column: Column, given: Any, *, negated: bool) -> BoundFilter:
     value = None if given is None else _value(path, column, given)
     if value is None:
         return IsNull(column.id, negated)
@@ -123,7 +123,7 @@ def _bind_null_safe(path: ColumnPath, column: Column, given: Any, *, negated: bo
 
 def _bind_one_of(
     path: ColumnPath, column: Column, given: tuple[Any, ...], *, negated: bool
-) -> Bound:
+) -> BoundFilter:
     values = [_value(path, column, value) for value in given]
     if not values:
         return Always(negated)  # as Spark, even if the column is null
@@ -143,7 +143,7 @@ def _bind_one_of(
 
 def _bind_text(
     path: ColumnPath, column: Column, kind: TextKind, text: str | None, *, negated: bool
-) -> Bound:
+) -> BoundFilter:
     if not is_text(column.type) or not isinstance(text, str | None):
         _refuse(path, column, text)
     return Always(None) if text is None else TextMatch(column.id, kind, text, negated)

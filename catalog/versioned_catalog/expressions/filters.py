@@ -45,7 +45,7 @@ NEGATION = {
 """The comparison that is true of two values exactly if the other is false."""
 
 
-# Unbound filters: columns by path, Python values.
+# UnboundFilter filters: columns by path, Python values.
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +93,27 @@ class TextTest:
 class AllOf:
     """AND; true without parts."""
 
-    parts: tuple[Unbound, ...]
+    parts: tuple[UnboundFilter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
     """OR; false without parts."""
 
-    parts: tuple[Unbound, ...]
+    parts: tuple[UnboundFilter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
     """NOT; null if its part is."""
 
-    part: Unbound
+    part: UnboundFilter
 
 
-Unbound = Comparison | NullSafe | OneOf | NullTest | TextTest | AllOf | AnyOf | Not
+UnboundFilter = Comparison | NullSafe | OneOf | NullTest | TextTest | AllOf | AnyOf | Not
 
 
-# Bound filters: columns by ID, literals of the columns' own types.
+# BoundFilter filters: columns by ID, literals of the columns' own types.
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +170,14 @@ class TextMatch:
 class And:
     """AND; true without parts."""
 
-    parts: tuple[Bound, ...]
+    parts: tuple[BoundFilter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
     """OR; false without parts."""
 
-    parts: tuple[Bound, ...]
+    parts: tuple[BoundFilter, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +187,10 @@ class Always:
     value: bool | None
 
 
-Bound = Compare | NullSafeEqual | In | IsNull | TextMatch | And | Or | Always
+BoundFilter = Compare | NullSafeEqual | In | IsNull | TextMatch | And | Or | Always
 
 
-def columns_of(bound: Bound) -> frozenset[int]:
+def columns_of(bound: BoundFilter) -> frozenset[int]:
     """The IDs of the columns that a filter refers to."""
     match bound:
         case And(parts) | Or(parts):
@@ -201,7 +201,7 @@ def columns_of(bound: Bound) -> frozenset[int]:
             return frozenset((bound.column_id,))
 
 
-def about(bound: Bound, columns: Container[int]) -> Bound | None:
+def filter_on(bound: BoundFilter, columns: Container[int]) -> BoundFilter | None:
     """The part of a filter that concerns some columns only.
 
     Args:
@@ -213,10 +213,10 @@ def about(bound: Bound, columns: Container[int]) -> Bound | None:
     """
     match bound:
         case And(parts):
-            kept = [found for part in parts if (found := about(part, columns)) is not None]
+            kept = [found for part in parts if (found := filter_on(part, columns)) is not None]
             return And(tuple(kept)) if kept else None
         case Or(parts):
-            any_of = [about(part, columns) for part in parts]
+            any_of = [filter_on(part, columns) for part in parts]
             return None if None in any_of else Or(tuple(one for one in any_of if one is not None))
         case Always():
             return bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 from versioned_catalog.expressions.filters import (
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -21,7 +21,7 @@ _VALUES = 10
 """The number of values of an IN that are shown."""
 
 
-def render_filter(bound: Bound, schema: Schema) -> str:
+def render_filter(bound: BoundFilter, schema: Schema) -> str:
     """The SQL of a filter.
 
     Args:
@@ -53,7 +53,7 @@ def render_filter(bound: Bound, schema: Schema) -> str:
             return "NULL" if value is None else str(value).upper()
 
 
-def _inner(bound: Bound, schema: Schema) -> str:
+def _inner(bound: BoundFilter, schema: Schema) -> str:
     text = render_filter(bound, schema)
     return f"({text})" if isinstance(bound, And | Or) else text
 

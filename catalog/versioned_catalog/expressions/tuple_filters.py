@@ -15,7 +15,7 @@ from versioned_catalog.expressions.filters import (
     NullTest,
     OneOf,
     Op,
-    Unbound,
+    UnboundFilter,
 )
 from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.tokens import clip_repr
@@ -23,7 +23,7 @@ from versioned_catalog.types.tokens import clip_repr
 _OPS = {op.value: op for op in Op} | {"==": Op.EQ, "<>": Op.NE}
 
 
-def parse_filters(filters: Any) -> Unbound | None:
+def parse_filters(filters: Any) -> UnboundFilter | None:
     """Parse the tuple syntax of ``pyarrow.parquet.read_table``.
 
     ``[("a", ">", 1), ("b", "in", ["x", "y"])]`` is an AND; a list of such lists is an OR of ANDs. The
@@ -32,12 +32,12 @@ def parse_filters(filters: Any) -> Unbound | None:
     hold dots are put in backticks.
 
     Args:
-        filters: the filter; None and an ``Unbound`` are returned as they are.
+        filters: the filter; None and an ``UnboundFilter`` are returned as they are.
 
     Raises:
         InvalidRequestError: it has another form.
     """
-    if filters is None or isinstance(filters, Unbound):
+    if filters is None or isinstance(filters, UnboundFilter):
         return filters
     parts = _parts(filters, "filters")
     if all(_is_predicate(part) for part in parts):
@@ -60,7 +60,7 @@ def _is_predicate(part: Any) -> bool:
     return isinstance(part, list | tuple) and bool(part) and isinstance(part[0], str)
 
 
-def _predicate(part: Any) -> Unbound:
+def _predicate(part: Any) -> UnboundFilter:
     if not _is_predicate(part) or len(part) not in (2, 3) or not isinstance(part[1], str):
         raise InvalidRequestError(
             f"{clip_repr(part)} is not a filter; write tuples like ('column', '>', 1)"

@@ -15,7 +15,7 @@ from versioned_catalog.expressions.filters import (
     NullTest,
     OneOf,
     Op,
-    Unbound,
+    UnboundFilter,
 )
 from versioned_catalog.types.paths import ColumnPath
 from versioned_catalog.types.tokens import Cursor, TokenKind
@@ -33,7 +33,7 @@ _OPS = {
 _DEEPEST = 50
 
 
-def parse_where(text: str) -> Unbound:
+def parse_where(text: str) -> UnboundFilter:
     """Parse a condition: comparisons with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
 
     Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'``, which is
@@ -48,21 +48,21 @@ def parse_where(text: str) -> Unbound:
     return found
 
 
-def _any(cursor: Cursor, depth: int) -> Unbound:
+def _any(cursor: Cursor, depth: int) -> UnboundFilter:
     parts = [_all(cursor, depth)]
     while cursor.accept_word("OR"):
         parts.append(_all(cursor, depth))
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
-def _all(cursor: Cursor, depth: int) -> Unbound:
+def _all(cursor: Cursor, depth: int) -> UnboundFilter:
     parts = [_one(cursor, depth)]
     while cursor.accept_word("AND"):
         parts.append(_one(cursor, depth))
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
 
-def _one(cursor: Cursor, depth: int) -> Unbound:
+def _one(cursor: Cursor, depth: int) -> UnboundFilter:
     if depth > _DEEPEST:
         raise cursor.error(
             f"parentheses and NOT may be nested up to {_DEEPEST} deep; flatten the condition"
@@ -83,7 +83,7 @@ def _path(cursor: Cursor) -> ColumnPath:
     return tuple(names)
 
 
-def _test(cursor: Cursor, path: ColumnPath) -> Unbound:
+def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     if cursor.accept_word("IS"):
         negated = cursor.accept_word("NOT")
         cursor.expect_word("NULL")
@@ -98,7 +98,7 @@ def _test(cursor: Cursor, path: ColumnPath) -> Unbound:
     return NullSafe(path, value) if op is None else Comparison(path, op, value)
 
 
-def _in(cursor: Cursor, path: ColumnPath) -> Unbound:
+def _in(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     cursor.expect("(")
     values = [_value(cursor)]
     while cursor.accept(","):
@@ -107,7 +107,7 @@ def _in(cursor: Cursor, path: ColumnPath) -> Unbound:
     return OneOf(path, tuple(values))
 
 
-def _between(cursor: Cursor, path: ColumnPath) -> Unbound:
+def _between(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     low = _value(cursor)
     cursor.expect_word("AND")
     return AllOf((Comparison(path, Op.GE, low), Comparison(path, Op.LE, _value(cursor))))

@@ -17,7 +17,7 @@ from versioned_catalog.projection.arrays import (
 from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
-    Implicit,
+    Metadata,
     Output,
     Rebuild,
     SegmentPlan,
@@ -27,7 +27,7 @@ from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.types.types import Array, Column, Constant, Map, Struct
 from versioned_catalog.values.literals import to_scalar
 
-Implied = Mapping[int, pa.Array]
+MetadataValues = Mapping[int, pa.Array]
 """The values of metadata columns, by column ID."""
 
 
@@ -38,7 +38,7 @@ class Adapter:
         self._plan = plan
         self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
 
-    def adapt(self, arrays: list[pa.Array], rows: int, implied: Implied) -> pa.RecordBatch:
+    def adapt(self, arrays: list[pa.Array], rows: int, implied: MetadataValues) -> pa.RecordBatch:
         """A batch of the wanted columns.
 
         Args:
@@ -64,7 +64,7 @@ def batch_of_nothing(rows: int) -> pa.RecordBatch:
     return nulls.select([])
 
 
-def _build(output: Output, arrays: list[pa.Array], rows: int, implied: Implied) -> pa.Array:
+def _build(output: Output, arrays: list[pa.Array], rows: int, implied: MetadataValues) -> pa.Array:
     wanted = output.column
     match output.step:
         case Take(index):
@@ -75,7 +75,7 @@ def _build(output: Output, arrays: list[pa.Array], rows: int, implied: Implied) 
             return _rebuild(wanted, inner, arrays[index])
         case Fill(constant):
             return constant_array(constant, wanted, rows)
-        case Implicit():
+        case Metadata():
             return implied[wanted.id]
 
 

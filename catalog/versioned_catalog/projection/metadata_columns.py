@@ -6,7 +6,7 @@ from versioned_catalog.schema import store
 from versioned_catalog.types.types import Atom, Column
 
 # Columns of a table never have negative IDs.
-IMPLICIT = (
+METADATA_COLUMNS = (
     Column(-1, "_segment", Atom.STRING, False, comment="the segment's path in the table"),
     Column(-2, "_schema_version", Atom.INT, False, comment="the schema it was written under"),
     Column(-3, "_row_position", Atom.LONG, False, comment="the row's place in it, from 0"),
@@ -14,25 +14,25 @@ IMPLICIT = (
     Column(-5, "_commit_time", Atom.TIMESTAMP, False, comment="when that was"),
 )
 
-OF_KEYED = (
+KEYED_METADATA_COLUMNS = (
     Column(-6, "__sequence", Atom.LONG, False, comment="the version that wrote the row last"),
     Column(-7, "__op_type", Atom.BYTE, False, comment="what it did: 0 PUT, 1 DELETE, 2 PATCH"),
 )
 """More metadata columns of tables with a primary key. A segment may store them."""
 
-SEQUENCE_OF_ROW, OP_TYPE_OF_ROW = (c.id for c in OF_KEYED)
+SEQUENCE_OF_ROW, OP_TYPE_OF_ROW = (c.id for c in KEYED_METADATA_COLUMNS)
 STORED_AS = {SEQUENCE_OF_ROW: store.SEQUENCE.id, OP_TYPE_OF_ROW: store.OP_TYPE.id}
 """The column IDs under which a segment stores metadata columns, if it does."""
 
-SEGMENT, SCHEMA_VERSION, ROW_POSITION, SEQUENCE, COMMIT_TIME = (c.id for c in IMPLICIT)
+SEGMENT, SCHEMA_VERSION, ROW_POSITION, SEQUENCE, COMMIT_TIME = (c.id for c in METADATA_COLUMNS)
 
 
-def is_implicit(column: Column) -> bool:
+def is_metadata(column: Column) -> bool:
     """Whether a column is a metadata column."""
     return column.id < 0
 
 
-def find_implicit(name: str) -> Column | None:
+def find_metadata(name: str) -> Column | None:
     """The metadata column of a name, or None. A table's own column of that name takes precedence."""
-    known = (*IMPLICIT, *OF_KEYED)
+    known = (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)
     return next((column for column in known if column.name == name.lower()), None)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.projection.metadata_columns import STORED_AS, is_implicit
+from versioned_catalog.projection.metadata_columns import STORED_AS, is_metadata
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.leaves import Family
@@ -61,11 +61,11 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
-class Implicit:
+class Metadata:
     """Take a metadata column from what the log knows about the segment."""
 
 
-Step = Take | Cast | Rebuild | Fill | Implicit
+Step = Take | Cast | Rebuild | Fill | Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class SegmentPlan:
         return [path for column in self.needed for path, _ in leaf_paths(column)]
 
 
-def resolve(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
+def plan_segment(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
     """The plan for segments written under ``source``.
 
     Args:
@@ -117,11 +117,11 @@ def resolve(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
     Raises:
         CorruptTableError: a column's type does not widen to the wanted one, which no ALTER allows.
     """
-    return resolve_columns(source.columns, wanted)
+    return plan_columns(source.columns, wanted)
 
 
-def resolve_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentPlan:
-    """``resolve`` for segments that hold these columns in this order (see ``schema.store``)."""
+def plan_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentPlan:
+    """``plan_segment`` for segments that hold these columns in this order (see ``schema.store``)."""
     by_id = {column.id: at for at, column in enumerate(source)}
     held = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
     pairs = {held[w.id]: _pair(w, source[by_id[held[w.id]]]) for w in wanted if held[w.id] in by_id}
@@ -142,14 +142,14 @@ def resolve_columns(source: Sequence[Column], wanted: Sequence[Column]) -> Segme
 
 def absent(wanted: Column) -> Step:
     """How a column is built that a segment does not hold."""
-    return Implicit() if is_implicit(wanted) else Fill(wanted.read_default)
+    return Metadata() if is_metadata(wanted) else Fill(wanted.read_default)
 
 
 def _index(step: Step) -> int | None:
     match step:
         case Take(index) | Cast(index, _) | Rebuild(index, _):
             return index
-        case Fill() | Implicit():
+        case Fill() | Metadata():
             return None
 
 
@@ -157,7 +157,7 @@ def _with_index(step: Step, index: int) -> Step:
     match step:
         case Take() | Cast() | Rebuild():
             return replace(step, index=index)
-        case Fill() | Implicit():
+        case Fill() | Metadata():
             return step
 
 

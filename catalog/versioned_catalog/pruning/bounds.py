@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import one_array
-from versioned_catalog.projection.metadata_columns import is_implicit
+from versioned_catalog.projection.metadata_columns import is_metadata
 from versioned_catalog.projection.resolver import SegmentPlan
-from versioned_catalog.pruning.inclusive import Bounds
+from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import ZERO, array_of
@@ -43,7 +43,7 @@ class SegmentBounds:
         self._versions = one_array(self._segments.core["schema_version"])
         self._written = [(v, self._schemas[v]) for v in self._versions.unique().to_pylist()]
 
-    def __call__(self, column_id: int) -> Bounds | None:
+    def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None if nothing is known."""
         if column_id not in self._wanted.ids:
             return None
@@ -61,7 +61,7 @@ class SegmentBounds:
         holding = [v for v, schema in self._written if column_id in schema.ids]
         return pc.is_in(self._versions, array_of(holding, pa.int32()))
 
-    def _stored(self, column: Column, above: tuple[Column, ...]) -> Bounds:
+    def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
         nulls = self._statistic("nulls", column)
         for parent in above:
             nulls = pc.add(nulls, self._statistic("nulls", parent))
@@ -69,7 +69,7 @@ class SegmentBounds:
             return _unknown(column, self._rows, nulls)
         nans = self._statistic("nans", column) if is_floating(column.type) else None
         low, high = self._statistic("min", column), self._statistic("max", column)
-        return Bounds(self._rows, nulls, nans, low, high)
+        return ColumnBounds(self._rows, nulls, nans, low, high)
 
     def _statistic(self, name: str, column: Column) -> pa.Array:
         return one_array(self._segments.statistic(name, column, self._schemas))
@@ -95,10 +95,10 @@ class RowGroupBounds:
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
 
-    def __call__(self, column_id: int) -> Bounds | None:
+    def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None if nothing is known."""
         wanted, above = self._wanted[column_id]
-        if is_implicit(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
+        if is_metadata(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
             return None
         if column_id not in self._stored:
             return None if above else constant_bounds(wanted, self._rows)
@@ -108,7 +108,7 @@ class RowGroupBounds:
         path = ".".join(c.physical_name for c in (*parents, source))
         return self._from_file(wanted, source, path)
 
-    def _from_file(self, wanted: Column, source: Column, path: str) -> Bounds | None:
+    def _from_file(self, wanted: Column, source: Column, path: str) -> ColumnBounds | None:
         at = _leaf_index(self._meta, path)
         if at is None:
             return None
@@ -118,7 +118,7 @@ class RowGroupBounds:
         high = _typed(found, "max", source, wanted)
         known = wanted.id in self._nan_free
         nans = array_of([0 if known else None] * len(found), pa.int64())
-        return Bounds(
+        return ColumnBounds(
             self._rows,
             array_of(nulls, pa.int64()),
             nans if is_floating(wanted.type) else None,
@@ -127,12 +127,12 @@ class RowGroupBounds:
         )
 
 
-def constant_bounds(column: Column, rows: pa.Array) -> Bounds:
+def constant_bounds(column: Column, rows: pa.Array) -> ColumnBounds:
     """The bounds of a column whose rows all have its read default."""
     type_ = to_arrow_type(column.type)
     default = column.read_default
     if default is None:
-        return Bounds(
+        return ColumnBounds(
             rows,
             rows,
             _zeros(rows) if is_floating(column.type) else None,
@@ -145,14 +145,14 @@ def constant_bounds(column: Column, rows: pa.Array) -> Bounds:
     is_nan = is_floating(column.type) and bool(pc.is_nan(value).as_py())
     bound = pa.nulls(len(rows), type_) if is_nan else pa.repeat(value, len(rows))
     nans = (rows if is_nan else _zeros(rows)) if is_floating(column.type) else None
-    return Bounds(rows, _zeros(rows), nans, bound, bound)
+    return ColumnBounds(rows, _zeros(rows), nans, bound, bound)
 
 
-def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> Bounds:
+def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> ColumnBounds:
     """Unknown bounds, with the number of nulls if it is given."""
     unknown = pa.nulls(len(rows), to_arrow_type(column.type))
     counts = pa.nulls(len(rows), pa.int64())
-    return Bounds(
+    return ColumnBounds(
         rows,
         counts if nulls is None else nulls,
         counts if is_floating(column.type) else None,
@@ -161,7 +161,7 @@ def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> B
     )
 
 
-def _where(held: pa.Array, stored: Bounds, other: Bounds) -> Bounds:
+def _where(held: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> ColumnBounds:
     def pick(one: pa.Array, two: pa.Array) -> pa.Array:
         # Bounds of nested types are never used, and Arrow's if_else does not support them.
         return one if pa.types.is_nested(one.type) else pc.if_else(held, one, two)
@@ -169,7 +169,7 @@ def _where(held: pa.Array, stored: Bounds, other: Bounds) -> Bounds:
     nans = None
     if stored.nans is not None and other.nans is not None:
         nans = pick(stored.nans, other.nans)
-    return Bounds(
+    return ColumnBounds(
         stored.rows,
         pick(stored.nulls, other.nulls),
         nans,

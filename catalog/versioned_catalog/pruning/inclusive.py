@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from versioned_catalog.expressions.filters import (
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -31,7 +31,7 @@ from versioned_catalog.types.arrow_values import TRUE, ZERO, array_of, repeat
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ColumnBounds:
     """Counts and bounds of one column, as arrays with one element per unit; null is unknown.
 
     Args:
@@ -51,14 +51,14 @@ class Bounds:
     max: Any
 
 
-BoundsOf = Callable[[int], Bounds | None]
+BoundsOf = Callable[[int], ColumnBounds | None]
 Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch
 
 MOST_RANGES = 32
 """Longer lists of values are grouped into this many ranges of adjacent values."""
 
 
-def may_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     """Which units must be read; the others hold no row for which the filter is true.
 
     Args:
@@ -92,17 +92,17 @@ def _unless_unknown(found: Any) -> Any:
     return pc.fill_null(found, TRUE)
 
 
-def _sane(bounds: Bounds) -> Bounds:
+def _sane(bounds: ColumnBounds) -> ColumnBounds:
     """Make bounds unknown that are NaN, as some Parquet writers leave them."""
     if not pa.types.is_floating(bounds.min.type):
         return bounds
     nothing = pa.nulls(1, bounds.min.type)[0]
     low = pc.if_else(pc.is_nan(bounds.min), nothing, bounds.min)
     high = pc.if_else(pc.is_nan(bounds.max), nothing, bounds.max)
-    return Bounds(bounds.rows, bounds.nulls, bounds.nans, low, high)
+    return ColumnBounds(bounds.rows, bounds.nulls, bounds.nans, low, high)
 
 
-def _leaf(bound: Leaf, bounds: Bounds) -> Any:
+def _leaf(bound: Leaf, bounds: ColumnBounds) -> Any:
     match bound:
         case IsNull(_, negated):
             return _has_values(bounds) if negated else _has_nulls(bounds)
@@ -122,19 +122,19 @@ def _leaf(bound: Leaf, bounds: Bounds) -> Any:
             return _has_values(bounds)
 
 
-def _has_nulls(bounds: Bounds) -> Any:
+def _has_nulls(bounds: ColumnBounds) -> Any:
     return _unless_unknown(pc.greater(bounds.nulls, ZERO))
 
 
-def _has_values(bounds: Bounds) -> Any:
+def _has_values(bounds: ColumnBounds) -> Any:
     return _unless_unknown(pc.less(bounds.nulls, bounds.rows))
 
 
-def _where_values(bounds: Bounds, found: Any) -> Any:
+def _where_values(bounds: ColumnBounds, found: Any) -> Any:
     return pc.and_(_has_values(bounds), _unless_unknown(found))
 
 
-def _greatest(bounds: Bounds) -> Any:
+def _greatest(bounds: ColumnBounds) -> Any:
     """``max``, unknown where there may be a NaN, which is greater."""
     if not pa.types.is_floating(bounds.max.type):
         return bounds.max
@@ -145,7 +145,7 @@ def _greatest(bounds: Bounds) -> Any:
     return pc.if_else(pc.equal(bounds.nans, ZERO), bounds.max, nothing)
 
 
-def _compare(bounds: Bounds, op: Op, literal: Literal) -> Any:
+def _compare(bounds: ColumnBounds, op: Op, literal: Literal) -> Any:
     if literal.is_nan:
         return _compare_with_nan(bounds, op)
     scalar, low, high = literal.scalar, bounds.min, _greatest(bounds)
@@ -166,7 +166,7 @@ def _compare(bounds: Bounds, op: Op, literal: Literal) -> Any:
             return pc.invert(only)
 
 
-def _compare_with_nan(bounds: Bounds, op: Op) -> Any:
+def _compare_with_nan(bounds: ColumnBounds, op: Op) -> Any:
     match op:
         case Op.EQ | Op.GE:
             return _same(bounds, True) if bounds.nans is None else pc.greater(bounds.nans, ZERO)
@@ -179,7 +179,7 @@ def _overlaps(low: Any, high: Any, first: Any, last: Any) -> Any:
     return pc.and_kleene(pc.less_equal(low, last), pc.greater_equal(high, first))
 
 
-def _among(bound: In, bounds: Bounds) -> Any:
+def _among(bound: In, bounds: ColumnBounds) -> Any:
     nothing = _same(bounds, False)
     if bound.negated:
         return nothing if bound.has_null else _not_among(bound.values, bounds)
@@ -191,7 +191,7 @@ def _among(bound: In, bounds: Bounds) -> Any:
     return functools.reduce(pc.or_, map(_unless_unknown, found), nothing)
 
 
-def _same(bounds: Bounds, value: bool) -> Any:
+def _same(bounds: ColumnBounds, value: bool) -> Any:
     return repeat(value, len(bounds.rows))
 
 
@@ -212,7 +212,7 @@ def _sorted(literals: list[Literal]) -> Any:
     return values.take(pc.sort_indices(keys))
 
 
-def _not_among(literals: tuple[Literal, ...], bounds: Bounds) -> Any:
+def _not_among(literals: tuple[Literal, ...], bounds: ColumnBounds) -> Any:
     """Whether a value outside the list may occur: not if the only value is in it."""
     if not literals:
         return _same(bounds, True)
@@ -221,7 +221,7 @@ def _not_among(literals: tuple[Literal, ...], bounds: Bounds) -> Any:
     return pc.invert(only)
 
 
-def _starts(bounds: Bounds, text: str, *, negated: bool) -> Any:
+def _starts(bounds: ColumnBounds, text: str, *, negated: bool) -> Any:
     low_starts = pc.starts_with(bounds.min, pattern=text)
     if negated:
         # Every text between two texts with the same prefix has that prefix.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.expressions.filters import And, Bound, Compare, In, Op
+from versioned_catalog.expressions.filters import And, BoundFilter, Compare, In, Op
 from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import one_array
@@ -18,7 +18,7 @@ from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import array_of, repeat
 
 
-def partition_may_match(bound: Bound, state: TableState) -> pa.BooleanArray:
+def partition_may_match(bound: BoundFilter, state: TableState) -> pa.BooleanArray:
     """Which live segments may hold a row for which a filter is true, by their buckets.
 
     Buckets are computed in the column type *that the segment was written under*, since 5 and 5.0 hash
@@ -38,7 +38,7 @@ def partition_may_match(bound: Bound, state: TableState) -> pa.BooleanArray:
     return mask
 
 
-def _equalities(bound: Bound) -> Iterator[tuple[int, tuple[Literal, ...]]]:
+def _equalities(bound: BoundFilter) -> Iterator[tuple[int, tuple[Literal, ...]]]:
     """Columns that must have one of the given values for the filter to be true."""
     match bound:
         case And(parts):

@@ -12,7 +12,7 @@ from versioned_catalog.expressions.filters import (
     NEGATION,
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -24,7 +24,7 @@ from versioned_catalog.pruning.inclusive import BoundsOf, may_match
 from versioned_catalog.types.arrow_values import repeat
 
 
-def all_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def all_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     """Which units are known to hold only rows for which a filter is true, not false or null.
 
     Args:
@@ -53,11 +53,11 @@ def all_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
             return pc.and_(no_nulls, _none(_negated(bound), bounds_of, count))
 
 
-def _none(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def _none(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     return pc.invert(may_match(bound, bounds_of, count))
 
 
-def _negated(leaf: Compare | In | TextMatch) -> Bound:
+def _negated(leaf: Compare | In | TextMatch) -> BoundFilter:
     """The negation of a leaf, for values that are not null."""
     match leaf:
         case Compare(column_id, op, value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.filters import And, Bound, Comparison, Op
+from versioned_catalog.expressions.filters import And, BoundFilter, Comparison, Op
 from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ttl import hides_rows, in_time_index, ttl_cutoff
@@ -26,7 +26,9 @@ def age_time(store: Store, state: TableState) -> datetime | None:
     return settled_time(store, state.version, state.time)
 
 
-def with_ttl(state: TableState, filter: Bound | None, time: datetime | None) -> Bound | None:
+def with_ttl(
+    state: TableState, filter: BoundFilter | None, time: datetime | None
+) -> BoundFilter | None:
     """A filter that lets no row pass that is too old for a snapshot.
 
     Args:

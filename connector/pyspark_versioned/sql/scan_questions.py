@@ -18,14 +18,14 @@ from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.expressions.filter_binding import bind_filter
-from versioned_catalog.expressions.filters import And, Bound
+from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
-    Implicit,
+    Metadata,
     Output,
     Rebuild,
     SegmentPlan,
@@ -97,9 +97,9 @@ def _estimate(scan: Scan, column: Column) -> Json:
     }
 
 
-def _bound(predicates: Sequence[Json], schema: Schema) -> list[Bound]:
+def _bound(predicates: Sequence[Json], schema: Schema) -> list[BoundFilter]:
     """The filters that we understand; Spark applies all of them again."""
-    found: list[Bound] = []
+    found: list[BoundFilter] = []
     for predicate in predicates:
         unbound = to_unbound(predicate)
         if unbound is None:
@@ -228,7 +228,7 @@ def _is_stored(output: Output) -> bool:
     match output.step:
         case Take() | Cast() | Rebuild():
             return True
-        case Fill() | Implicit():
+        case Fill() | Metadata():
             return False
 
 
@@ -236,9 +236,9 @@ def _constant(output: Output) -> Json:
     column = output.column
     told: Json = {"name": column.name, "type": to_spark(column.type).jsonValue()}
     match output.step:
-        case Implicit() if column.id == metadata_columns.OP_TYPE_OF_ROW:
+        case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
             return {**told, "value": str(PUT)}  # a segment of others is merged
-        case Implicit():
+        case Metadata():
             return {**told, "implicit": column.id}
         case Fill(None):
             return {**told, "value": None}
