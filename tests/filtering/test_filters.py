@@ -299,7 +299,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.expressions.evaluate import keep_mask
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.tuple_filters import parse_filters
-from versioned_catalog.pruning.inclusive import Bounds, may_match
+from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
 from versioned_catalog.types.types import Atom, Column
 from versioned_catalog.statistics.stats import collect
 
@@ -307,7 +307,7 @@ columns = Column(1, "a", Atom.DOUBLE), Column(2, "b", Atom.STRING)
 batch = pa.record_batch([pa.nulls(3, pa.float64()), pa.nulls(3, pa.string())], ["a", "b"])
 collect(columns, batch)
 counts = pa.nulls(3, pa.int64())
-bounds = [Bounds(counts, counts, counts, array, array) for array in batch.columns]
+bounds = [ColumnBounds(counts, counts, counts, array, array) for array in batch.columns]
 for one in [("a", "=", 0.5), ("a", "not in", [1, None]), ("b", "<=>", "x"), ("b", "is null")]:
     by_name = {column.name: column for column in columns}
     bound = bind_filter(parse_filters([one]), lambda path: by_name[path[0]])
