@@ -10,22 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
-from versioned_catalog.evolution.apply_arrangement import (
-    set_partitioning,
-    set_property,
-    set_sort_order,
-)
-from versioned_catalog.evolution.apply_columns import (
-    add_column,
-    append,
-    drop_column,
-    is_appended,
-    move_column,
-    rename_column,
-    set_comment,
-    set_nullable,
-)
-from versioned_catalog.evolution.apply_types import change_type, set_default
+from versioned_catalog.evolution import apply_arrangement, apply_columns, apply_types
 from versioned_catalog.evolution.changes import describe
 from versioned_catalog.evolution.evolution import (
     Add,
@@ -60,9 +45,11 @@ def apply_all(changes: Iterable[BoundChange], evolution: Evolution, new_version:
         InvalidRequestError: one of them is not legal on that table.
     """
     current = evolution.begin()
-    for appended, group in itertools.groupby(changes, lambda change: is_appended(change.action)):
+    for appended, group in itertools.groupby(
+        changes, lambda change: apply_columns.is_appended(change.action)
+    ):
         if appended:
-            current = append([change.action for change in group], current)
+            current = apply_columns.append([change.action for change in group], current)
             continue
         for change in group:
             current = apply(change, current)
@@ -128,9 +115,9 @@ def apply(change: BoundChange, evolution: Evolution) -> Evolution:
     """
     match change.action:
         case Add() as action:
-            return add_column(action, evolution)
+            return apply_columns.add_column(action, evolution)
         case Property() as action:
-            return set_property(action, evolution)
+            return apply_arrangement.set_property(action, evolution)
         case other:
             return replace(evolution, schema=_changed_schema(other, evolution))
 
@@ -138,20 +125,20 @@ def apply(change: BoundChange, evolution: Evolution) -> Evolution:
 def _changed_schema(action: SchemaAction, evolution: Evolution) -> Schema:
     match action:
         case Drop():
-            return drop_column(action, evolution)
+            return apply_columns.drop_column(action, evolution)
         case Rename():
-            return rename_column(action, evolution)
+            return apply_columns.rename_column(action, evolution)
         case Move():
-            return move_column(action, evolution)
+            return apply_columns.move_column(action, evolution)
         case Retype():
-            return change_type(action, evolution)
+            return apply_types.change_type(action, evolution)
         case Redefault():
-            return set_default(action, evolution)
+            return apply_types.set_default(action, evolution)
         case Renull():
-            return set_nullable(action, evolution)
+            return apply_columns.set_nullable(action, evolution)
         case Recomment():
-            return set_comment(action, evolution)
+            return apply_columns.set_comment(action, evolution)
         case Partition():
-            return set_partitioning(action, evolution)
+            return apply_arrangement.set_partitioning(action, evolution)
         case Sort():
-            return set_sort_order(action, evolution)
+            return apply_arrangement.set_sort_order(action, evolution)

@@ -1,4 +1,7 @@
-"""Bound changes of the table: its properties, partitioning and sort order."""
+"""Bound changes of the table: its properties, partitioning and sort order.
+
+A change that is not legal on the table raises InvalidRequestError.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,7 @@ from dataclasses import replace
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.evolution import Evolution, Partition, Property, Sort, locate
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
-from versioned_catalog.schema.transforms import (
-    parse_transform,
-    render,
-    render_field,
-    result_type,
-)
+from versioned_catalog.schema.transforms import parse_transform, render, render_field, result_type
 from versioned_catalog.types.types import is_nested, is_opaque
 from versioned_catalog.types.widening import type_name
 
@@ -26,11 +24,7 @@ def set_property(action: Property, evolution: Evolution) -> Evolution:
 
 
 def set_partitioning(action: Partition, evolution: Evolution) -> Schema:
-    """Set the partitioning.
-
-    Raises:
-        InvalidRequestError: a field occurs twice, or does not apply to the type of its column.
-    """
+    """Set the partitioning."""
     fields = tuple(
         PartitionField(locate(evolution, ref), render(transform))
         for ref, transform in action.fields
@@ -42,11 +36,7 @@ def set_partitioning(action: Partition, evolution: Evolution) -> Schema:
 
 
 def set_sort_order(action: Sort, evolution: Evolution) -> Schema:
-    """Set the sort order.
-
-    Raises:
-        InvalidRequestError: a column occurs twice, or can't be sorted by.
-    """
+    """Set the sort order."""
     fields = tuple(SortField(locate(evolution, ref), down) for ref, down in action.fields)
     _check_once(
         tuple(replace(field, descending=False) for field in fields), "sorted", evolution.schema

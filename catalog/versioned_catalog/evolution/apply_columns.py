@@ -1,4 +1,7 @@
-"""Bound changes of the list of columns: add, drop, rename and move, nullability and comment."""
+"""Bound changes of the list of columns: add, drop, rename and move, nullability and comment.
+
+A change that is not legal on the table raises InvalidRequestError.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +68,7 @@ def append(actions: Iterable[Action], evolution: Evolution) -> Evolution:
 
 
 def add_column(action: Add, evolution: Evolution) -> Evolution:
-    """Add a column.
-
-    Raises:
-        InvalidRequestError: its name is taken, or its parent was dropped.
-    """
+    """Add a column, unless its name is taken or its parent no longer exists."""
     schema = evolution.schema
     parent = None if action.parent is None else locate(evolution, action.parent)
     above = () if parent is None else schema.path(parent)
@@ -120,11 +119,7 @@ def _siblings(schema: Schema, column_id: int) -> tuple[Column, ...]:
 
 
 def drop_column(action: Drop, evolution: Evolution) -> Schema:
-    """Drop a column.
-
-    Raises:
-        InvalidRequestError: the row key, the partitioning or the sort order needs it.
-    """
+    """Drop a column, unless the row key, the partitioning or the sort order needs it."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     if column_id in schema.row_key:
         raise InvalidRequestError(
@@ -147,11 +142,7 @@ def drop_column(action: Drop, evolution: Evolution) -> Schema:
 
 
 def rename_column(action: Rename, evolution: Evolution) -> Schema:
-    """Rename a column.
-
-    Raises:
-        InvalidRequestError: the name is taken.
-    """
+    """Rename a column, unless the name is taken."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     others = [column for column in _siblings(schema, column_id) if column.id != column_id]
     _check_free(others, action.name, schema.path(column_id)[:-1])
@@ -159,11 +150,7 @@ def rename_column(action: Rename, evolution: Evolution) -> Schema:
 
 
 def move_column(action: Move, evolution: Evolution) -> Schema:
-    """Move a column among its siblings.
-
-    Raises:
-        InvalidRequestError: it would come after itself.
-    """
+    """Move a column among its siblings."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     if (
         isinstance(action.position, After)
@@ -192,11 +179,7 @@ def set_comment(action: Recomment, evolution: Evolution) -> Schema:
 
 
 def set_nullable(action: Renull, evolution: Evolution) -> Schema:
-    """Allow or forbid nulls in a column.
-
-    Raises:
-        InvalidRequestError: it is in the row key, whose columns stay NOT NULL.
-    """
+    """Allow or forbid nulls in a column; columns of the row key stay NOT NULL."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     if action.nullable and column_id in schema.row_key:
         raise InvalidRequestError(

@@ -1,4 +1,7 @@
-"""Bound changes of types and defaults."""
+"""Bound changes of types and defaults.
+
+A change that is not legal on the table raises InvalidRequestError.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,13 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.apply_arrangement import check_arrangement
 from versioned_catalog.evolution.evolution import Evolution, Redefault, Retype, locate
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.types.types import (
-    UNASSIGNED,
-    Column,
-    Constant,
-    DataType,
-    Now,
-    map_columns,
-)
+from versioned_catalog.types.types import UNASSIGNED, Column, Constant, DataType, Now, map_columns
 from versioned_catalog.types.widening import check_widens, type_name
 from versioned_catalog.values.literals import rekey_constant, widen
 
 
 def change_type(action: Retype, evolution: Evolution) -> Schema:
-    """Widen a column's type, and the defaults that hold its values.
-
-    Raises:
-        InvalidRequestError: the type does not widen, or does not suit the default or the arrangement.
-    """
+    """Widen a column's type, and the defaults that hold its values."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     column = schema.column(column_id)
     if column.type == action.type:
@@ -61,11 +53,7 @@ def _widen_defaults(old: Schema, new: Schema) -> Schema:
 
 
 def set_default(action: Redefault, evolution: Evolution) -> Schema:
-    """Set or drop a column's write default.
-
-    Raises:
-        InvalidRequestError: it does not fit the column's current type.
-    """
+    """Set or drop a column's write default, which must fit its current type."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     type_ = schema.column(column_id).type
     default = action.default

@@ -172,42 +172,21 @@ def describe(change: Change) -> str:
             return f"UNSET TBLPROPERTIES ({_quoted(key)})"
         case SetPartitioning(texts):
             return f"PARTITIONED BY ({', '.join(texts)})"
-        case (
-            MoveColumn()
-            | ChangeType()
-            | SetDefault()
-            | DropDefault()
-            | SetNotNull()
-            | DropNotNull()
-            | SetComment()
-        ):
-            return f"ALTER COLUMN {render_path(change.path)} {_describe_alter(change)}"
-
-
-def _describe_alter(
-    change: MoveColumn
-    | ChangeType
-    | SetDefault
-    | DropDefault
-    | SetNotNull
-    | DropNotNull
-    | SetComment,
-) -> str:
-    match change:
         case MoveColumn():
-            return _position(first=change.first, after=change.after).strip()
+            what = _position(first=change.first, after=change.after).strip()
         case ChangeType(_, type_):
-            return f"TYPE {render_type(type_)}"
-        case SetDefault(_, value):
-            return f"SET DEFAULT {_value_text(value, None)}"
+            what = f"TYPE {render_type(type_)}"
+        case SetDefault(_, default):
+            what = f"SET DEFAULT {_value_text(default, None)}"
         case DropDefault():
-            return "DROP DEFAULT"
+            what = "DROP DEFAULT"
         case SetNotNull():
-            return "SET NOT NULL"
+            what = "SET NOT NULL"
         case DropNotNull():
-            return "DROP NOT NULL"
+            what = "DROP NOT NULL"
         case SetComment(_, text):
-            return f"COMMENT {'NULL' if text is None else _quoted(text)}"
+            what = f"COMMENT {'NULL' if text is None else _quoted(text)}"
+    return f"ALTER COLUMN {render_path(change.path)} {what}"
 
 
 def _describe_add(change: AddColumn) -> str:

@@ -1,4 +1,7 @@
-"""References to columns and positions, from the names in a requested change."""
+"""References to columns and positions, from the names in a requested change.
+
+A column that does not exist raises NotFoundError, one that can't be changed InvalidRequestError.
+"""
 
 from __future__ import annotations
 
@@ -59,11 +62,7 @@ def inside(type_: DataType) -> str:
 
 
 def reference(evolution: Evolution, path: ColumnPath) -> Ref:
-    """A reference to the column at a path.
-
-    Raises:
-        NotFoundError: it does not exist.
-    """
+    """A reference to the column at a path; raises NotFoundError if it does not exist."""
     return refer(evolution, find(evolution.schema, path).id)
 
 
@@ -75,10 +74,6 @@ def field_reference(evolution: Evolution, path: ColumnPath, done: str, in_key: s
         path: the column's path.
         done: the participle of the change, for the error about an element, key or value.
         in_key: the verb of the change, if it is not allowed inside a map's key.
-
-    Raises:
-        NotFoundError: the column does not exist.
-        InvalidRequestError: it can't be changed this way.
     """
     column = find(evolution.schema, path)
     above = evolution.schema.ancestors(column.id)
@@ -94,11 +89,7 @@ def field_reference(evolution: Evolution, path: ColumnPath, done: str, in_key: s
 
 
 def check_not_in_key(evolution: Evolution, column_id: int, verb: str) -> None:
-    """Check that a column is not inside a map's key.
-
-    Raises:
-        InvalidRequestError: it is.
-    """
+    """Raise InvalidRequestError if a column is inside a map's key."""
     chain = (*evolution.schema.ancestors(column_id), evolution.schema.column(column_id))
     for outer, inner in itertools.pairwise(chain):
         if isinstance(outer.type, Map) and outer.type.key.id == inner.id:
@@ -111,12 +102,7 @@ def check_not_in_key(evolution: Evolution, column_id: int, verb: str) -> None:
 
 
 def position(evolution: Evolution, parent: ColumnPath, first: bool, after: str | None) -> Position:
-    """The position among the columns inside ``parent`` (empty: the top level).
-
-    Raises:
-        InvalidRequestError: both FIRST and AFTER are given.
-        NotFoundError: there is no sibling named ``after``.
-    """
+    """The position among the columns inside ``parent`` (empty: the top level)."""
     if first and after is not None:
         raise InvalidRequestError("FIRST and AFTER are both given; give one of them")
     if first:
@@ -137,12 +123,7 @@ def position(evolution: Evolution, parent: ColumnPath, first: bool, after: str |
 
 
 def parent_reference(evolution: Evolution, path: ColumnPath) -> Ref:
-    """A reference to the struct that a new column at ``path`` is added to.
-
-    Raises:
-        NotFoundError: it does not exist.
-        InvalidRequestError: it is not a struct, or it is in a map's key.
-    """
+    """A reference to the struct that a new column at ``path`` is added to."""
     parent = find(evolution.schema, path[:-1])
     where = render_path(path)
     if isinstance(parent.type, Struct):

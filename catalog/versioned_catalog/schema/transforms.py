@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
-from versioned_catalog.types.types import (
-    Atom,
-    DataType,
-    Time,
-    family,
-)
+from versioned_catalog.types.types import Atom, DataType, Time, family
 from versioned_catalog.types.widening import type_name
 
 

@@ -1,4 +1,7 @@
-"""JSON of types, columns and schemas (FORMAT.md, sections 4.1 to 4.4)."""
+"""JSON of types, columns and schemas (FORMAT.md, sections 4.1 to 4.4).
+
+The functions that read JSON raise CorruptTableError if it is not what they read.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from versioned_catalog.errors import (
-    CorruptTableError,
-    InvalidRequestError,
-)
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import SCHEMA_VERSIONS
 from versioned_catalog.schema.schema import Arrangement, PartitionField, Schema, SortField
 from versioned_catalog.storage.json_text import check_depth
@@ -60,11 +60,7 @@ def type_to_json(type_: DataType) -> Json:
 
 
 def type_from_json(value: Json) -> DataType:
-    """The type of its JSON.
-
-    Raises:
-        CorruptTableError: it is not a type.
-    """
+    """Read a type."""
     if isinstance(value, str):
         return _leaf_type(value)
     kind = member(value, "type", str)
@@ -122,11 +118,7 @@ def _write_default_to_json(default: WriteDefault) -> Json:
 
 
 def column_from_json(value: Json) -> Column:
-    """The column of its JSON.
-
-    Raises:
-        CorruptTableError: it is not a column.
-    """
+    """Read a column."""
     if isinstance(value, dict) and value.keys() <= _PLAIN:
         values = tuple(map(value.get, _MEMBERS))
         if all(type(one) in (int, str, bool, type(None)) for one in values):
@@ -200,21 +192,13 @@ def arrangement_to_json(schema: Schema | Arrangement) -> dict[str, Json]:
 
 
 def schema_from_json(value: Json) -> Schema:
-    """The schema of its JSON.
-
-    Raises:
-        CorruptTableError: it is not a schema.
-    """
+    """Read a schema."""
     columns = tuple(map(column_from_json, member(value, "columns", list)))
     return schema_of(columns, schema_version_from_json(value), arrangement_from_json(value))
 
 
 def schema_of(columns: tuple[Column, ...], version: int, arrangement: Arrangement) -> Schema:
-    """The schema of stored parts.
-
-    Raises:
-        CorruptTableError: they contradict one another.
-    """
+    """A schema of stored parts; raises CorruptTableError if they contradict one another."""
     key = (arrangement.primary_key, arrangement.time_index)
     try:
         return Schema(columns, version, arrangement.partitioning, arrangement.sort_by, *key)
@@ -223,11 +207,7 @@ def schema_of(columns: tuple[Column, ...], version: int, arrangement: Arrangemen
 
 
 def arrangement_from_json(value: Json) -> Arrangement:
-    """The arrangement of its JSON.
-
-    Raises:
-        CorruptTableError: it is not an arrangement.
-    """
+    """Read an arrangement."""
     partitioning = tuple(
         PartitionField(member(f, "source", int), member(f, "transform", str))
         for f in member(value, "partitioning", list)
@@ -243,11 +223,7 @@ def arrangement_from_json(value: Json) -> Arrangement:
 
 
 def schema_version_from_json(value: Json) -> int:
-    """The version number of a schema.
-
-    Raises:
-        CorruptTableError: it is missing or out of range.
-    """
+    """Read the version number of a schema."""
     version: int = member(value, "schema_version", int)
     if not 0 <= version < SCHEMA_VERSIONS:
         raise CorruptTableError(f"the schema version {str(version)[:50]} is out of range")
@@ -261,9 +237,6 @@ def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
         value: the object.
         name: the member's name.
         kind: the class that its value must have.
-
-    Raises:
-        CorruptTableError: it is missing or of another class.
     """
     if not isinstance(value, dict):
         raise CorruptTableError(f"an object with {name!r} was expected, not {str(value)[:100]!r}")
@@ -280,9 +253,5 @@ def optional(value: Json, name: str, kind: type[T]) -> T | None:
 
 
 def texts(value: dict[str, Any]) -> dict[str, str]:
-    """A JSON object whose members are all strings.
-
-    Raises:
-        CorruptTableError: one is not.
-    """
+    """Read an object whose members are all strings."""
     return {key: member(value, key, str) for key in value}

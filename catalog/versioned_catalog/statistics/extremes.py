@@ -92,13 +92,3 @@ def _decoded(key: bytes) -> str | None:
 
 def _next(character: str) -> str:
     return "\ue000" if character == "\ud7ff" else chr(ord(character) + 1)
-
-
-def least(a: Any, b: Any) -> Any:
-    """The lesser of two keys."""
-    return b if b < a else a
-
-
-def greatest(a: Any, b: Any) -> Any:
-    """The greater of two keys."""
-    return b if a < b else a

@@ -15,13 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.statistics.extremes import (
-    Key,
-    greatest,
-    least,
-    lower_text,
-    upper_text,
-)
+from versioned_catalog.statistics.extremes import Key, lower_text, upper_text
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
 from versioned_catalog.types.leaves import Family
@@ -148,7 +142,7 @@ def _bounds(chunks: list[Any], type_: DataType) -> tuple[Key, Key] | None:
             if math.isnan(low) or math.isnan(high):
                 return None
             low, high = low or -0.0, high or 0.0
-        found = (low, high) if found is None else (least(found[0], low), greatest(found[1], high))
+        found = (low, high) if found is None else (min(found[0], low), max(found[1], high))
     return found
 
 

@@ -1,4 +1,7 @@
-"""Statistics of the columns of a segment (FORMAT.md, section 7)."""
+"""Statistics of the columns of a segment (FORMAT.md, section 7).
+
+The functions that read JSON raise CorruptTableError if it is not statistics.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,8 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.wire import Json, optional
-from versioned_catalog.statistics.extremes import (
-    Key,
-    extremes,
-    greatest,
-    has_bounds,
-    least,
-    lower_text,
-    upper_text,
-)
-from versioned_catalog.types.types import (
-    Array,
-    Column,
-    DataType,
-    Map,
-    Struct,
-    is_floating,
-    walk,
-)
+from versioned_catalog.statistics.extremes import Key, extremes, has_bounds, lower_text, upper_text
+from versioned_catalog.types.types import Array, Column, DataType, Map, Struct, is_floating, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +60,7 @@ def stats_to_json(stats: ColumnStats) -> Json:
 
 
 def stats_from_json(value: Json) -> ColumnStats:
-    """One column's statistics of their JSON. Bounds are not checked against the column's type.
-
-    Raises:
-        CorruptTableError: they are not statistics.
-    """
+    """Read one column's statistics. Bounds are not checked against the column's type."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
     word = optional(value, "inexact", str)
@@ -104,16 +87,12 @@ def _count(value: Json, name: str) -> int | None:
 
 
 def columns_to_json(stats: Mapping[int, ColumnStats]) -> Json:
-    """The member ``columns`` of a segment record."""
+    """The JSON of the member ``columns`` of a segment record."""
     return {str(column_id): stats_to_json(found) for column_id, found in stats.items()}
 
 
 def columns_from_json(value: Json) -> dict[int, ColumnStats]:
-    """Statistics by column ID of the member ``columns`` of a segment record.
-
-    Raises:
-        CorruptTableError: they are not statistics.
-    """
+    """Read the member ``columns`` of a segment record: statistics by column ID."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
     for key in value:
@@ -201,7 +180,7 @@ class _Running:
         found = extremes(array) if has_bounds(self.type) else None
         if found is not None:
             old = self.range or found
-            self.range = least(old[0], found[0]), greatest(old[1], found[1])
+            self.range = min(old[0], found[0]), max(old[1], found[1])
 
     def stats(self) -> ColumnStats:
         if self.range is None:

@@ -1,5 +1,7 @@
 """Conversion between the stored integers of temporal types and their ISO text.
 
+Text that does not parse raises ValueError, whose message says why or shows the form.
+
 This does not use ``datetime``, whose years end at 9999, while Spark's go far beyond.
 """
 
@@ -18,11 +20,7 @@ _TIMESTAMP = re.compile(rf"{_DATE}(?:[T ]{_TIME}{_ZONE}?)?")
 
 
 def parse_date(text: str) -> int:
-    """The days since 1970-01-01 of ``2020-01-31``.
-
-    Raises:
-        ValueError: it is not a date; the message shows the form.
-    """
+    """The days since 1970-01-01 of ``2020-01-31``."""
     match = _DATE_ONLY.fullmatch(text.strip())
     if match is None:
         raise ValueError("dates are written as '2020-01-31'")
@@ -30,11 +28,7 @@ def parse_date(text: str) -> int:
 
 
 def parse_time(text: str) -> int:
-    """The microseconds since midnight of ``12:30:00.5``.
-
-    Raises:
-        ValueError: it is not a time of day.
-    """
+    """The microseconds since midnight of ``12:30:00.5``."""
     match = _TIME_ONLY.fullmatch(text.strip())
     if match is None:
         raise ValueError("times are written as '12:30:00.5'")
@@ -42,11 +36,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_timestamp(text: str) -> tuple[int, bool]:
-    """The microseconds since 1970 of ``2020-01-31 12:30:00+02:00``, and whether it has an offset.
-
-    Raises:
-        ValueError: it is not a timestamp; the names of time zones are not accepted.
-    """
+    """The microseconds since 1970 of ``2020-01-31 12:30:00+02:00``, and whether it has an offset."""
     match = _TIMESTAMP.fullmatch(text.strip())
     if match is None:
         raise ValueError(
@@ -73,9 +63,6 @@ def parse_interval(text: str, start: str, end: str) -> int:
     Args:
         text: the interval.
         start, end: its first and last units.
-
-    Raises:
-        ValueError: it is not an interval from ``start`` to ``end``.
     """
     units = _units(start, end)
     rest = [f"{' ' if unit == 'hour' else ':'}([0-9]{{1,2}})" for unit in units[1:]]

@@ -1,4 +1,7 @@
-"""Value text of single values that are not nested (FORMAT.md, section 4.2)."""
+"""Value text of single values that are not nested (FORMAT.md, section 4.2).
+
+A value or text that does not fit its type raises ValueError, whose message is the reason.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,6 @@ def leaf_text(value: object, type_: DataType) -> str:
     Args:
         value: a Python value; for temporal types also the stored integer.
         type_: the type of the value.
-
-    Raises:
-        ValueError: the value is not of the type; the message gives the reason.
     """
     if isinstance(type_, NestedType):
         raise ValueError("the value is nested")
@@ -80,11 +80,7 @@ def wrong_kind(value: object, type_: LeafType) -> ValueError:
 
 
 def integer_range(type_: DataType) -> tuple[int, int]:
-    """The smallest and the largest stored integer of a type.
-
-    Raises:
-        ValueError: the type is not stored as an integer.
-    """
+    """The smallest and the largest stored integer of a type."""
     found = None if isinstance(type_, NestedType) else type_.leaf.range
     if found is None:
         raise ValueError(f"{render_type(type_)} is not stored as an integer")
@@ -92,11 +88,7 @@ def integer_range(type_: DataType) -> tuple[int, int]:
 
 
 def in_range(number: int, type_: DataType) -> int:
-    """The number, checked against the type's range.
-
-    Raises:
-        ValueError: it is out of range.
-    """
+    """The number, checked against the type's range."""
     low, high = integer_range(type_)
     if not low <= number <= high:
         raise ValueError(f"it is out of range; the range is {low} to {high}")
@@ -113,11 +105,7 @@ def double_text(value: float) -> str:
 
 
 def float32_text(value: float) -> str:
-    """The shortest text that reads back as the float32 nearest to the value.
-
-    Raises:
-        ValueError: it is finite and beyond the range of float32.
-    """
+    """The shortest text that reads back as the float32 nearest to the value."""
     if not math.isfinite(value):
         return double_text(value)
     nearest = to_float32(value)
@@ -130,11 +118,7 @@ def float32_text(value: float) -> str:
 
 
 def to_float32(value: float) -> float:
-    """The nearest float32.
-
-    Raises:
-        ValueError: it is finite and beyond the range of float32.
-    """
+    """The nearest float32."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
@@ -142,11 +126,7 @@ def to_float32(value: float) -> float:
 
 
 def decimal_text(value: decimal.Decimal, precision: int, scale: int) -> str:
-    """Plain digits with exactly ``scale`` of them after the point.
-
-    Raises:
-        ValueError: digits would be lost.
-    """
+    """Plain digits with exactly ``scale`` of them after the point."""
     if not value.is_finite():
         raise ValueError("decimals are finite")
     sign, digits, exponent = value.as_tuple()
@@ -165,11 +145,7 @@ def decimal_text(value: decimal.Decimal, precision: int, scale: int) -> str:
 
 
 def parse_leaf(text: str, type_: LeafType) -> object:
-    """The stored value of value text; temporal types store integers.
-
-    Raises:
-        ValueError: it is not value text of the type.
-    """
+    """The stored value of value text; temporal types store integers."""
     match type_.leaf.family:
         case Family.BOOLEAN if text in ("true", "false"):
             return text == "true"
