@@ -34,6 +34,9 @@ class TextKind(enum.Enum):
     CONTAINS = "contains"
 
 
+OPERATORS = {op.value: op for op in Op} | {"==": Op.EQ, "<>": Op.NE}
+"""Every spelling of a comparison."""
+
 NEGATION = {
     Op.EQ: Op.NE,
     Op.NE: Op.EQ,

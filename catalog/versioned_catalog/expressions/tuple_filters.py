@@ -7,6 +7,7 @@ from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import (
+    OPERATORS,
     AllOf,
     AnyOf,
     Comparison,
@@ -14,13 +15,10 @@ from versioned_catalog.expressions.filters import (
     NullSafe,
     NullTest,
     OneOf,
-    Op,
     UnboundFilter,
 )
 from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.tokens import clip_repr
-
-_OPS = {op.value: op for op in Op} | {"==": Op.EQ, "<>": Op.NE}
 
 
 def parse_filters(filters: Any) -> UnboundFilter | None:
@@ -77,12 +75,12 @@ def _predicate(part: Any) -> UnboundFilter:
         return listed if op == "in" else Not(listed)
     if op == "<=>":
         return NullSafe(path, part[2])
-    if op not in _OPS:
+    if op not in OPERATORS:
         raise InvalidRequestError(
-            f"{clip_repr(part[1])} is not an operator; the operators are {', '.join(_OPS)}, <=>, in, "
+            f"{clip_repr(part[1])} is not an operator; there are {', '.join(OPERATORS)}, <=>, in, "
             "not in, is null, is not null"
         )
-    return Comparison(path, _OPS[op], part[2])
+    return Comparison(path, OPERATORS[op], part[2])
 
 
 def _values(name: str, values: Any) -> tuple[Any, ...]:

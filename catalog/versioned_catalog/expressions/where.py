@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from versioned_catalog.expressions.filters import (
+    OPERATORS,
     AllOf,
     AnyOf,
     Comparison,
@@ -20,16 +21,6 @@ from versioned_catalog.expressions.filters import (
 from versioned_catalog.types.paths import ColumnPath
 from versioned_catalog.types.tokens import Cursor, TokenKind
 
-_OPS = {
-    "=": Op.EQ,
-    "==": Op.EQ,
-    "<>": Op.NE,
-    "!=": Op.NE,
-    "<": Op.LT,
-    "<=": Op.LE,
-    ">": Op.GT,
-    ">=": Op.GE,
-}
 _DEEPEST = 50
 
 
@@ -120,9 +111,9 @@ def _operator(cursor: Cursor) -> Op | None:
         text += cursor.take().text
     if text == "<=>":
         return None
-    if text not in _OPS:
+    if text not in OPERATORS:
         raise cursor.error("a comparison with a constant was expected, as in host = 'a'")
-    return _OPS[text]
+    return OPERATORS[text]
 
 
 def _value(cursor: Cursor) -> Any:

@@ -165,10 +165,9 @@ def _typed(word: str, text: str) -> object:
         case "X":
             return _hexadecimal(text)
         case "DATE":
-            days = in_range(calendar_text.parse_date(text), Atom.DATE)
-            return Typed(str(days), Atom.DATE)
+            return Typed(fit(text, Atom.DATE), Atom.DATE)
         case "TIME":
-            return Typed(str(calendar_text.parse_time(text)), Time(6))
+            return Typed(fit(text, Time(6)), Time(6))
     micros, zoned = calendar_text.parse_timestamp(text)
     if word == "TIMESTAMP_NTZ" and zoned:
         raise ValueError("a TIMESTAMP_NTZ has no offset; leave it out")
