@@ -66,9 +66,9 @@ def rebase(changes: Iterable[BoundChange], evolution: Evolution, new_version: in
     try:
         return apply_all(changes, evolution, new_version)
     except InvalidRequestError as error:
-        asked = "; ".join(describe(change.request) for change in changes)
+        requested = "; ".join(describe(change.request) for change in changes)
         raise CommitConflictError(
-            f"can't apply {asked}: a concurrent commit changed the table, and {error}. Nothing was "
+            f"can't apply {requested}: a concurrent commit changed the table, and {error}. Nothing was "
             "changed; refresh the table and repeat the change"
         ) from None
 

@@ -73,8 +73,6 @@ from versioned_catalog.types.types import (
 from versioned_catalog.types.widening import type_name
 from versioned_catalog.values.literals import constant
 
-CurrentTime = Callable[[], dt.datetime]
-
 
 def utc_now() -> dt.datetime:
     """The current time, in UTC."""
@@ -82,7 +80,10 @@ def utc_now() -> dt.datetime:
 
 
 def plan_changes(
-    requests: Iterable[Change], evolution: Evolution, new_version: int, clock: CurrentTime = utc_now
+    requests: Iterable[Change],
+    evolution: Evolution,
+    new_version: int,
+    clock: Callable[[], dt.datetime] = utc_now,
 ) -> tuple[tuple[BoundChange, ...], Evolution]:
     """Bind the changes of one ALTER, each to the result of those before it, and apply them.
 
@@ -99,17 +100,17 @@ def plan_changes(
         InvalidRequestError: a change is not legal.
         NotFoundError: a named column does not exist.
     """
-    now = clock()
+    time = clock()
     current = evolution.begin()
     bound: list[BoundChange] = []
     for appended, group in itertools.groupby(requests, _is_appended):
         if appended:
-            added = [bind_change(request, current, lambda: now) for request in group]
+            added = [bind_change(request, current, time) for request in group]
             bound += added
             current = append([change.action for change in added], current)
             continue
         for request in group:
-            bound.append(bind_change(request, current, lambda: now))
+            bound.append(bind_change(request, current, time))
             current = apply(bound[-1], current)
     return tuple(bound), finish(evolution, current, new_version)
 
@@ -121,20 +122,25 @@ def _is_appended(request: Change) -> bool:
     return not request.first and request.after is None
 
 
-def bind_change(request: Change, evolution: Evolution, clock: CurrentTime = utc_now) -> BoundChange:
+def bind_change(request: Change, evolution: Evolution, time: dt.datetime) -> BoundChange:
     """Bind one change to the columns that currently have the names in it.
+
+    Args:
+        request: the change.
+        evolution: the table.
+        time: the current time, for defaults that are evaluated at the ALTER.
 
     Raises:
         InvalidRequestError: the change is not legal.
         NotFoundError: a named column does not exist.
     """
-    return BoundChange(request, _action(request, evolution, clock))
+    return BoundChange(request, _action(request, evolution, time))
 
 
-def _action(request: Change, evolution: Evolution, clock: CurrentTime) -> Action:
+def _action(request: Change, evolution: Evolution, time: dt.datetime) -> Action:
     match request:
         case AddColumn():
-            return _bind_add(request, evolution, clock)
+            return _bind_add(request, evolution, time)
         case DropColumn(path):
             return Drop(field_reference(evolution, path, "dropped", "drop"))
         case RenameColumn(path, new_name):
@@ -163,7 +169,7 @@ def _action(request: Change, evolution: Evolution, clock: CurrentTime) -> Action
             return Partition(tuple((reference(evolution, path), t) for path, t in fields))
 
 
-def _bind_add(request: AddColumn, evolution: Evolution, clock: CurrentTime) -> Add:
+def _bind_add(request: AddColumn, evolution: Evolution, time: dt.datetime) -> Add:
     parent, where = request.path[:-1], render_path(request.path)
     ref = parent_reference(evolution, request.path) if parent else None
     value = None if request.default is UNSET else request.default
@@ -173,7 +179,7 @@ def _bind_add(request: AddColumn, evolution: Evolution, clock: CurrentTime) -> A
         request.path[-1],
         request.type,
         request.nullable,
-        read_default=_evaluate(default, request.type, clock)
+        read_default=_evaluate(default, request.type, time)
         if isinstance(default, Now)
         else default,
         write_default=default,
@@ -275,7 +281,7 @@ def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
         raise InvalidRequestError(f"column {where}: {error}", condition="INVALID_VALUE") from None
 
 
-def _evaluate(now: Now, type_: DataType, clock: CurrentTime) -> Constant | None:
-    """The current value of ``now``, in UTC."""
-    moment = clock().astimezone(dt.UTC)
+def _evaluate(now: Now, type_: DataType, time: dt.datetime) -> Constant | None:
+    """The value of ``now`` at a time, in UTC."""
+    moment = time.astimezone(dt.UTC)
     return constant(moment.date() if now is Now.DATE else moment, type_)

@@ -42,7 +42,7 @@ def find(schema: Schema, path: ColumnPath) -> Column:
 
 
 def _check_nests(parent: Column, path: ColumnPath, length: int) -> None:
-    here, asked = render_path(path[:length]), render_path(path)
+    here, wanted = render_path(path[:length]), render_path(path)
     if isinstance(parent.type, Struct):
         return  # the error that lists its fields says more
     if is_nested(parent.type):
@@ -51,7 +51,7 @@ def _check_nests(parent: Column, path: ColumnPath, length: int) -> None:
     else:
         hint = "which has no columns inside"
     raise NotFoundError(
-        f"there is no column {asked}; {here} is {type_name(parent.type)}, {hint}",
+        f"there is no column {wanted}; {here} is {type_name(parent.type)}, {hint}",
         condition="COLUMN_NOT_FOUND",
     )
 

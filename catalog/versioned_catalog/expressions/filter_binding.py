@@ -45,7 +45,7 @@ def bind_filter(unbound: UnboundFilter, column_at: ColumnAt) -> BoundFilter:
 
     Args:
         unbound: the filter.
-        column_at: returns the column at a path; raises if there is none that a filter may use.
+        column_at: returns the column at a path, or raises if a filter can't use it.
 
     Raises:
         InvalidRequestError: a column can't be compared with the given value.

@@ -38,19 +38,19 @@ class Adapter:
         self._plan = plan
         self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
 
-    def adapt(self, arrays: list[pa.Array], rows: int, implied: MetadataValues) -> pa.RecordBatch:
+    def adapt(self, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.RecordBatch:
         """A batch of the wanted columns.
 
         Args:
             arrays: the values read, one array per needed column.
             rows: the number of rows, since there may be no array.
-            implied: the metadata columns that the plan needs.
+            metadata: the metadata columns that the plan needs.
 
         Raises:
             CorruptTableError: the values do not have the types that the log records.
         """
         try:
-            columns = [_build(output, arrays, rows, implied) for output in self._plan.outputs]
+            columns = [_build(output, arrays, rows, metadata) for output in self._plan.outputs]
             if not columns:
                 return batch_of_nothing(rows)
             return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -64,7 +64,7 @@ def batch_of_nothing(rows: int) -> pa.RecordBatch:
     return nulls.select([])
 
 
-def _build(output: Output, arrays: list[pa.Array], rows: int, implied: MetadataValues) -> pa.Array:
+def _build(output: Output, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.Array:
     wanted = output.column
     match output.step:
         case Take(index):
@@ -76,7 +76,7 @@ def _build(output: Output, arrays: list[pa.Array], rows: int, implied: MetadataV
         case Fill(constant):
             return constant_array(constant, wanted, rows)
         case Metadata():
-            return implied[wanted.id]
+            return metadata[wanted.id]
 
 
 def _rebuild(wanted: Column, inner: tuple[Output, ...], source: pa.Array) -> pa.Array:

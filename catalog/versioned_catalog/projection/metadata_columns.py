@@ -7,16 +7,22 @@ from versioned_catalog.types.types import Atom, Column
 
 # Columns of a table never have negative IDs.
 METADATA_COLUMNS = (
-    Column(-1, "_segment", Atom.STRING, False, comment="the segment's path in the table"),
-    Column(-2, "_schema_version", Atom.INT, False, comment="the schema it was written under"),
-    Column(-3, "_row_position", Atom.LONG, False, comment="the row's place in it, from 0"),
-    Column(-4, "_sequence", Atom.LONG, False, comment="the version that committed it"),
-    Column(-5, "_commit_time", Atom.TIMESTAMP, False, comment="when that was"),
+    Column(
+        -1, "_segment", Atom.STRING, False, comment="the path of the row's segment in the table"
+    ),
+    Column(-2, "_schema_version", Atom.INT, False, comment="the schema version of the segment"),
+    Column(
+        -3, "_row_position", Atom.LONG, False, comment="the row's position in the segment, from 0"
+    ),
+    Column(-4, "_sequence", Atom.LONG, False, comment="the version that committed the segment"),
+    Column(-5, "_commit_time", Atom.TIMESTAMP, False, comment="the time of that commit"),
 )
 
 KEYED_METADATA_COLUMNS = (
-    Column(-6, "__sequence", Atom.LONG, False, comment="the version that wrote the row last"),
-    Column(-7, "__op_type", Atom.BYTE, False, comment="what it did: 0 PUT, 1 DELETE, 2 PATCH"),
+    Column(-6, "__sequence", Atom.LONG, False, comment="the version that last wrote the row"),
+    Column(
+        -7, "__op_type", Atom.BYTE, False, comment="what that write did: 0 PUT, 1 DELETE, 2 PATCH"
+    ),
 )
 """More metadata columns of tables with a primary key. A segment may store them."""
 

@@ -174,7 +174,7 @@ class Schema:
 
     @property
     def arrangement(self) -> Arrangement:
-        """Its members beside the columns."""
+        """The members beside the columns."""
         return Arrangement(self.partitioning, self.sort_by, self.primary_key, self.time_index)
 
     @staticmethod

@@ -1,7 +1,7 @@
 """Statistics of a segment from the footer that Spark's Parquet writer (parquet-mr) wrote.
 
-A footer holds less than the values: how often a leaf is null, be it for its own sake or a parent's, and
-bounds in which NaN is the greatest double. What does not follow for certain is left out.
+A footer holds less than the values do: null counts that include the nulls of parents, and bounds in
+which NaN is the greatest double. Statistics that do not follow for certain are left out.
 """
 
 from __future__ import annotations

@@ -85,6 +85,6 @@ def repeat(value: bool | None, count: int) -> pa.BooleanArray:
 def extreme_of(values: pa.Array, greatest: bool) -> pa.Scalar:
     """The greatest or the least value, NaN and null left out."""
     end = "max" if greatest else "min"
-    if pa.types.is_duration(values.type):  # there is no kernel for intervals
+    if pa.types.is_duration(values.type):  # Arrow has no kernel for intervals
         return pc.min_max(values.cast(pa.int64()))[end].cast(values.type)
     return pc.min_max(values)[end]

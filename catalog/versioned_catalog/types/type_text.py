@@ -33,13 +33,13 @@ _WITH_PARAMETERS = {
     for name in class_.leaf.sql_names
 }
 _INSIDE = {"ARRAY": "INT", "MAP": "STRING, INT", "STRUCT": "a: INT"}
-"""Nested types, with a sample of what stands inside."""
+"""Nested types, with a sample of the types inside."""
 _UNITS = [unit.upper() for unit in DAY_TIME_UNITS]
 _REFUSED = {
     "VOID": "VOID columns can't be stored; give the column a type, such as STRING",
     "NULL": "NULL is not a type that can be stored; give the column a type, such as STRING",
     "OBJECT": "OBJECT can't be stored; use STRUCT, MAP or VARIANT",
-    "UDT": "user-defined types can't be stored; use the SQL type they are made of",
+    "UDT": "user-defined types can't be stored; use the SQL type that they are based on",
 }
 
 

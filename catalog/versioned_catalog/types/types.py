@@ -1,7 +1,7 @@
 """Types and columns as values.
 
 Nested types hold columns, since every nested field has an ID of its own. The unions are closed:
-``match`` on them exhaustively. What the leaf types have in common stands in ``leaves``.
+``match`` on them exhaustively. ``leaves`` describes the leaf types.
 """
 
 from __future__ import annotations

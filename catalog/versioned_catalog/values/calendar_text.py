@@ -1,6 +1,6 @@
 """Conversion between the stored integers of temporal types and their ISO text.
 
-Text that does not parse raises ValueError, whose message says why or shows the form.
+Text that does not parse raises ValueError, whose message shows the expected form or the reason.
 
 This does not use ``datetime``, whose years end at 9999, while Spark's go far beyond.
 """
