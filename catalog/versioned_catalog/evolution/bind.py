@@ -105,12 +105,12 @@ def plan_changes(
     bound: list[BoundChange] = []
     for appended, group in itertools.groupby(requests, _is_appended):
         if appended:
-            added = [bind_change(request, current, time) for request in group]
+            added = [_bind(request, current, time) for request in group]
             bound += added
             current = append([change.action for change in added], current)
             continue
         for request in group:
-            bound.append(bind_change(request, current, time))
+            bound.append(_bind(request, current, time))
             current = apply(bound[-1], current)
     return tuple(bound), finish(evolution, current, new_version)
 
@@ -122,18 +122,8 @@ def _is_appended(request: Change) -> bool:
     return not request.first and request.after is None
 
 
-def bind_change(request: Change, evolution: Evolution, time: dt.datetime) -> BoundChange:
-    """Bind one change to the columns that currently have the names in it.
-
-    Args:
-        request: the change.
-        evolution: the table.
-        time: the current time, for defaults that are evaluated at the ALTER.
-
-    Raises:
-        InvalidRequestError: the change is not legal.
-        NotFoundError: a named column does not exist.
-    """
+def _bind(request: Change, evolution: Evolution, time: dt.datetime) -> BoundChange:
+    """Bind one change to the columns that currently have the names in it."""
     return BoundChange(request, _action(request, evolution, time))
 
 
@@ -257,11 +247,7 @@ def _bind_property(evolution: Evolution, key: str, value: str) -> Property | Sor
 
 
 def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
-    """The stored form of a default.
-
-    Raises:
-        InvalidRequestError: it does not fit; the message names the column.
-    """
+    """The stored form of a default that fits the type."""
     if value is not None and is_opaque(type_):
         raise InvalidRequestError(
             f"the column {where} is {type_name(type_)}, which can't have a default; leave it out"
