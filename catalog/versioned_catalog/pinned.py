@@ -6,7 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Self
 
-from versioned_catalog.conflicts.expiry import check_kept
+from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Operation
 from versioned_catalog.conflicts.tags import tagged_version
@@ -153,7 +153,7 @@ class PinnedTable:
                 f"{self.name} has no version {version}; the newest is {self.version}",
                 condition="VERSION_NOT_FOUND",
             )
-        check_kept(version, self.state, self.name)
+        check_retained(version, self.state, self.name)
         state = self._timeline.load(version).state
         if state is None or state.dropped:
             raise NotFoundError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.expressions.filters import Bound
@@ -129,6 +130,7 @@ class Compact:
     base: Base
     records: tuple[SegmentRecord, ...]
     removed: tuple[str, ...]
+    changes: ClassVar[tuple[BoundChange, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -244,6 +246,9 @@ class Expire:
     floor: int
     kept: frozenset[int]
 
+
+Write = Append | Overwrite | Rewrite | Compact
+"""Operations that add segments to a table, or replace some."""
 
 Operation = (
     Append

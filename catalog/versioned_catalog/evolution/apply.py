@@ -35,6 +35,7 @@ from versioned_catalog.schema.schema import (
     Schema,
     SortField,
     assign_ids,
+    check_new_name,
     name_key,
 )
 from versioned_catalog.schema.transforms import (
@@ -306,6 +307,7 @@ def _drop(action: Drop, evolution: Evolution) -> Schema:
 
 
 def _rename(action: Rename, evolution: Evolution) -> Schema:
+    check_new_name(action.name)
     schema, column_id = evolution.schema, locate(evolution, action.column)
     others = [column for column in _siblings(schema, column_id) if column.id != column_id]
     _check_free(others, action.name, schema.path(column_id)[:-1])

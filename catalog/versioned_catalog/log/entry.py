@@ -25,6 +25,9 @@ from versioned_catalog.types.types import FIRST_INTERNAL_ID
 FORMAT = 1
 """The format version that this library writes, and the newest it reads."""
 
+WRITER = "versioned/0.1.0"
+"""The member ``writer`` of entries that this library writes."""
+
 KEYED, PATCH, MANIFEST, VIEWS = "keyed", "patch", "manifest", "views"
 """Features of tables with a row key, of those that partial upserts were written to, of those with a
 commit whose segments stand in a manifest, and of warehouses that hold views."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.log.entry import NEW_LIFE, Commit, Features
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
@@ -64,6 +65,12 @@ class TableState:
     def keeps(self, version: int) -> bool:
         """Whether a version up to this one can be read: it is not expired (FORMAT.md, section 9)."""
         return version >= self.floor or version in self.tags.values()
+
+    @property
+    def evolution(self) -> Evolution:
+        """The schema and properties, as changes apply to them."""
+        used = self.schemas.used_names(self.first_schema_version)
+        return Evolution(self.schema, self.next_column_id, self.properties, used)
 
     @property
     def own_schemas(self) -> list[Schema]:

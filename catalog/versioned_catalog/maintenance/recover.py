@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from versioned_catalog.conflicts.incarnation import WRITER
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CorruptTableError,
@@ -16,7 +15,15 @@ from versioned_catalog.errors import (
     VersionedError,
 )
 from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.entry import Batch, Commit, Features, Head, commit_to_bytes, next_time
+from versioned_catalog.log.entry import (
+    WRITER,
+    Batch,
+    Commit,
+    Features,
+    Head,
+    commit_to_bytes,
+    next_time,
+)
 from versioned_catalog.log.manifest import placed
 from versioned_catalog.log.reading import LOG
 from versioned_catalog.log.record import SegmentRecord

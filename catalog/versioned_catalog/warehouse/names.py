@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from versioned_catalog.conflicts.incarnation import WRITER
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import UNIX_EPOCH, Features, Head, check_writable
+from versioned_catalog.log.entry import UNIX_EPOCH, WRITER, Features, Head, check_writable
 from versioned_catalog.log.timeline import Timeline
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.names import has_control_characters
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.warehouse.state import (
     Name,
@@ -176,7 +176,7 @@ def check_new_name(name: Name) -> None:
             raise InvalidRequestError(
                 f"the name {part[:40]!r}… has {len(part)} characters; use up to {LONGEST_NAME}"
             )
-        if any(ord(ch) < 32 or 127 <= ord(ch) < 160 for ch in part):
+        if has_control_characters(part):
             raise InvalidRequestError(f"the name {part!r} holds control characters; choose another")
 
 
