@@ -136,7 +136,9 @@ def test_comments_and_what_is_not_rolled_back() -> None:
     table = begin_at(table.store, operation, "t", str(uuid4()))
     table.append(rows((2, 2)))
     table.set_tag("kept", 1)
-    with pytest.raises(InvalidRequestError, match="version 2 created or replaced the table") as caught:
+    with pytest.raises(
+        InvalidRequestError, match="version 2 created or replaced the table"
+    ) as caught:
         table.rollback(1)
     assert table.name in str(caught.value)
     table.rollback(2)
