@@ -36,7 +36,8 @@ from versioned_catalog.catalog.locations import load_at
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Append, Base, Compact, Overwrite, Rewrite
 from versioned_catalog.log import entry as entries
-from versioned_catalog.log.entry import Batch, Commit, Stub
+from versioned_catalog.log.entry import Batch, Commit
+from versioned_catalog.log.head import Stub
 from versioned_catalog.log.manifest import fits_entry
 from versioned_catalog.log.record import SegmentRecord, record_to_json
 from versioned_catalog.statistics.stats import ColumnStats

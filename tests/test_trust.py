@@ -30,7 +30,7 @@ from versioned_catalog.limits import (
     VERSIONS,
 )
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
-from versioned_catalog.log.entry import commit_from_bytes
+from versioned_catalog.log.entry_json import commit_from_bytes
 from versioned_catalog.scan.packing import pack
 from versioned_catalog.statistics.footers import read_footer
 from versioned_catalog.storage.parquet import open_parquet

@@ -16,7 +16,7 @@ import pytest
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table, UnsupportedFeatureError
 from versioned_catalog.log import entry, packed, schemas_json, segment_set
-from versioned_catalog.log.checkpoint_retention import spared
+from versioned_catalog.log.checkpoint_retention import retained_checkpoints
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.local import LocalStore
@@ -429,7 +429,7 @@ def test_picked_and_rearranged() -> None:
 def test_older_checkpoints_lie_at_growing_distances() -> None:
     kept: set[int] = set()
     for newest in range(16, 20_001, 16):
-        kept = set(spared(dict.fromkeys([*kept, newest], 4000)))
+        kept = set(retained_checkpoints(dict.fromkeys([*kept, newest], 4000)))
     versions = sorted(kept)
     assert versions[0] == 16
     assert versions[-2:] == [19_984, 20_000]
@@ -444,18 +444,18 @@ def test_older_checkpoints_are_no_larger_than_the_log_can_bear() -> None:
     kept: dict[int, int] = {}
     for newest in range(1000, 200_001, 1000):
         sizes = {**kept, newest: newest * 1000}
-        kept = {version: sizes[version] for version in spared(sizes)}
+        kept = {version: sizes[version] for version in retained_checkpoints(sizes)}
         older = sorted(kept)[:-2]
         assert sum(kept[version] for version in older) <= max(16 * mib, 8 * newest * 1000)
     assert len(kept) > 8
-    assert spared({1: 100 * mib, 2: 10, 3: 10, 4: 10}) == {3, 4}
+    assert retained_checkpoints({1: 100 * mib, 2: 10, 3: 10, 4: 10}) == {3, 4}
 
 
 def test_nothing_is_spared_below_the_floor() -> None:
     sizes = dict.fromkeys([16, 64, 128, 512, 528, 544], 10)
-    assert spared(sizes, 128) == {128, 512, 528, 544}
-    assert spared(sizes, 540) == {528, 544}
-    assert spared({}) == frozenset()
+    assert retained_checkpoints(sizes, 128) == {128, 512, 528, 544}
+    assert retained_checkpoints(sizes, 540) == {528, 544}
+    assert retained_checkpoints({}) == frozenset()
 
 
 def test_an_old_version_is_read_from_a_checkpoint_near_it(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Operation
 from versioned_catalog.conflicts.tags import tagged_version
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_times import is_ahead, latest_times
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
@@ -29,7 +29,7 @@ _SHOWN = 20
 class PinnedTable:
     """What ``Table`` is, before it reads or writes a row."""
 
-    def __init__(self, timeline: TableTimeline, loaded: Loaded[TableState], name: str) -> None:
+    def __init__(self, timeline: TableLog, loaded: LoadedState[TableState], name: str) -> None:
         self._timeline = timeline
         self._loaded = loaded
         self.name = name
@@ -44,7 +44,7 @@ class PinnedTable:
         return f"Table({self.name!r}, version={self.version}, columns: {columns})"
 
     @property
-    def loaded(self) -> Loaded[TableState]:
+    def loaded(self) -> LoadedState[TableState]:
         """What the log added up to when this table last looked."""
         return self._loaded
 
@@ -167,7 +167,7 @@ class PinnedTable:
         Args:
             version: a version, or a tag's name.
         """
-        return type(self)(self._timeline, Loaded(self.at(version)), self.name)
+        return type(self)(self._timeline, LoadedState(self.at(version)), self.name)
 
     def _version_at(self, time: datetime) -> int:
         """The last version not later than a time; those of a clock that was ahead by their files."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from versioned_catalog.conflicts.operations import Operation
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 
 Op_co = TypeVar("Op_co", bound=Operation, covariant=True)
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Attempt(Generic[Op_co]):
     newest: TableState | None
     commit_id: str
     table: str
-    log: TableTimeline
+    log: TableLog
     _derived: dict[object, Any] = field(default_factory=dict, repr=False)
 
     @property

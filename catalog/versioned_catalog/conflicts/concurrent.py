@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from versioned_catalog.conflicts.attempt import Attempt
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
 
 
 @dataclass(frozen=True)

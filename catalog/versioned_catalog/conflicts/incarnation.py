@@ -7,7 +7,7 @@ from typing import Any
 from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.operations import Create, Replace, Tag
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
-from versioned_catalog.log.entry import check_writable
+from versioned_catalog.log.features import check_writable
 
 
 def table_is_absent(attempt: Attempt[Create]) -> None:

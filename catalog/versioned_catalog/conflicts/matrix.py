@@ -51,9 +51,9 @@ from versioned_catalog.conflicts.row_keys import row_keys_unchanged
 from versioned_catalog.conflicts.schema_fit import nulls_fit, types_fit
 from versioned_catalog.conflicts.tags import tag_can_change
 from versioned_catalog.log.commit_times import settled_time
-from versioned_catalog.log.entry import NEW_LIFE, Commit
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.schema.ttl import hides_rows, without_false_floor
 
 
@@ -167,7 +167,7 @@ def propose(
     state: TableState | None,
     commit_id: str,
     table: str,
-    log: TableTimeline,
+    log: TableLog,
 ) -> Commit | None:
     """Check an operation against the newest state, and build its entry.
 
@@ -197,9 +197,9 @@ def propose(
     return entry if state is None else _without_future_ttl_floor(entry, state, log)
 
 
-def _without_future_ttl_floor(entry: Commit, state: TableState, log: TableTimeline) -> Commit:
+def _without_future_ttl_floor(entry: Commit, state: TableState, log: TableLog) -> Commit:
     """Remove a ``ttl_floor`` that a clock which was ahead left in the properties (section 13, *TTL*)."""
-    kept = {} if entry.head.operation in NEW_LIFE else state.properties
+    kept = {} if entry.head.operation in NEW_INCARNATION else state.properties
     properties = kept if entry.properties is None else entry.properties
     if not hides_rows(properties):
         return entry

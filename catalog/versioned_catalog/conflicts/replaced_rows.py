@@ -6,7 +6,7 @@ from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.concurrent import find_conflict
 from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.errors import CommitConflictError
-from versioned_catalog.log.entry import NEW_LIFE, Commit
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 
 
 def replaced_rows_unchanged(attempt: Attempt[Replace]) -> None:
@@ -26,6 +26,6 @@ def replaced_rows_unchanged(attempt: Attempt[Replace]) -> None:
 
 
 def _changes_rows(commit: Commit) -> bool:
-    if commit.head.operation in NEW_LIFE:
+    if commit.head.operation in NEW_INCARNATION:
         return True
     return commit.head.operation != "compact" and bool(commit.added or commit.removed)

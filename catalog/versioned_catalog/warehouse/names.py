@@ -10,9 +10,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
-from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import UNIX_EPOCH, WRITER, Features, Head, check_writable
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.features import Features, check_writable
+from versioned_catalog.log.head import WRITER, Head
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.names import has_control_characters
 from versioned_catalog.types.paths import parse_path, render_path
@@ -50,9 +52,11 @@ class Names:
     """
 
     def __init__(self, store: Store) -> None:
-        self.timeline: Timeline[WarehouseEntry, WarehouseState] = Timeline(store, WarehouseCodec())
+        self.timeline: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(
+            store, WarehouseCodec()
+        )
         self._url = store.url
-        self._loaded: Loaded[WarehouseState] | None = None
+        self._loaded: LoadedState[WarehouseState] | None = None
 
     def state(self) -> WarehouseState:
         """The warehouse as it is now."""

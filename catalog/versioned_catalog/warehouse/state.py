@@ -10,24 +10,24 @@ from typing import TypeVar
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import check_version
 from versioned_catalog.log.checkpoint_retention import NEWEST
-from versioned_catalog.log.entry import (
+from versioned_catalog.log.document import dump_json, load_json
+from versioned_catalog.log.entry import OPERATIONS
+from versioned_catalog.log.features import (
     FORMAT,
-    OPERATIONS,
     VIEWS,
     Features,
-    Head,
-    Stub,
-    dump_json,
     features_from_json,
     features_to_json,
+)
+from versioned_catalog.log.head import (
+    Head,
+    Stub,
     head_from_json,
     head_to_json,
     is_one_of,
-    load_json,
     stub_from_json,
-    time_from_text,
-    time_to_text,
 )
+from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.store import Store, safe_path
@@ -87,8 +87,8 @@ class WarehouseEntry:
     remove_views: tuple[Name, ...] = ()
 
     @property
-    def bytes_beside(self) -> int:
-        """No file stands beside an entry."""
+    def attached_bytes(self) -> int:
+        """Entries name no files."""
         return 0
 
 
@@ -136,14 +136,14 @@ class WarehouseCodec:
         except RecursionError:
             raise CorruptTableError(f"{what} is nested too deep") from None
 
-    def completed(self, entry: WarehouseEntry, store: Store) -> WarehouseEntry:
-        """The entry itself: nothing stands beside it."""
+    def read_attachment(self, entry: WarehouseEntry, store: Store) -> WarehouseEntry:
+        """Entries name no files."""
         return entry
 
-    def placed(
-        self, entry: WarehouseEntry, before: WarehouseEntry | None, store: Store
+    def write_attachment(
+        self, entry: WarehouseEntry, previous: WarehouseEntry | None, store: Store
     ) -> WarehouseEntry:
-        """The entry itself."""
+        """Entries name no files."""
         return entry
 
     def encode(self, entry: WarehouseEntry) -> bytes:
@@ -194,11 +194,13 @@ class WarehouseCodec:
             views=views,
         )
 
-    def spared(self, state: WarehouseState, sizes: Mapping[int, int]) -> frozenset[int]:
+    def retained_checkpoints(
+        self, state: WarehouseState, sizes: Mapping[int, int]
+    ) -> frozenset[int]:
         """The versions whose checkpoints stay: nobody reads an old state of a warehouse."""
         return frozenset(sorted(sizes)[-NEWEST:])
 
-    def checkpoint(self, state: WarehouseState) -> bytes:
+    def encode_checkpoint(self, state: WarehouseState) -> bytes:
         """The content of a checkpoint."""
         namespaces = state.namespaces.values()
         out = {
@@ -218,7 +220,7 @@ class WarehouseCodec:
             out["views"] = [view_to_json(view) for view in state.views.values()]
         return dump_json(out)
 
-    def restore(self, data: bytes, what: str) -> WarehouseState:
+    def decode_checkpoint(self, data: bytes, what: str) -> WarehouseState:
         """The state of a checkpoint.
 
         Raises:

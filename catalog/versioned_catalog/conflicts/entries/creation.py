@@ -10,7 +10,9 @@ from versioned_catalog.conflicts.entries.heads import next_head
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.evolution.apply import rekeyed
 from versioned_catalog.evolution.evolution import Evolution, used_physical_names
-from versioned_catalog.log.entry import KEYED, PATCH, Commit, Features, Head
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.features import KEYED, PATCH, Features
+from versioned_catalog.log.head import Head
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema, new_schema

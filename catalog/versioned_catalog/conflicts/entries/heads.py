@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from versioned_catalog.conflicts.attempt import Attempt
-from versioned_catalog.log.entry import UNIX_EPOCH, WRITER, Features, Head
+from versioned_catalog.log.features import Features
+from versioned_catalog.log.head import WRITER, Head
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import UNIX_EPOCH
 
 
 def next_head(attempt: Attempt[Any], operation: str, base_version: int | None = None) -> Head:

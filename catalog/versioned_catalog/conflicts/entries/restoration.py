@@ -16,7 +16,7 @@ from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow_values import array_of
 
@@ -65,7 +65,7 @@ def _paths_not_in(state: TableState, other: TableState) -> list[str]:
     return found
 
 
-def _missing(then: TableState, state: TableState, log: TableTimeline) -> tuple[SegmentRecord, ...]:
+def _missing(then: TableState, state: TableState, log: TableLog) -> tuple[SegmentRecord, ...]:
     """Records of the segments that were live then and are not now, in the order of then."""
     wanted = _paths_not_in(then, state)
     core = then.segments.core
@@ -83,7 +83,7 @@ def _in_order(record: SegmentRecord, order: tuple[int, int]) -> SegmentRecord:
     return replace(record, delta=replace(record.delta, order=record.delta.order or order))
 
 
-def _logged(versions: Iterable[int], log: TableTimeline) -> Iterable[tuple[str, SegmentRecord]]:
+def _logged(versions: Iterable[int], log: TableLog) -> Iterable[tuple[str, SegmentRecord]]:
     """Records in the entries of some versions, by path; expired entries have none."""
     for version in versions:
         for entry in log.entries(version, version):
