@@ -15,7 +15,13 @@ import pytest
 
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table, UnsupportedFeatureError
-from versioned_catalog.log import entry, packed, schemas_json, segment_set
+from versioned_catalog.log import (
+    features,
+    schemas_json,
+    segment_set,
+    segment_table,
+    statistic_lists,
+)
 from versioned_catalog.log.checkpoint_retention import retained_checkpoints
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.schema.schema import Schema
@@ -147,7 +153,7 @@ def checkpointed(table: Table) -> None:
 def test_schemas_as_deltas_are_what_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = altered(tmp_path)
     expected = {v: table._timeline.load(n).state.schema for n, v in _made_at(table).items()}
     checkpointed(table)
@@ -201,7 +207,7 @@ def test_looking_at_every_version_takes_steps_like_their_number(
 
 
 def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     table.alter().rename_column("b", "z").commit()
     table.alter().move_column("c", first=True).commit()
@@ -221,9 +227,9 @@ def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_library_without_deltas_refuses_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     checkpointed(altered(tmp_path))
-    monkeypatch.setattr(entry, "KNOWN_FEATURES", entry.KNOWN_FEATURES - {"schema-deltas"})
+    monkeypatch.setattr(features, "KNOWN_FEATURES", features.KNOWN_FEATURES - {"schema-deltas"})
     with pytest.raises(UnsupportedFeatureError, match="schema-deltas"):
         Catalog(tmp_path).load_table("t")
 
@@ -236,7 +242,7 @@ def test_a_library_without_deltas_refuses_by_name(
 def test_deltas_that_can_not_be_are_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[Any]
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 2)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 2)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     table.alter().rename_column("b", "z").commit()
     made = schemas_json.schemas_to_json
@@ -258,7 +264,7 @@ def test_deltas_that_can_not_be_are_read_from_the_log(
 def test_a_load_puts_no_old_schema_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     for number in range(70):
         table.alter().rename_column("a" if number % 2 == 0 else "z", "az"[1 - number % 2]).commit()
@@ -301,13 +307,13 @@ def known(table: Table) -> dict[str, list[Any]]:
             name, column, table.state.schemas
         ).to_pylist()
         for column in table.schema.columns
-        for name in segment_set.statistics_of(column.type)
+        for name in segment_table.statistics_of(column.type)
     }
 
 
 @pytest.fixture
 def narrow_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_set, "FROM", 0)
+    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 0)
 
 
 @pytest.mark.usefixtures("narrow_lists")
@@ -356,7 +362,7 @@ def test_columns_of_statistics_stay_beside_lists(
 ) -> None:
     table = altered(tmp_path)
     checkpointed(table)
-    monkeypatch.setattr(segment_set, "FROM", 0)
+    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 0)
     again = Catalog(tmp_path).load_table("t")
     again.append(rows(4).select(["c2", "c3"]))
     expected = known(again)
@@ -367,7 +373,7 @@ def test_columns_of_statistics_stay_beside_lists(
         assert again.verify(deep=True).is_clean
     names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
     assert "4.max" in names
-    monkeypatch.setattr(segment_set, "FROM", 250)
+    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 250)
     checkpointed(again)
     names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
     assert "statistics.max" not in names
@@ -416,10 +422,10 @@ def test_lists_that_can_not_be_are_read_from_the_log(
 def test_picked_and_rearranged() -> None:
     lists = pa.chunked_array([[[1, 2, 3], None, [4]], [[5, None]]], pa.list_(pa.int64()))
     sliced = lists.slice(1)
-    assert packed.picked(lists, 0).to_pylist() == [1, None, 4, 5]
-    assert packed.picked(lists, 1).to_pylist() == [2, None, None, None]
-    assert packed.picked(sliced, 0).to_pylist() == [None, 4, 5]
-    turned = packed.rearranged(sliced, [1, None, 0]).to_pylist()
+    assert statistic_lists.at_place(lists, 0).to_pylist() == [1, None, 4, 5]
+    assert statistic_lists.at_place(lists, 1).to_pylist() == [2, None, None, None]
+    assert statistic_lists.at_place(sliced, 0).to_pylist() == [None, 4, 5]
+    turned = statistic_lists.reorder(sliced, [1, None, 0]).to_pylist()
     assert turned == [[None, None, None], [None, None, 4], [None, None, 5]]
 
 

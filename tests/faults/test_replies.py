@@ -254,7 +254,7 @@ def test_no_failure_after_a_commit_unsays_it(
     def fail(*_: Any) -> bytes:
         raise error
 
-    monkeypatch.setattr(TableCodec, "checkpoint", fail)
+    monkeypatch.setattr(TableCodec, "encode_checkpoint", fail)
     table = fresh(place)
     assert table.append(ids(2)) == 2
     assert table.append(ids(3)) == 3

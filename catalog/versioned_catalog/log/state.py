@@ -87,38 +87,38 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         CorruptTableError: the commit can't follow the state.
     """
     _check_follows(state, commit)
-    begun = _begin(state, commit) if commit.head.operation in NEW_INCARNATION else state
-    assert begun is not None
-    schemas = begun.schemas
+    before = _new_incarnation(state, commit) if commit.head.operation in NEW_INCARNATION else state
+    assert before is not None
+    schemas = before.schemas
     if commit.schema is not None and commit.head.operation not in NEW_INCARNATION:
         schemas = schemas.grown(commit.schema)
     _check_records(schemas, commit)
-    segments = begun.segments.remove(commit.removed)
+    segments = before.segments.remove(commit.removed)
     segments = segments.add(commit.added, commit.head.version, commit.head.time, schemas)
-    applications = begun.applications
+    applications = before.applications
     if commit.batch is not None:
         applications = {**applications, commit.batch.application: commit.batch.id}
     return replace(
-        begun,
+        before,
         version=commit.head.version,
         commit_id=commit.head.commit_id,
         time=commit.head.time,
         dropped=commit.head.operation == "drop",
         schemas=schemas,
-        schema_version=commit.schema.version if commit.schema else begun.schema_version,
+        schema_version=commit.schema.version if commit.schema else before.schema_version,
         next_column_id=commit.next_column_id,
-        properties=begun.properties if commit.properties is None else commit.properties,
-        comment=commit.comment if commit.sets_comment else begun.comment,
+        properties=before.properties if commit.properties is None else commit.properties,
+        comment=commit.comment if commit.sets_comment else before.comment,
         segments=segments,
         applications=applications,
-        tags=begun.tags if commit.tags is None else commit.tags,
-        fence=begun.fence if commit.fence is None else max(begun.fence, commit.fence),
-        floor=begun.floor if commit.floor is None else max(begun.floor, commit.floor),
-        features=begun.features | commit.head.features,
+        tags=before.tags if commit.tags is None else commit.tags,
+        fence=before.fence if commit.fence is None else max(before.fence, commit.fence),
+        floor=before.floor if commit.floor is None else max(before.floor, commit.floor),
+        features=before.features | commit.head.features,
     )
 
 
-def _begin(state: TableState | None, commit: Commit) -> TableState:
+def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
     """An empty table in the incarnation that a commit begins."""
     schema, replaces = commit.schema, commit.head.operation == "replace"
     if schema is None:
