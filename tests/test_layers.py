@@ -21,7 +21,8 @@ LAYERS = [
     "merge_on_read", "conflicts",
     "datafile", "scan", "compaction", "spelling",
     "write", "properties", "warehouse",
-    "progress", "maintenance", "pinned", "inspection", "maintained", "restored", "keyed", "rewritten", "compacted", "table",
+    "progress", "maintenance", "pinned", "inspection", "maintained", "restored", "keyed", "rewritten",
+    "compacted", "table",
     "views", "catalog", "cli",
     "__init__",
 ]

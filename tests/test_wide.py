@@ -197,9 +197,9 @@ def test_newer_versions_come_while_older_ones_are_looked_at() -> None:
 def test_looking_at_every_version_takes_steps_like_their_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    steps, remembered = [], Schemas._remembered
+    steps, remembered = [], Schemas._cached
     monkeypatch.setattr(
-        Schemas, "_remembered", lambda self, at: steps.append(at) or remembered(self, at)
+        Schemas, "_cached", lambda self, at: steps.append(at) or remembered(self, at)
     )
     schemas = many(1000)
     assert [schema.columns[0].name for schema in schemas.values()] == [f"c{n}" for n in range(1000)]
