@@ -53,7 +53,7 @@ def isolation_of(properties: Mapping[str, str]) -> Isolation:
 
 
 def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
-    """Refuse a rewrite that a serial order of the commits would have made another one.
+    """Refuse a rewrite that might have had another result after the concurrent commits.
 
     Raises:
         CommitConflictError: a segment that a concurrent commit added or removed may match what the

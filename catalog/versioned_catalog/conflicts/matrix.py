@@ -6,50 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from versioned_catalog.conflicts.added_columns import schema_as_planned, schema_of_base
-from versioned_catalog.conflicts.added_segments import segments_are_new
+from versioned_catalog.conflicts import (
+    added_columns,
+    added_segments,
+    batches,
+    copied_rows,
+    expiry,
+    fence,
+    incarnation,
+    isolation,
+    not_null,
+    operations,
+    removed_segments,
+    replaced_rows,
+    restored_rows,
+    rollback,
+    row_keys,
+    schema_fit,
+    tags,
+)
 from versioned_catalog.conflicts.attempt import Attempt, Rule
-from versioned_catalog.conflicts.batches import batch_is_new
-from versioned_catalog.conflicts.copied_rows import copies_are_complete
 from versioned_catalog.conflicts.entries import alteration, creation, marks, restoration, writes
-from versioned_catalog.conflicts.expiry import tags_are_kept, target_is_retained
-from versioned_catalog.conflicts.fence import (
-    read_above_fence,
-    replacement_above_fence,
-    segments_above_fence,
-)
-from versioned_catalog.conflicts.incarnation import (
-    new_incarnation,
-    same_incarnation,
-    same_table,
-    table_exists,
-    table_is_absent,
-    writable,
-)
-from versioned_catalog.conflicts.isolation import reads_unchanged
-from versioned_catalog.conflicts.not_null import no_nulls
-from versioned_catalog.conflicts.operations import (
-    Alter,
-    Append,
-    Compact,
-    Create,
-    Drop,
-    Expire,
-    Fence,
-    Operation,
-    Overwrite,
-    Replace,
-    Rewrite,
-    Rollback,
-    Tag,
-)
-from versioned_catalog.conflicts.removed_segments import removed_are_live
-from versioned_catalog.conflicts.replaced_rows import replaced_rows_unchanged
-from versioned_catalog.conflicts.restored_rows import no_rows_restored
-from versioned_catalog.conflicts.rollback import nothing_unseen, target_in_incarnation
-from versioned_catalog.conflicts.row_keys import row_keys_unchanged
-from versioned_catalog.conflicts.schema_fit import nulls_fit, types_fit
-from versioned_catalog.conflicts.tags import tag_can_change
 from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState
@@ -67,95 +44,102 @@ class Row:
 
     Args:
         required: rules that an operation must pass even if it changes nothing.
-        rules: rules that it must pass to be committed, checked after ``required``.
-        entry: builds the entry, once the rules are passed.
+        entry: builds the entry, once all rules are passed.
+        rules: rules that it must also pass to be committed.
         is_noop: whether the operation changes nothing of the newest state, and makes no entry.
     """
 
     required: tuple[Rule, ...]
-    rules: tuple[Rule, ...]
     entry: Callable[[Attempt[Any]], Commit]
+    rules: tuple[Rule, ...] = ()
     is_noop: Callable[[Attempt[Any]], bool] = _never
 
 
-SAME_TABLE = (table_exists, same_table, writable)
-SAME_INCARNATION = (table_exists, same_incarnation, writable)
-SEGMENTS_FIT = (segments_above_fence, schema_of_base, types_fit, nulls_fit)
+SAME_TABLE = (incarnation.table_exists, incarnation.same_table, incarnation.writable)
+SAME_INCARNATION = (incarnation.table_exists, incarnation.same_incarnation, incarnation.writable)
+SEGMENTS_FIT = (
+    fence.segments_above_fence,
+    added_columns.schema_of_base,
+    schema_fit.types_fit,
+    schema_fit.nulls_fit,
+)
 
 MATRIX: Mapping[type, Row] = {
-    Create: Row(
-        required=(table_is_absent,),
-        rules=(schema_as_planned,),
+    operations.Create: Row(
+        required=(incarnation.table_is_absent,),
+        rules=(added_columns.schema_as_planned,),
         entry=creation.create_entry,
     ),
-    Replace: Row(
-        required=(*SAME_TABLE, new_incarnation),
-        rules=(replacement_above_fence, replaced_rows_unchanged, schema_as_planned),
+    operations.Replace: Row(
+        required=(*SAME_TABLE, incarnation.new_incarnation),
+        rules=(
+            fence.replacement_above_fence,
+            replaced_rows.replaced_rows_unchanged,
+            added_columns.schema_as_planned,
+        ),
         entry=creation.replace_entry,
     ),
-    Append: Row(
+    operations.Append: Row(
         required=SAME_INCARNATION,
-        rules=(batch_is_new, segments_are_new, *SEGMENTS_FIT),
+        rules=(batches.batch_is_new, added_segments.segments_are_new, *SEGMENTS_FIT),
         entry=writes.append_entry,
     ),
-    Overwrite: Row(
+    operations.Overwrite: Row(
         required=SAME_INCARNATION,
-        rules=(removed_are_live, segments_are_new, *SEGMENTS_FIT),
+        rules=(removed_segments.removed_are_live, added_segments.segments_are_new, *SEGMENTS_FIT),
         entry=writes.overwrite_entry,
     ),
-    Rewrite: Row(
+    operations.Rewrite: Row(
         required=SAME_INCARNATION,
         is_noop=writes.is_empty,
         rules=(
-            removed_are_live,
-            segments_are_new,
-            copies_are_complete,
-            reads_unchanged,
-            read_above_fence,
-            row_keys_unchanged,
+            removed_segments.removed_are_live,
+            added_segments.segments_are_new,
+            copied_rows.copies_are_complete,
+            isolation.reads_unchanged,
+            fence.read_above_fence,
+            row_keys.row_keys_unchanged,
             *SEGMENTS_FIT,
         ),
         entry=writes.rewrite_entry,
     ),
-    Compact: Row(
+    operations.Compact: Row(
         required=SAME_INCARNATION,
         is_noop=writes.is_empty,
-        rules=(removed_are_live, no_rows_restored, *SEGMENTS_FIT),
+        rules=(removed_segments.removed_are_live, restored_rows.no_rows_restored, *SEGMENTS_FIT),
         entry=writes.compact_entry,
     ),
-    Rollback: Row(
-        required=(*SAME_INCARNATION, nothing_unseen, target_is_retained, target_in_incarnation),
+    operations.Rollback: Row(
+        required=(
+            *SAME_INCARNATION,
+            rollback.nothing_unseen,
+            expiry.target_is_retained,
+            rollback.target_in_incarnation,
+        ),
         is_noop=restoration.is_rolled_back,
-        rules=(),
         entry=restoration.rollback_entry,
     ),
-    Alter: Row(
+    operations.Alter: Row(
         required=SAME_INCARNATION,
         is_noop=alteration.is_altered,
-        rules=(no_nulls,),
+        rules=(not_null.no_nulls,),
         entry=alteration.alter_entry,
     ),
-    Tag: Row(
-        required=(*SAME_TABLE, tag_can_change),
+    operations.Tag: Row(
+        required=(*SAME_TABLE, tags.tag_can_change),
         is_noop=marks.is_tagged,
-        rules=(),
         entry=marks.tag_entry,
     ),
-    Drop: Row(
-        required=SAME_INCARNATION,
-        rules=(),
-        entry=marks.drop_entry,
-    ),
-    Fence: Row(
+    operations.Drop: Row(required=SAME_INCARNATION, entry=marks.drop_entry),
+    operations.Fence: Row(
         required=SAME_INCARNATION,
         is_noop=marks.is_fenced,
-        rules=(),
         entry=marks.fence_entry,
     ),
-    Expire: Row(
+    operations.Expire: Row(
         required=SAME_INCARNATION,
         is_noop=marks.is_expired,
-        rules=(tags_are_kept,),
+        rules=(expiry.tags_are_kept,),
         entry=marks.expire_entry,
     ),
 }
@@ -163,7 +147,7 @@ MATRIX: Mapping[type, Row] = {
 
 
 def propose(
-    operation: Operation,
+    operation: operations.Operation,
     state: TableState | None,
     commit_id: str,
     table: str,
