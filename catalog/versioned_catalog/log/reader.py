@@ -117,7 +117,7 @@ class LogReader(Generic[E, S]):
     def _at_floor(self, floor: int) -> LoadedState[S]:
         """The kept state that replaces the expired entries before it."""
         while (found := self.restore(floor, self.kept_path(floor))) is None:
-            # The floor has moved on since, if its entry is a stub itself, which names the next one.
+            # If that entry is a stub by now, another expiry went further, and the stub says how far.
             stub = self.head(floor)
             if not isinstance(stub, Stub) or stub.floor <= floor:
                 return self._at_later_floor(floor)

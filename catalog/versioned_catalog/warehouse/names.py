@@ -226,9 +226,9 @@ def safe_folder(name: Name) -> str:
 
 
 def _safe_part(part: str) -> str:
-    taken = part.lower() in ("data", "_versioned")  # the folders of a table or warehouse itself
-    head = _percent(part[0]) if taken else ""
-    safe = head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if taken else 0 :])
+    reserved = part.lower() in ("data", "_versioned")  # folders of a table or warehouse itself
+    head = _percent(part[0]) if reserved else ""
+    safe = head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if reserved else 0 :])
     if len(safe) <= LONGEST_FOLDER:
         return safe
     return f"{safe[:CUT_FOLDER]}-{hashlib.sha256(part.encode()).hexdigest()[:16]}"
