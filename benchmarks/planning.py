@@ -23,8 +23,9 @@ import pyarrow as pa
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
 from versioned_catalog.catalog.locations import timeline_at
-from versioned_catalog.expressions.filters import Bound
-from versioned_catalog.log.segment_set import CORE, SegmentSet
+from versioned_catalog.expressions.filters import BoundFilter
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.segment_table import CORE
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.scan.selection import select
@@ -127,17 +128,17 @@ def tell_keyed(report: Report, count: int, runs: int) -> None:
         value = bind_filters([("c3", "<", 0.5)], scan.state.schema)
         for what, filter in (("", None), (", filtered", value)):
 
-            def select_segments(scan: Scan = scan, filter: Bound | None = filter) -> None:
+            def select_segments(scan: Scan = scan, filter: BoundFilter | None = filter) -> None:
                 select(scan.state, filter, None, prune=True)
 
-            def tasks(scan: Scan = scan, filter: Bound | None = filter) -> None:
+            def tasks(scan: Scan = scan, filter: BoundFilter | None = filter) -> None:
                 Scan(scan.store, scan.state, scan.columns, filter).tasks()
 
             title = f"{count:,} segments, {name}{what}"
             if filter is None:
-                report.tell(Figure(f"{title}: select, first", seconds(select_segments) * 1000))
-            report.tell(Figure(f"{title}: select", median(select_segments, runs), target=20.0))
-            report.tell(Figure(f"{title}: tasks", median(tasks, runs)))
+                report.record(Figure(f"{title}: select, first", seconds(select_segments) * 1000))
+            report.record(Figure(f"{title}: select", median(select_segments, runs), target=20.0))
+            report.record(Figure(f"{title}: tasks", median(tasks, runs)))
 
 
 def selective(count: int) -> list[list[tuple[str, str, Any]]]:
@@ -161,8 +162,8 @@ def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> N
     table = Catalog.load_path(place)
     kept = len(table.scan(filters=filters).tasks())
     name = f"{count:,} segments of {columns} columns"
-    report.tell(Figure(f"{name}: kept by the filter", kept, "segments"))
-    report.tell(Figure(f"{name}: size of checkpoint", checkpoint_size(place), "MB"))
+    report.record(Figure(f"{name}: kept by the filter", kept, "segments"))
+    report.record(Figure(f"{name}: size of checkpoint", checkpoint_size(place), "MB"))
 
     def warm() -> None:
         table.refresh().scan(filters=filters).tasks()
@@ -174,10 +175,10 @@ def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> N
         Catalog.load_path(place).scan(filters=filters).tasks()
 
     targets = (300.0, 2000.0) if count >= 100_000 else (10.0, None)
-    report.tell(Figure(f"{name}: refresh", median(table.refresh, runs)))
-    report.tell(Figure(f"{name}: plan, from a loaded snapshot", median(new_filter, runs)))
-    report.tell(Figure(f"{name}: refresh and plan", median(warm, runs), target=targets[0]))
-    report.tell(Figure(f"{name}: load and plan", median(cold, runs), target=targets[1]))
+    report.record(Figure(f"{name}: refresh", median(table.refresh, runs)))
+    report.record(Figure(f"{name}: plan, from a loaded snapshot", median(new_filter, runs)))
+    report.record(Figure(f"{name}: refresh and plan", median(warm, runs), target=targets[0]))
+    report.record(Figure(f"{name}: load and plan", median(cold, runs), target=targets[1]))
 
 
 def checkpoint_size(place: Path) -> float:

@@ -13,7 +13,7 @@ from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS, MergePr
 from versioned_catalog.datafile.reader import Lookup, read_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.merge_on_read.keys import Key
 from versioned_catalog.merge_on_read.merge import Run, Shape, merge
 from versioned_catalog.projection.adapter import batch_of_nothing
@@ -62,7 +62,7 @@ class MergeTask:
     values: int
     columns: tuple[Column, ...]
     places: tuple[int, ...]
-    filter: Bound | None
+    filter: BoundFilter | None
     shown: int
     tombstones: bool = False
 

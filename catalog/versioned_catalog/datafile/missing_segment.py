@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
-from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.table_log import TableCodec, TableLog
 from versioned_catalog.storage.store import Store
 
 
@@ -22,7 +21,7 @@ def missing_segment_error(
     """
     if version < 0:
         return error
-    gone = _why_gone(Timeline(store, TableCodec()), version)
+    gone = _why_gone(CommitLog(store, TableCodec()), version)
     if gone is not None:
         return NotFoundError(
             f"{store.url}: {gone} since this was planned, and {path} was vacuumed; load the table "
@@ -35,7 +34,7 @@ def missing_segment_error(
     )
 
 
-def _why_gone(timeline: TableTimeline, version: int) -> str | None:
+def _why_gone(timeline: TableLog, version: int) -> str | None:
     """Why a version is not kept; None if it is."""
     state = timeline.load().state
     if state is None:

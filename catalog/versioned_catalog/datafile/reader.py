@@ -15,8 +15,8 @@ from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.op_types import PUT
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.adapter import Adapter
 from versioned_catalog.storage.parquet import translate_errors
@@ -152,7 +152,7 @@ def _inside(column: Any, array: pa.Array, column_id: int) -> pa.Array | None:
 
 def _metadata_columns(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
     """The metadata columns among the outputs of the plan."""
-    asked = [o.column for o in task.plan.outputs if metadata_columns.is_implicit(o.column)]
+    asked = [o.column for o in task.plan.outputs if metadata_columns.is_metadata(o.column)]
     return {column.id: _metadata_column(task, column, position, rows) for column in asked}
 
 

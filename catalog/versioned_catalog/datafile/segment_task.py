@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.projection.resolver import SegmentPlan
 
 WHOLE = 1_000_000
@@ -36,7 +36,7 @@ class SegmentTask:
     sequence: int
     commit_time: datetime
     plan: SegmentPlan
-    filter: Bound | None
+    filter: BoundFilter | None
     shown: int
     nan_free: frozenset[int]
     prune: bool

@@ -1,4 +1,4 @@
-"""What is known of a column in each segment, or in each row group of one, for pruning."""
+"""ColumnBounds of a column in each segment, or in each row group of a file, for pruning."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import is_implicit
+from versioned_catalog.projection.arrays import one_array
+from versioned_catalog.projection.metadata_columns import is_metadata
 from versioned_catalog.projection.resolver import SegmentPlan
-from versioned_catalog.pruning.inclusive import Bounds
+from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.chunk_bounds import chunk_bounds
 from versioned_catalog.storage.footer import Footer
@@ -31,18 +32,18 @@ from versioned_catalog.values.literals import to_scalar
 
 
 class SegmentBounds:
-    """Bounds over the live segments of a state, by column ID of the wanted schema."""
+    """ColumnBounds of the live segments of a state, by column ID of the wanted schema."""
 
     def __init__(self, state: TableState, wanted: Schema) -> None:
         self._segments: SegmentSet = state.segments
         self._schemas = state.schemas
         self._wanted = wanted
-        self._rows = _whole(self._segments.core["rows"])
-        self._versions = _whole(self._segments.core["schema_version"])
+        self._rows = one_array(self._segments.core["rows"])
+        self._versions = one_array(self._segments.core["schema_version"])
         self._written = [(v, self._schemas[v]) for v in self._versions.unique().to_pylist()]
 
-    def __call__(self, column_id: int) -> Bounds | None:
-        """The bounds of a column, or None where nothing is known."""
+    def __call__(self, column_id: int) -> ColumnBounds | None:
+        """The bounds of a column, or None if nothing is known."""
         if column_id not in self._wanted.ids:
             return None
         column, above = self._wanted.column(column_id), self._wanted.ancestors(column_id)
@@ -50,37 +51,37 @@ class SegmentBounds:
             return None
         held = self._held(column_id)
         stored = self._stored(column, above)
-        # A nested default shows only where the parent is there, so it decides nothing.
-        other = _nothing(column, self._rows) if above else constant_bounds(column, self._rows)
+        # A nested default is visible only where the parent is not null, so it decides nothing.
+        other = _unknown(column, self._rows) if above else constant_bounds(column, self._rows)
         return _where(held, stored, other)
 
     def _held(self, column_id: int) -> pa.Array:
-        """For each segment, whether it was written under a schema with the column."""
+        """For each segment, whether its schema has the column."""
         holding = [v for v, schema in self._written if column_id in schema.ids]
         return pc.is_in(self._versions, array_of(holding, pa.int32()))
 
-    def _stored(self, column: Column, above: tuple[Column, ...]) -> Bounds:
+    def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
         nulls = self._statistic("nulls", column)
         for parent in above:
             nulls = pc.add(nulls, self._statistic("nulls", parent))
         if is_nested(column.type) or is_opaque(column.type):
-            return _nothing(column, self._rows, nulls)
+            return _unknown(column, self._rows, nulls)
         nans = self._statistic("nans", column) if is_floating(column.type) else None
         low, high = self._statistic("min", column), self._statistic("max", column)
-        return Bounds(self._rows, nulls, nans, low, high)
+        return ColumnBounds(self._rows, nulls, nans, low, high)
 
     def _statistic(self, name: str, column: Column) -> pa.Array:
-        return _whole(self._segments.statistic(name, column, self._schemas))
+        return one_array(self._segments.statistic(name, column, self._schemas))
 
 
 class RowGroupBounds:
-    """Bounds over some row groups of one file, by column ID of what the plan makes of it.
+    """ColumnBounds of row groups of one file, by column ID of the plan's outputs.
 
     Args:
         footer: the footer of the file.
         groups: the row groups that count.
         plan: how the file's columns become the wanted ones.
-        nan_free: the columns that hold no NaN anywhere in the file; Parquet does not say.
+        nan_free: the IDs of columns without NaN in the file, which Parquet does not record.
     """
 
     def __init__(
@@ -93,10 +94,10 @@ class RowGroupBounds:
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
 
-    def __call__(self, column_id: int) -> Bounds | None:
-        """The bounds of a column, or None where nothing is known."""
+    def __call__(self, column_id: int) -> ColumnBounds | None:
+        """The bounds of a column, or None if nothing is known."""
         wanted, above = self._wanted[column_id]
-        if is_implicit(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
+        if is_metadata(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
             return None
         if column_id not in self._stored:
             return None if above else constant_bounds(wanted, self._rows)
@@ -105,7 +106,9 @@ class RowGroupBounds:
             return None
         return self._from_file(wanted, source, (*parents, source))
 
-    def _from_file(self, wanted: Column, source: Column, line: tuple[Column, ...]) -> Bounds | None:
+    def _from_file(
+        self, wanted: Column, source: Column, line: tuple[Column, ...]
+    ) -> ColumnBounds | None:
         chunks = self._footer.chunks(tuple(column.physical_name for column in line))
         held = _held_type(self._footer.schema, line)
         if chunks is None or held is None:
@@ -114,7 +117,7 @@ class RowGroupBounds:
         low, high = chunk_bounds(mine, held, to_arrow_type(source.type))
         known = wanted.id in self._nan_free
         nans = array_of([0 if known else None] * len(mine), pa.int64())
-        return Bounds(
+        return ColumnBounds(
             self._rows,
             array_of([chunk.nulls for chunk in mine], pa.int64()),
             nans if is_floating(wanted.type) else None,
@@ -123,12 +126,12 @@ class RowGroupBounds:
         )
 
 
-def constant_bounds(column: Column, rows: pa.Array) -> Bounds:
-    """The bounds of a column that holds its read default in every row."""
+def constant_bounds(column: Column, rows: pa.Array) -> ColumnBounds:
+    """The bounds of a column whose rows all have its read default."""
     type_ = to_arrow_type(column.type)
     default = column.read_default
     if default is None:
-        return Bounds(
+        return ColumnBounds(
             rows,
             rows,
             _zeros(rows) if is_floating(column.type) else None,
@@ -136,19 +139,19 @@ def constant_bounds(column: Column, rows: pa.Array) -> Bounds:
             pa.nulls(len(rows), type_),
         )
     if is_nested(column.type):
-        return _nothing(column, rows, _zeros(rows))
+        return _unknown(column, rows, _zeros(rows))
     value = to_scalar(default, column.type)
     is_nan = is_floating(column.type) and bool(pc.is_nan(value).as_py())
     bound = pa.nulls(len(rows), type_) if is_nan else pa.repeat(value, len(rows))
     nans = (rows if is_nan else _zeros(rows)) if is_floating(column.type) else None
-    return Bounds(rows, _zeros(rows), nans, bound, bound)
+    return ColumnBounds(rows, _zeros(rows), nans, bound, bound)
 
 
-def _nothing(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> Bounds:
-    """Bounds that say nothing but, where given, the number of nulls."""
+def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> ColumnBounds:
+    """Unknown bounds, with the number of nulls if it is given."""
     unknown = pa.nulls(len(rows), to_arrow_type(column.type))
     counts = pa.nulls(len(rows), pa.int64())
-    return Bounds(
+    return ColumnBounds(
         rows,
         counts if nulls is None else nulls,
         counts if is_floating(column.type) else None,
@@ -157,15 +160,15 @@ def _nothing(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> B
     )
 
 
-def _where(held: pa.Array, stored: Bounds, other: Bounds) -> Bounds:
+def _where(held: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> ColumnBounds:
     def pick(one: pa.Array, two: pa.Array) -> pa.Array:
-        # Bounds of nested types are never looked at, and Arrow can't choose between them.
+        # ColumnBounds of nested types are never used, and Arrow's if_else does not support them.
         return one if pa.types.is_nested(one.type) else pc.if_else(held, one, two)
 
     nans = None
     if stored.nans is not None and other.nans is not None:
         nans = pick(stored.nans, other.nans)
-    return Bounds(
+    return ColumnBounds(
         stored.rows,
         pick(stored.nulls, other.nulls),
         nans,
@@ -190,7 +193,7 @@ def _held_type(schema: pa.Schema, line: tuple[Column, ...]) -> pa.DataType | Non
 
 
 def _cast(bounds: pa.Array, wanted: Column) -> pa.Array:
-    """Bounds in the wanted type; all unknown if one does not fit."""
+    """ColumnBounds in the wanted type; all unknown if one does not fit."""
     target = to_arrow_type(wanted.type)
     try:
         return bounds.cast(target)
@@ -200,7 +203,3 @@ def _cast(bounds: pa.Array, wanted: Column) -> pa.Array:
 
 def _zeros(rows: pa.Array) -> pa.Array:
     return pa.repeat(ZERO, len(rows))
-
-
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -8,11 +8,11 @@ from functools import partial
 import pyarrow as pa
 
 from versioned_catalog.datafile.merge_task import Member, MergeTask
-from versioned_catalog.expressions.filters import Bound, about
+from versioned_catalog.expressions.filters import BoundFilter, filter_on
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.keys import Key, keys_or_none
-from versioned_catalog.projection.metadata_columns import OF_KEYED, is_implicit
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, is_metadata
 from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.scan.tasks import Row, TaskPlanner, order_of
 from versioned_catalog.types.types import Column
@@ -51,18 +51,18 @@ class MergePlanner:
         self,
         state: TableState,
         wanted: Sequence[Column],
-        filter: Bound | None,
+        filter: BoundFilter | None,
         shown: int,
         *,
         tombstones: bool = False,
         prune: bool = True,
     ) -> None:
-        key_ids, internal = state.schema.row_key, {column.id for column in OF_KEYED}
+        key_ids, internal = state.schema.row_key, {column.id for column in KEYED_METADATA_COLUMNS}
         keys = [state.schema.column(column_id) for column_id in key_ids]
         self._values = [c for c in wanted if c.id not in key_ids and c.id not in internal]
-        read = (*keys, *self._values, *OF_KEYED)
+        read = (*keys, *self._values, *KEYED_METADATA_COLUMNS)
         by_id = {column.id: at for at, column in enumerate(read)}
-        by_key = about(filter, key_ids) if filter is not None and prune else None
+        by_key = filter_on(filter, key_ids) if filter is not None and prune else None
         self._members = TaskPlanner.of(state, read, by_key, prune=prune)
         self._merge = partial(
             MergeTask,
@@ -117,5 +117,5 @@ class MergePlanner:
         return frozenset(
             at
             for at, column in enumerate(self._values)
-            if column.id in delta.patch or is_implicit(column)
+            if column.id in delta.patch or is_metadata(column)
         )

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from versioned_catalog.datafile.merge_task import Member, MergeTask
 from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.expressions.filters import And, Bound, Compare, Op
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.filters import And, BoundFilter, Compare, Op
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.merge_on_read.keys import Key, comparable, key_of
 from versioned_catalog.pruning.bounds import RowGroupBounds
 from versioned_catalog.storage.store import Store
@@ -76,7 +76,7 @@ def _cut(values: pa.Array, at: int) -> _Cut:
 
 def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> MergeTask:
     """The split from one value of the first key column up to another."""
-    ends: list[Bound] = []
+    ends: list[BoundFilter] = []
     if low is not None:
         ends.append(Compare(key, Op.GE, low.value))
     if high is not None:
@@ -92,7 +92,7 @@ def _reaches(member: Member, low: _Cut | None, high: _Cut | None) -> bool:
     return not below and not above
 
 
-def _bounded(member: Member, ends: Sequence[Bound]) -> Member:
+def _bounded(member: Member, ends: Sequence[BoundFilter]) -> Member:
     if not ends:
         return member
     asked = () if member.task.filter is None else (member.task.filter,)

@@ -17,12 +17,12 @@ from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, columns_of
+from versioned_catalog.expressions.filters import BoundFilter, columns_of
 from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
-from versioned_catalog.projection.resolver import SegmentPlan, resolve
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.projection.resolver import SegmentPlan, plan_segment
 from versioned_catalog.pruning.segments import every_match
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
@@ -71,7 +71,7 @@ class Scan:
         store: Store,
         state: TableState,
         columns: Sequence[Column],
-        filter: Bound | None = None,
+        filter: BoundFilter | None = None,
         *,
         prune: bool = True,
         limit: int | None = None,
@@ -113,7 +113,7 @@ class Scan:
                 "a filter refers to a field of a struct that the scan does not show"
             )
         extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
-        extra += [c for c in (*IMPLICIT, *OF_KEYED) if c.id in missing]
+        extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
         return (*self.columns, *extra)
 
     def _top(self, column_id: int) -> int:
@@ -137,7 +137,7 @@ class Scan:
 
     def plan(self, schema_version: int) -> SegmentPlan:
         """The projection of segments that were written under a schema version."""
-        return resolve(self.state.schemas[schema_version], self._wanted)
+        return plan_segment(self.state.schemas[schema_version], self._wanted)
 
     def merged_paths(self) -> frozenset[str]:
         """The paths of segments that only this library can read, since not all of their rows are shown.

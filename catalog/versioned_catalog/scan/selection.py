@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.expressions.filters import Bound, about
+from versioned_catalog.expressions.filters import BoundFilter, filter_on
 from versioned_catalog.log.delta import PLAIN, Delta
 from versioned_catalog.log.deltas import Deltas, Mask
 from versioned_catalog.log.state import TableState
@@ -44,7 +44,9 @@ class Selected:
         return [PLAIN] * count if self.deltas is None else self.deltas.decode()
 
 
-def select(state: TableState, filter: Bound | None, limit: int | None, *, prune: bool) -> Selected:
+def select(
+    state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
+) -> Selected:
     """Select the segments that may hold wanted rows.
 
     Args:
@@ -64,7 +66,7 @@ def select(state: TableState, filter: Bound | None, limit: int | None, *, prune:
 
 
 def _select_keyed(
-    state: TableState, filter: Bound | None, limit: int | None, *, prune: bool
+    state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
 ) -> Selected:
     """The segments of a keyed table that may hold wanted rows.
 
@@ -72,7 +74,7 @@ def _select_keyed(
     that is not merged: in a merged one it might skip the newest version of a row and show an older one.
     """
     segments = state.segments
-    by_key = about(filter, state.schema.row_key) if filter is not None and prune else None
+    by_key = filter_on(filter, state.schema.row_key) if filter is not None and prune else None
     near = np.ones(segments.count, bool) if by_key is None else _matching(state, by_key)
     groups = _groups(state, np.flatnonzero(near), segments.deltas)
     merged = np.zeros(segments.count, bool)
@@ -92,7 +94,7 @@ def _select_keyed(
     )
 
 
-def _matching(state: TableState, filter: Bound) -> Mask:
+def _matching(state: TableState, filter: BoundFilter) -> Mask:
     return _as_mask(some_match(state, filter))
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.datafile.segment_task import SegmentTask
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.delta import PLAIN, Delta
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.resolver import SegmentPlan, resolve_columns
+from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.projection.resolver import SegmentPlan, plan_columns
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE
 from versioned_catalog.types.types import Column
@@ -43,7 +43,7 @@ class TaskPlanner:
         version: int,
         schemas: Mapping[int, Schema],
         wanted: Sequence[Column],
-        filter: Bound | None = None,
+        filter: BoundFilter | None = None,
         shown: int | None = None,
         *,
         prune: bool = True,
@@ -61,7 +61,7 @@ class TaskPlanner:
     def of(
         state: TableState,
         wanted: Sequence[Column],
-        filter: Bound | None = None,
+        filter: BoundFilter | None = None,
         shown: int | None = None,
         *,
         prune: bool = True,
@@ -104,7 +104,7 @@ class TaskPlanner:
             internal = [
                 c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
             ]
-            self._plans[key] = resolve_columns((*held, *internal), self._wanted)
+            self._plans[key] = plan_columns((*held, *internal), self._wanted)
         return self._plans[key]
 
 
