@@ -61,8 +61,8 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
     at_most_one({"--as-of": as_of, "--timestamp": timestamp})
     found = session.table(table)
     then = found.at(version_of(as_of), timestamp).schema.version
-    columns = rows_of(found.schemas())
-    show_rows([row for row in columns if row["schema_version"] == then], _SCHEMA)
+    every = rows_of(found.schemas())
+    show_rows([row for row in every if row["schema_version"] == then], _SCHEMA)
 
 
 @click.command(cls=Command)
