@@ -150,7 +150,7 @@ def run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def run_tests(copy: Path, tests: Iterable[str]) -> subprocess.CompletedProcess[str]:
     """Run the named tests in the copy, up to the first that fails."""
-    return run(copy, "-m", "pytest", "-x", "-q", "-m", "", *tests)
+    return run(copy, "-m", "pytest", "-x", "-q", "-n", "0", "-m", "", *tests)
 
 
 def check_unmutated(mutants: list[Mutant]) -> str | None:
