@@ -182,7 +182,7 @@ def small(spark: SparkSession, report: Report, catalog: Catalog, runs: int) -> N
 
 
 def statement() -> float:
-    """Milliseconds that Python takes for the requests of one SELECT over all 208 segments."""
+    """Milliseconds of Python for the requests of one SELECT over all 208 segments."""
     from pyspark_versioned.sql.answering import answer
 
     where = {"name": "versioned", "warehouse": str(DATA / "sql" / "w"), "storage": {}}
