@@ -63,7 +63,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
     def plain() -> DataFrame:
         return spark.read.parquet(str(DATA / "parquet"))
 
-    def floor(ddl: str) -> DataFrame:
+    def constant(ddl: str) -> DataFrame:
         options = {"rows": str(rows), "parts": str(FILES), "file": str(DATA / "constant.arrow")}
         return spark.read.format("constant").options(**options).schema(ddl).load()
 
@@ -77,7 +77,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
         f"one of 8 columns by .schema, {rows:,}",
         total(reader.load(str(DATA / "table")), "a"),
         {
-            "constant batches": (total(floor("a double"), "a"), 1.25),
+            "constant batches": (total(constant("a double"), "a"), 1.25),
             "spark.read.parquet": (total(plain(), "a"), None),
         },
         runs,
@@ -86,7 +86,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
         "all columns",
         total(ours(), *everything),
         {
-            "constant batches": (total(floor(DDL), *everything), 1.25),
+            "constant batches": (total(constant(DDL), *everything), 1.25),
             "spark.read.parquet": (total(plain(), *everything), None),
         },
         runs,

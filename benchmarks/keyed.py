@@ -103,19 +103,19 @@ def compare(
     print(line(row), flush=True)
 
 
-def upsert(report: Report, runs: int, rows: int, *, anew: bool) -> None:
+def upsert(report: Report, runs: int, rows: int, *, fresh: bool) -> None:
     """Upsert a tenth as many rows as exist, half of them with new keys, and read all rows.
 
     Args:
-        report, runs, rows: as for the others.
-        anew: each time into the table as it was; else into what the time before left.
+        report, runs, rows: As for the other functions.
+        fresh: Whether each run starts from the original table, not from the result of the last run.
     """
     there, come = upserts(runs, rows)
     table, place = keyed("upsert", there), delta("upsert", there)
     base = table.version, deltalake.DeltaTable(place).version()
 
     def set_up() -> None:
-        if anew:
+        if fresh:
             table.rollback(base[0])
             if deltalake.DeltaTable(place).version() > base[1]:
                 deltalake.DeltaTable(place).restore(base[1])
@@ -132,7 +132,7 @@ def upsert(report: Report, runs: int, rows: int, *, anew: bool) -> None:
         return deltalake.DeltaTable(place).to_pyarrow_table()
 
     what = f"upsert {rows // 10:,} into {rows:,}, read all"
-    what, target = (what, 0.5) if anew else (f"{what}, {runs + 1} times over", None)
+    what, target = (what, 0.5) if fresh else (f"{what}, {runs + 1} times over", None)
     compare(report, what, runs, ours, theirs, target, set_up=set_up)
     found = [
         t.select(["id", "a"]).sort_by("id")
@@ -157,36 +157,38 @@ def overlapping(report: Report, runs: int, rows: int) -> None:
 def compaction(report: Report, runs: int) -> None:
     """Compact 100 small segments into one."""
     parts = [rows_of(ids(10_000 * n, 10_000)) for n in range(100)]
-    bags = []
+    unkeyed = []
     for n in range(runs + 1):
-        place = PLACE / f"bag{n}"
+        place = PLACE / f"unkeyed{n}"
         shutil.rmtree(place, ignore_errors=True)
-        bag = Catalog.create_path(place, DDL)
+        table = Catalog.create_path(place, DDL)
         for part in parts:
-            bag.append(part)
-        bags.append(bag)
-    places = [delta(f"bag{n}", parts) for n in range(runs + 1)]
+            table.append(part)
+        unkeyed.append(table)
+    places = [delta(f"unkeyed{n}", parts) for n in range(runs + 1)]
     tables = [keyed(f"small{n}", parts) for n in range(runs + 1)]
 
     def optimize(run: int) -> object:
         return deltalake.DeltaTable(places[run]).optimize.compact()
 
     what = "compact 100 small segments"
-    compare(report, f"{what}, without a key", runs, lambda run: bags[run].compact(), optimize, 1.0)
+    compare(
+        report, f"{what}, without a key", runs, lambda run: unkeyed[run].compact(), optimize, 1.0
+    )
     for n in range(runs + 1):
-        delta(f"bag{n}", parts)
+        delta(f"unkeyed{n}", parts)
     compare(report, f"{what}, with a key", runs, lambda run: tables[run].compact(), optimize, 1.0)
-    assert bags[0].state.segments.count == tables[0].state.segments.count == 1
+    assert unkeyed[0].state.segments.count == tables[0].state.segments.count == 1
 
 
 def deletes(report: Report, runs: int, rows: int) -> None:
     """Delete 1% of the rows by key, and by copying the segments that hold them."""
     parts = [rows_of(ids(rows // 10 * n, rows // 10)) for n in range(10)]
     table = keyed("delete", parts)
-    shutil.rmtree(PLACE / "delete-bag", ignore_errors=True)
-    bag, place = Catalog.create_path(PLACE / "delete-bag", DDL), delta("delete", parts)
+    shutil.rmtree(PLACE / "delete-unkeyed", ignore_errors=True)
+    unkeyed, place = Catalog.create_path(PLACE / "delete-unkeyed", DDL), delta("delete", parts)
     for part in parts:
-        bag.append(part)
+        unkeyed.append(part)
     gone = [pa.table({"id": ids(run, rows // 100, 100)}) for run in range(runs + 1)]
     named = [one["id"].to_pylist() for one in gone]
 
@@ -194,7 +196,7 @@ def deletes(report: Report, runs: int, rows: int) -> None:
         return table.delete_keys(gone[run])
 
     def copied(run: int) -> object:
-        return bag.delete([("id", "in", named[run])])
+        return unkeyed.delete([("id", "in", named[run])])
 
     def theirs(run: int) -> object:
         merge = deltalake.DeltaTable(place).merge(gone[run], "t.id = s.id", "s", "t")
@@ -203,7 +205,7 @@ def deletes(report: Report, runs: int, rows: int) -> None:
     what = "delete 1% by key"
     compare(report, what, runs, ours, copied, 0.2, "copy on write, ours")
     compare(report, what, runs, ours, theirs, 0.2)
-    assert table.count() == bag.count() == rows - rows // 100 * (runs + 1)
+    assert table.count() == unkeyed.count() == rows - rows // 100 * (runs + 1)
 
 
 def memory(report: Report, gigabytes: float) -> None:
@@ -258,8 +260,8 @@ def main() -> None:
         return
     report = Report("keyed")
     works: dict[str, Work] = {
-        "upsert": lambda: upsert(report, given.runs, given.rows, anew=True),
-        "upserts": lambda: upsert(report, given.runs, given.rows, anew=False),
+        "upsert": lambda: upsert(report, given.runs, given.rows, fresh=True),
+        "upserts": lambda: upsert(report, given.runs, given.rows, fresh=False),
         "overlapping": lambda: overlapping(report, given.runs, given.rows),
         "compaction": lambda: compaction(report, given.runs),
         "deletes": lambda: deletes(report, given.runs, given.rows),

@@ -116,7 +116,7 @@ def _time(
 def overlapping(spark: Any, rows: int, runs: int) -> dict[str, Any]:
     """Time reads of ten overlapping runs, of the same rows compacted, and as plain Parquet.
 
-    The floor of what Python reads for Spark is the compacted table read by Python.
+    The compacted table, read through Python, is the lower bound for reads through Python.
     """
     table = "c.b.runs"
     spark.sql(f"CREATE TABLE {table} ({DDL}, PRIMARY KEY (id))")
