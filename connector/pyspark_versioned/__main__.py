@@ -16,7 +16,7 @@ _WHY = {
     '# spark.read.format("versioned") native.',
     "spark.pyspark.python": "A Python with pyspark_versioned. Also export it as PYSPARK_PYTHON, since\n"
     "# Spark does not read this setting while it plans a query.",
-    "spark.sql.catalog.": "A catalog: SELECT * FROM <catalog>.<namespace>.<table>. There can be several.\n"
+    "spark.sql.catalog.": "A catalog: SELECT * FROM <catalog>.<namespace>.<table>. There can be many.\n"
     "# The next setting is the folder of its tables. On Spark 4.1, which has no views\n"
     "# in catalogs, the class is versioned.spark.VersionedCatalog.",
 }
