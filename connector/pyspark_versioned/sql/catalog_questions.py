@@ -21,8 +21,8 @@ from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.conflicts.tags import version_or_tag
 from versioned_catalog.evolution.changes import ChangeType
 from versioned_catalog.inspection import tables
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.schema.partition_values import is_unreadable, partition_text
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import (

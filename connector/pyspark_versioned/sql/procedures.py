@@ -15,8 +15,8 @@ from pyspark_versioned.sql.settling import landed
 from pyspark_versioned.sql.snapshots import open_catalog
 from pyspark_versioned.sql.view_warnings import shown_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import record_from_json
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.maintenance.retention import DEFAULT
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.schema.partition_changes import changed_partitioning, split_fields
