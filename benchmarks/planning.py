@@ -1,7 +1,7 @@
-"""The cost of loading a large table and of planning scans of it, warm and cold.
+"""Measure loading a large table and planning scans of it, warm and cold.
 
-The table is a checkpoint alone: 100,000 segments of 20 columns, none of whose files exists. A table
-with a primary key is compared with one without, at 20,000 segments.
+The table is only a checkpoint: 100,000 segments of 20 columns whose files do not exist. A table with a
+primary key is compared with one without, at 20,000 segments.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ KINDS = ["TIMESTAMP", "STRING", "BIGINT", "DOUBLE", "INT"]
 ROWS = 1_000_000
 KEYED_SEGMENTS = 20_000
 BASE = 1_700_000_000_000_000
-"""The first moment, in microseconds; each segment holds the next minute."""
+"""Start of the first segment in microseconds; each segment holds one minute."""
 
 MINUTE = 60_000_000
 
 
 def ddl(columns: int) -> str:
-    """Columns of all kinds: the first is the time, the second a host."""
+    """Columns of several types: the first is the time, the second a host."""
     return ", ".join(f"c{n} {KINDS[n % len(KINDS)]}" for n in range(columns))
 
 
 def bounds(column: Column, count: int, random: np.random.Generator) -> tuple[pa.Array, pa.Array]:
-    """Plausible bounds of a column in each segment."""
+    """Bounds of a column in each segment."""
     target = to_arrow_type(column.type)
     match column.type:
         case Atom.TIMESTAMP:
@@ -66,7 +66,7 @@ def bounds(column: Column, count: int, random: np.random.Generator) -> tuple[pa.
 
 
 def segments(table: Table, count: int) -> SegmentSet:
-    """Segments that nobody wrote, in the layout of a checkpoint."""
+    """Records of segments without files, in the layout of a checkpoint."""
     random = np.random.default_rng(0)
     numbers = np.arange(count)
     time = int(datetime.now(UTC).timestamp() * 1e6)
@@ -95,7 +95,7 @@ def segments(table: Table, count: int) -> SegmentSet:
 
 
 def build(place: Path, count: int, columns: int) -> None:
-    """Make the table: an entry, and a checkpoint after it."""
+    """Create the table from one entry and a checkpoint after it."""
     table = Catalog.create_path(place, ddl(columns))
     state = replace(table.state, version=count, segments=segments(table, count))
     timeline_at(open_store(place)).write_checkpoint(state)
@@ -142,20 +142,20 @@ def tell_keyed(report: Report, count: int, runs: int) -> None:
 
 
 def selective(count: int) -> list[list[tuple[str, str, Any]]]:
-    """A filter that a few segments pass: ten minutes, and some hosts."""
+    """A filter that few segments match: ten minutes and some hosts."""
     moment = datetime.fromtimestamp((BASE + count // 2 * MINUTE) / 1e6, UTC)
     later = datetime.fromtimestamp((BASE + (count // 2 + 10) * MINUTE) / 1e6, UTC)
     return [[("c0", ">=", moment), ("c0", "<", later), ("c1", ">=", "host-0100"), ("c3", "<", 0.9)]]
 
 
 def median(work: Callable[[], object], runs: int) -> float:
-    """Milliseconds of a run, once warm."""
+    """Milliseconds of a warm run."""
     work()
     return statistics.median(seconds(work) for _ in range(runs)) * 1000
 
 
 def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> None:
-    """The figures of one size."""
+    """Measure one number of segments."""
     place = folder / str(count)
     build(place, count, columns)
     filters = selective(count)
@@ -182,13 +182,13 @@ def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> N
 
 
 def checkpoint_size(place: Path) -> float:
-    """Megabytes."""
+    """Resident memory in megabytes."""
     files = (place / "_versioned" / "checkpoint").iterdir()
     return sum(file.stat().st_size for file in files) / 1e6
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--segments", type=int, default=100_000)
     parser.add_argument("--columns", type=int, default=20)
