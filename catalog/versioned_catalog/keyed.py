@@ -8,7 +8,7 @@ from typing import Any, Self
 from versioned_catalog.conflicts.operations import Append, Rewrite
 from versioned_catalog.conflicts.row_keys import KeyConflictError
 from versioned_catalog.errors import CommitConflictError, NotFoundError
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.restored import RestoredTable
@@ -94,7 +94,7 @@ class KeyedTable(RestoredTable):
         plan: WritePlan,
         records: Sequence[SegmentRecord],
         kind: str,
-        bound: Bound | None,
+        bound: BoundFilter | None,
         commit_id: str | None,
     ) -> int:
         assert plan.base is not None
@@ -122,12 +122,14 @@ class KeyedTable(RestoredTable):
                     raise  # names may mean other columns now
         return attempt(read)
 
-    def _delete_rows(self, bound: Bound, commit_id: str | None) -> int:
+    def _delete_rows(self, bound: BoundFilter, commit_id: str | None) -> int:
         plan = plan_delta(self.store, self.state, self.name)
         records = delete_rows(self.store, self.state, bound, plan.spec)
         return self._commit_delta(plan, records, "delete", bound, commit_id)
 
-    def _update_rows(self, updater: Updater, bound: Bound | None, commit_id: str | None) -> int:
+    def _update_rows(
+        self, updater: Updater, bound: BoundFilter | None, commit_id: str | None
+    ) -> int:
         plan = plan_now(self.store, self.state, self.name)
         records = update_rows(self.store, self.state, bound, plan.spec, updater)
         return self._commit_delta(plan, records, "update", bound, commit_id)

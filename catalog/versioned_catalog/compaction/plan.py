@@ -17,11 +17,11 @@ from versioned_catalog.compaction.tasks import Piece
 from versioned_catalog.datafile.arrange import Line
 from versioned_catalog.datafile.open_segment import Kind, WriteSpec
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, about
+from versioned_catalog.expressions.filters import BoundFilter, filter_on
 from versioned_catalog.log.delta import PLAIN, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges
-from versioned_catalog.projection.metadata_columns import OF_KEYED
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.pruning.segments import every_match, some_match
 from versioned_catalog.scan.merge_planning import Ends, MergePlanner, ends_of
 from versioned_catalog.scan.scan import task_rows
@@ -40,7 +40,7 @@ MOST_BUCKETS = 256
 def plan_pieces(
     state: TableState,
     spec: WriteSpec,
-    where: Bound | None,
+    where: BoundFilter | None,
     paths: Collection[str] | None,
     strategy: Strategy,
     zorder: tuple[Line, ...] = (),
@@ -67,8 +67,8 @@ def plan_pieces(
 def _of_bag(
     state: TableState,
     spec: WriteSpec,
-    young: Bound | None,
-    where: Bound | None,
+    young: BoundFilter | None,
+    where: BoundFilter | None,
     paths: Collection[str] | None,
     zorder: tuple[Line, ...],
     *,
@@ -121,7 +121,7 @@ def _piece(rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None =
 class _Keyed:
     """The compaction of a table with a primary key."""
 
-    def __init__(self, state: TableState, spec: WriteSpec, young: Bound | None) -> None:
+    def __init__(self, state: TableState, spec: WriteSpec, young: BoundFilter | None) -> None:
         self._state = state
         self._young = young
         self._spec = replace(spec, ops=True)
@@ -136,7 +136,7 @@ class _Keyed:
         )
 
     def pieces(
-        self, where: Bound | None, paths: Collection[str] | None, strategy: Strategy
+        self, where: BoundFilter | None, paths: Collection[str] | None, strategy: Strategy
     ) -> list[Piece]:
         """See ``plan_pieces``."""
         if paths is not None:
@@ -164,9 +164,9 @@ class _Keyed:
     def _apart(self, chosen: set[int]) -> list[list[int]]:
         return self._levels.groups(sorted(chosen)) if chosen else []
 
-    def _near(self, where: Bound | None) -> list[int]:
+    def _near(self, where: BoundFilter | None) -> list[int]:
         """The segments that may hold rows of keys that are asked for."""
-        by_key = None if where is None else about(where, self._state.schema.row_key)
+        by_key = None if where is None else filter_on(where, self._state.schema.row_key)
         if by_key is None:
             return list(range(len(self._rows)))
         found: list[int] = pc.indices_nonzero(some_match(self._state, by_key)).to_pylist()
@@ -191,7 +191,7 @@ class _Keyed:
 
     def _piece(self, group: Sequence[int]) -> Piece:
         state, chosen = self._state, set(group)
-        wanted = (*state.schema.columns, *OF_KEYED)
+        wanted = (*state.schema.columns, *KEYED_METADATA_COLUMNS)
         planner = MergePlanner(
             state,
             wanted,

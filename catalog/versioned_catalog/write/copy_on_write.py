@@ -13,7 +13,7 @@ from versioned_catalog.datafile.open_segment import WriteSpec
 from versioned_catalog.datafile.reader import SegmentTask, read_marked, read_segment
 from versioned_catalog.datafile.writer import write_segments
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, columns_of
+from versioned_catalog.expressions.filters import BoundFilter, columns_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.segments import every_match, some_match
@@ -50,7 +50,7 @@ class Rewritten:
     records: tuple[SegmentRecord, ...]
 
 
-def touched(state: TableState, bound: Bound | None) -> Touched:
+def touched(state: TableState, bound: BoundFilter | None) -> Touched:
     """The segments of a snapshot that a filter (None: every row) touches."""
     paths = state.segments.core["path"]
     if bound is None:
@@ -60,7 +60,7 @@ def touched(state: TableState, bound: Bound | None) -> Touched:
     return Touched(tuple(paths.filter(every).to_pylist()), tuple(torn.to_pylist()))
 
 
-def whole_segments(state: TableState, bound: Bound | None, table: str) -> tuple[str, ...]:
+def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> tuple[str, ...]:
     """The segments that hold nothing but rows for which a filter is true.
 
     Args:
@@ -96,7 +96,7 @@ def _partitioning(schema: Schema) -> str:
 
 
 def without_matches(
-    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> Rewritten:
     """Take away the rows for which a filter is true, and copy the others of their segments.
 
@@ -144,7 +144,7 @@ def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 
 def with_updates(
-    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec, updater: Updater
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> Rewritten:
     """Change the rows for which a filter is true, and copy the others of their segments.
 
@@ -169,7 +169,7 @@ def _updated(store: Store, task: SegmentTask, updater: Updater) -> Iterator[pa.R
 def _tasks(
     store: Store,
     state: TableState,
-    bound: Bound | None,
+    bound: BoundFilter | None,
     torn: frozenset[str],
     whole: frozenset[str] = frozenset(),
 ) -> Iterator[SegmentTask]:

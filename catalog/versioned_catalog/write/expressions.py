@@ -22,7 +22,7 @@ from versioned_catalog.projection.arrays import struct_child
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.paths import ColumnPath, render_path
-from versioned_catalog.types.tokens import Cursor, Kind, clip
+from versioned_catalog.types.tokens import Cursor, TokenKind, clip
 from versioned_catalog.types.types import Column, Struct, is_repeated
 
 _DEEPEST = 50
@@ -125,7 +125,7 @@ def _signed(cursor: Cursor, depth: int) -> Term:
     if depth > _DEEPEST:
         raise cursor.error(f"it is nested more than {_DEEPEST} deep; make it flatter")
     if cursor.accept("-"):
-        if cursor.token.kind is Kind.NUMBER:
+        if cursor.token.kind is TokenKind.NUMBER:
             return _number(cursor, "-")
         return Call("negate", (_signed(cursor, depth + 1),))
     if cursor.accept("+"):
@@ -139,11 +139,11 @@ def _signed(cursor: Cursor, depth: int) -> Term:
 
 def _single(cursor: Cursor, depth: int) -> Term:
     match cursor.token.kind:
-        case Kind.NUMBER:
+        case TokenKind.NUMBER:
             return _number(cursor, "")
-        case Kind.STRING:
+        case TokenKind.STRING:
             return Known(pa.scalar(cursor.string()))
-        case Kind.WORD if cursor.peek().text == "(":
+        case TokenKind.WORD if cursor.peek().text == "(":
             return _call(cursor, depth)
     word = cursor.accept_word("TRUE", "FALSE", "NULL")
     if word is not None:

@@ -25,7 +25,7 @@ from versioned_catalog.expressions.filters import (
     Op,
     TextKind,
     TextTest,
-    Unbound,
+    UnboundFilter,
 )
 
 _COMPARISONS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
@@ -41,7 +41,7 @@ class _NoFilter(Exception):
     """The catalog has no filter that means the same; Spark applies the predicate itself."""
 
 
-def to_unbound(term: Term) -> Unbound | None:
+def to_unbound(term: Term) -> UnboundFilter | None:
     """The filter that means the same as a predicate, or None if there is none."""
     try:
         return _filter(term)
@@ -49,7 +49,7 @@ def to_unbound(term: Term) -> Unbound | None:
         return None
 
 
-def _filter(term: Term) -> Unbound:
+def _filter(term: Term) -> UnboundFilter:
     match term:
         case PredicateTerm("AND", (left, right)):
             return AllOf((_filter(left), _filter(right)))

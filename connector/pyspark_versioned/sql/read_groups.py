@@ -23,7 +23,7 @@ from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
-    Implicit,
+    Metadata,
     Output,
     Rebuild,
     SegmentPlan,
@@ -141,16 +141,16 @@ def _is_stored(output: Output) -> bool:
     match output.step:
         case Take() | Cast() | Rebuild():
             return True
-        case Fill() | Implicit():
+        case Fill() | Metadata():
             return False
 
 
 def _constant(output: Output) -> ConstantColumn:
     column, member, value = output.column, None, None
     match output.step:
-        case Implicit() if column.id == metadata_columns.OP_TYPE_OF_ROW:
+        case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
             value = str(PUT)  # segments with other rows are merged
-        case Implicit():
+        case Metadata():
             member = _SEGMENT_MEMBERS[column.id]
         case Fill(constant):
             value = None if constant is None else json.loads(constant.json)

@@ -28,7 +28,8 @@ from pyspark_versioned.sql.protocol.scan import (
 from pyspark_versioned.sql.read_groups import ReadGroups
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filters import And, Bound, bind
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
 from versioned_catalog.scan.estimates import ColumnEstimate, estimate
@@ -91,14 +92,14 @@ def _scan(
     return Scan(opened.store, state, columns, And(tuple(bound)) if bound else None, limit=limit)
 
 
-def _bound(filters: Sequence[Term], schema: Schema) -> list[Bound]:
-    found: list[Bound] = []
+def _bound(filters: Sequence[Term], schema: Schema) -> list[BoundFilter]:
+    found: list[BoundFilter] = []
     for one in filters:
         unbound = to_unbound(one)
         if unbound is None:
             continue
         try:
-            found.append(bind(unbound, lambda path: resolve(schema, path)))
+            found.append(bind_filter(unbound, lambda path: resolve(schema, path)))
         except (InvalidRequestError, NotFoundError):
             continue
     return found

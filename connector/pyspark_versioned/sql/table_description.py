@@ -17,12 +17,12 @@ from pyspark_versioned.sql.protocol.table import (
 )
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
-from versioned_catalog.schema.ttl import shown
+from versioned_catalog.schema.ttl import user_properties
 from versioned_catalog.types.types import Column
 from versioned_catalog.values.literals import to_sql
 
@@ -39,7 +39,7 @@ def describe(
         pending: schema changes of the running statement, which ``state`` has already.
     """
     ref = reference(table.location, storage, table.name, state.table_uuid, state.version, pending)
-    properties = {**shown(state.properties), **_schema_properties(state.schema)}
+    properties = {**user_properties(state.properties), **_schema_properties(state.schema)}
     return describe_schema(ref, state.schema, properties, state.comment)
 
 
@@ -65,7 +65,10 @@ def describe_schema(
     return LoadedTable(
         ref,
         [_column(column) for column in schema.columns],
-        [_column(column) for column in (*IMPLICIT, *(OF_KEYED if keyed else ()))],
+        [
+            _column(column)
+            for column in (*METADATA_COLUMNS, *(KEYED_METADATA_COLUMNS if keyed else ()))
+        ],
         describe_partitioning(schema),
         _primary_key(schema) if keyed else None,
         [schema.column(key).name for key in schema.row_key] if keyed else [],

@@ -21,7 +21,7 @@ from versioned_catalog import InvalidRequestError
 from versioned_catalog.conflicts.operations import Base
 from versioned_catalog.datafile.file_schema import file_schema
 from versioned_catalog.expressions.filters import AllOf
-from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.types.types import Char, Varchar, walk
 from versioned_catalog.write import plan as planning
@@ -88,7 +88,7 @@ def _check_columns(rows: SparkType, schema: Schema, table: str) -> None:
     names = [field["name"] for field in rows["fields"]]  # type: ignore[index]
     if len(names) == len(schema.columns):
         return
-    metadata = [column.name for column in (*IMPLICIT, *OF_KEYED)]
+    metadata = [column.name for column in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)]
     if not set(metadata).isdisjoint(names):
         raise InvalidRequestError(
             f"{table}: a statement that changes rows can't choose them by metadata columns "
