@@ -21,7 +21,8 @@ import pyarrow as pa
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
 from versioned_catalog.catalog.locations import timeline_at
-from versioned_catalog.log.segment_set import CORE, SegmentSet
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.segment_table import CORE
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.types import Atom, Column

@@ -13,17 +13,36 @@ JVM = CONNECTOR / "jvm" / "versioned" / "spark"
 
 INTERNALS = {
     # the types and values of columns
-    *("types.arrow", "types.paths", "types.types", "types.widening", "values.literals"),
+    *(
+        "types.arrow",
+        "types.leaves",
+        "types.paths",
+        "types.types",
+        "types.widening",
+        "values.literals",
+    ),
     # schemas and what hangs on them
     *("schema.ddl", "schema.keying", "schema.partition_changes", "schema.partition_values"),
-    *("schema.schema", "schema.sorting", "schema.transforms", "schema.ttl"),
+    *(
+        "schema.schema",
+        "schema.sorting",
+        "schema.transform_values",
+        "schema.transforms",
+        "schema.ttl",
+    ),
     # creating and changing tables
-    *("catalog.declaration", "catalog.locations", "conflicts.incarnation", "conflicts.tags"),
+    *("catalog.declaration", "catalog.locations", "conflicts.tags"),
     *("evolution.bind", "evolution.changes", "evolution.evolution"),
     # snapshots and their segments
     *("log.delta", "log.op_types", "log.record", "log.state", "inspection", "table"),
     # reading
-    *("expressions.filters", "expressions.where", "projection", "projection.arrays"),
+    *(
+        "expressions.filter_binding",
+        "expressions.filters",
+        "expressions.where",
+        "projection",
+        "projection.arrays",
+    ),
     *("projection.metadata_columns", "projection.resolver", "scan.aggregates", "scan.estimates"),
     *("scan.layout", "scan.packing", "scan.scan", "datafile.read_ahead", "datafile.tasks"),
     # writing

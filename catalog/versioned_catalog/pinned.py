@@ -6,15 +6,15 @@ import uuid
 from datetime import UTC, datetime
 from typing import Self
 
-from versioned_catalog.conflicts.expiry import check_kept
+from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Operation
 from versioned_catalog.conflicts.tags import tagged_version
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_times import is_ahead, latest_times
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
@@ -29,7 +29,7 @@ _SHOWN = 20
 class PinnedTable:
     """What ``Table`` is, before it reads or writes a row."""
 
-    def __init__(self, timeline: TableTimeline, loaded: Loaded[TableState], name: str) -> None:
+    def __init__(self, timeline: TableLog, loaded: LoadedState[TableState], name: str) -> None:
         self._timeline = timeline
         self._loaded = loaded
         self.name = name
@@ -44,7 +44,7 @@ class PinnedTable:
         return f"Table({self.name!r}, version={self.version}, columns: {columns})"
 
     @property
-    def loaded(self) -> Loaded[TableState]:
+    def loaded(self) -> LoadedState[TableState]:
         """What the log added up to when this table last looked."""
         return self._loaded
 
@@ -153,7 +153,7 @@ class PinnedTable:
                 f"{self.name} has no version {version}; the newest is {self.version}",
                 condition="VERSION_NOT_FOUND",
             )
-        check_kept(version, self.state, self.name)
+        check_retained(version, self.state, self.name)
         state = self._timeline.load(version).state
         if state is None or state.dropped:
             raise NotFoundError(
@@ -167,7 +167,7 @@ class PinnedTable:
         Args:
             version: a version, or a tag's name.
         """
-        return type(self)(self._timeline, Loaded(self.at(version)), self.name)
+        return type(self)(self._timeline, LoadedState(self.at(version)), self.name)
 
     def _version_at(self, time: datetime) -> int:
         """The last version not later than a time; those of a clock that was ahead by their files."""

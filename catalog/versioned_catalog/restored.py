@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from versioned_catalog.conflicts.operations import Base, Rollback, Tag
-from versioned_catalog.conflicts.rollback import check_same_life
+from versioned_catalog.conflicts.rollback import check_same_incarnation
 from versioned_catalog.conflicts.tags import check_tag
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.maintained import MaintainedTable
@@ -46,7 +46,7 @@ class RestoredTable(MaintainedTable):
                 f"{self.name}: give one of version, timestamp and tag to roll back to"
             )
         then = self.at(version if tag is None else check_tag(tag, self.name), timestamp)
-        check_same_life(then, self.state, then.version, self.name)
+        check_same_incarnation(then, self.state, then.version, self.name)
         return self._commit(Rollback(Base.of(self.state), then.version), commit_id)
 
     def set_tag(

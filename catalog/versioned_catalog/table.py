@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.compacted import CompactedTable
-from versioned_catalog.conflicts.incarnation import evolution_of
 from versioned_catalog.conflicts.operations import Alter, Append, Base, Drop, Overwrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
@@ -260,7 +259,7 @@ class Table(CompactedTable):
         for change in changes:
             if isinstance(change, SetProperty):
                 check_properties({change.key: change.value})  # refuse what no write could obey
-        bound, _ = plan_changes(changes, evolution_of(state), state.schemas.newest.version + 1)
+        bound, _ = plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
         return self._commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
 
     def _count_nulls(self, state: TableState, column: Column) -> int:

@@ -51,7 +51,7 @@ class Session:
         from versioned_catalog.warehouse.names import Names
 
         store = open_store(self.warehouse or "", self.storage)
-        if Names(store).timeline.load().state is None:
+        if Names(store).log.load().state is None:
             raise NotFoundError(f"there is no warehouse at {store.url}")
 
     def table(self, name: str) -> Table:

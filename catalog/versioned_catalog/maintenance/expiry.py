@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.entry import Stub, stub_to_bytes
-from versioned_catalog.log.reading import MOST_AT_ONCE
+from versioned_catalog.log.head import Stub, stub_to_bytes
+from versioned_catalog.log.reader import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.retention import newest_before
 from versioned_catalog.progress import Progress
 
@@ -37,7 +37,7 @@ class Expired:
     version: int
 
 
-def next_floor(timeline: TableTimeline, state: TableState, cutoff: datetime, keep_last: int) -> int:
+def next_floor(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
     """The first version to keep: what was the newest at the cutoff, or an earlier one.
 
     Args:
@@ -55,9 +55,7 @@ def tagged_below(state: TableState, floor: int) -> frozenset[int]:
     return frozenset(version for version in state.tags.values() if version < floor)
 
 
-def keep_states(
-    timeline: TableTimeline, state: TableState, floor: int, *, again: bool = False
-) -> None:
+def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: bool = False) -> None:
     """Write down the states that are read when the entries below a floor are stubs.
 
     Args:
@@ -78,18 +76,18 @@ def keep_states(
                 )
 
 
-def is_unfinished(timeline: TableTimeline, state: TableState) -> bool:
+def is_unfinished(timeline: TableLog, state: TableState) -> bool:
     """Whether entries below the floor are there that should be stubs."""
     return _stubbed(timeline) < state.floor
 
 
-def _stubbed(timeline: TableTimeline) -> int:
+def _stubbed(timeline: TableLog) -> int:
     """Below which version all entries are stubs: the stub of version 0 is written last, and says."""
     first = timeline.head(0)
     return first.floor if isinstance(first, Stub) else 0
 
 
-def write_stubs(timeline: TableTimeline, floor: int, progress: Progress) -> None:
+def write_stubs(timeline: TableLog, floor: int, progress: Progress) -> None:
     """Put stubs in the place of all entries below a floor; what somebody did already is left.
 
     Raises:
@@ -105,7 +103,7 @@ def write_stubs(timeline: TableTimeline, floor: int, progress: Progress) -> None
     progress("expire versions", total, total)
 
 
-def _overwritten(timeline: TableTimeline, start: int, floor: int) -> Iterator[int]:
+def _overwritten(timeline: TableLog, start: int, floor: int) -> Iterator[int]:
     versions = range(start, floor)
     if not timeline.store.is_remote:
         yield from (_overwrite(timeline, version, floor) for version in versions)
@@ -116,7 +114,7 @@ def _overwritten(timeline: TableTimeline, start: int, floor: int) -> Iterator[in
             yield from pool.map(lambda version: _overwrite(timeline, version, floor), some)
 
 
-def _overwrite(timeline: TableTimeline, version: int, floor: int) -> int:
+def _overwrite(timeline: TableLog, version: int, floor: int) -> int:
     """Put a stub in the place of an entry, and give its version."""
     (head,) = timeline.heads(version, version)
     if isinstance(head, Stub):

@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import HINT_BYTES
-from versioned_catalog.log.checkpoint import hint_from_bytes, state_from_bytes, state_to_json
-from versioned_catalog.log.entry import Commit, Stub
-from versioned_catalog.log.reading import FOLDER, HINT, KEPT, LOG
-from versioned_catalog.log.segment_set import statistics_of
+from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
+from versioned_catalog.log.hint import hint_from_bytes
+from versioned_catalog.log.layout import FOLDER, HINT, KEPT, LOG
+from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState, apply
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.findings import Complain, check_own
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.types.types import walk
@@ -43,13 +45,13 @@ class Step:
     after: TableState | None
 
 
-def entry_versions(timeline: TableTimeline) -> list[int]:
+def entry_versions(timeline: TableLog) -> list[int]:
     """The versions that have an entry, in order."""
     names = timeline.store.list(LOG)
     return sorted(int(name.removesuffix(".json")) for name in names if _ENTRY.fullmatch(name))
 
 
-def stored_states(timeline: TableTimeline) -> list[tuple[int, str]]:
+def stored_states(timeline: TableLog) -> list[tuple[int, str]]:
     """The versions and paths of checkpoints and kept states, in order."""
     found: list[tuple[int, str]] = []
     for folder in (CHECKPOINTS, KEPT):
@@ -58,7 +60,7 @@ def stored_states(timeline: TableTimeline) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def check_log(timeline: TableTimeline, versions: list[int], complain: Complain) -> Iterator[Step]:
+def check_log(timeline: TableLog, versions: list[int], complain: Complain) -> Iterator[Step]:
     """The entries of a log, one after another, whatever is wrong with some of them.
 
     Args:
@@ -101,7 +103,7 @@ def _missing(first: int, last: int) -> str:
 
 
 def _entries(
-    timeline: TableTimeline, versions: list[int], complain: Complain
+    timeline: TableLog, versions: list[int], complain: Complain
 ) -> Iterator[Commit | Stub | None]:
     def read(version: int) -> tuple[int, bytes | None, VersionedError | None]:
         try:
@@ -121,7 +123,7 @@ def _entries(
             yield None
 
 
-def _check_stub(timeline: TableTimeline, stub: Stub, newest: int, complain: Complain) -> None:
+def _check_stub(timeline: TableLog, stub: Stub, newest: int, complain: Complain) -> None:
     if not stub.version < stub.floor <= newest:
         complain(
             timeline.entry_path(stub.version),
@@ -130,7 +132,7 @@ def _check_stub(timeline: TableTimeline, stub: Stub, newest: int, complain: Comp
 
 
 def _after(
-    timeline: TableTimeline, before: TableState | None, entry: Commit, complain: Complain
+    timeline: TableLog, before: TableState | None, entry: Commit, complain: Complain
 ) -> TableState | None:
     version = entry.head.version
     if before is None and version > 0:
@@ -143,7 +145,7 @@ def _after(
 
 
 def _restart(
-    timeline: TableTimeline, entry: Commit, is_floor: bool, complain: Complain
+    timeline: TableLog, entry: Commit, is_floor: bool, complain: Complain
 ) -> TableState | None:
     """The state at an entry before which something is expired or damaged."""
     version = entry.head.version
@@ -159,7 +161,7 @@ def _restart(
 
 
 def _check_stored(
-    timeline: TableTimeline, version: int, path: str, state: TableState | None, complain: Complain
+    timeline: TableLog, version: int, path: str, state: TableState | None, complain: Complain
 ) -> None:
     """A checkpoint against what the entries add up to, where that is known."""
     try:
@@ -222,7 +224,7 @@ def differ(a: pa.ChunkedArray, b: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(pc.not_equal(a, b), pa.scalar(False))
 
 
-def check_tags(timeline: TableTimeline, state: TableState, complain: Complain) -> None:
+def check_tags(timeline: TableLog, state: TableState, complain: Complain) -> None:
     """Every version below the floor that a tag names has its state."""
     for name, version in sorted(state.tags.items()):
         path = timeline.kept_path(version)
@@ -230,7 +232,7 @@ def check_tags(timeline: TableTimeline, state: TableState, complain: Complain) -
             complain(path, f"is missing or damaged, and the tag {name!r} names version {version}")
 
 
-def check_hint(timeline: TableTimeline, complain: Complain) -> str | None:
+def check_hint(timeline: TableLog, complain: Complain) -> str | None:
     """What is worth knowing of the hint."""
     try:
         data = timeline.store.read(HINT, HINT_BYTES)

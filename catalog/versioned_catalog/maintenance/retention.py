@@ -6,9 +6,9 @@ import posixpath
 from datetime import datetime, timedelta
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.reading import LOG
+from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 
 DEFAULT = timedelta(days=7)
 """The retention where none is given."""
@@ -39,7 +39,7 @@ def check_retention(retention: object, table: str, breaks: str, *, force: bool) 
     return retention
 
 
-def newest_before(timeline: TableTimeline, state: TableState, cutoff: datetime) -> int:
+def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> int:
     """The newest version that is not younger than a cutoff, by its time and by the date of its entry.
 
     The time is by the clock of who committed it, the date by the store's, as the cutoff is.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.expiry import write_stubs
 from versioned_catalog.maintenance.orphans import (
     Listing,
@@ -97,9 +97,7 @@ class Vacuum:
         )
 
 
-def plan_vacuum(
-    timeline: TableTimeline, state: TableState, table: str, retention: timedelta
-) -> Vacuum:
+def plan_vacuum(timeline: TableLog, state: TableState, table: str, retention: timedelta) -> Vacuum:
     """What a vacuum of a table may take away; nothing is written.
 
     Args:
@@ -116,9 +114,7 @@ def plan_vacuum(
     return Vacuum(table, retention, cutoff, state, fence, listed, needed, litter)
 
 
-def clean(
-    timeline: TableTimeline, plan: Vacuum, newest: TableState, progress: Progress
-) -> Vacuumed:
+def clean(timeline: TableLog, plan: Vacuum, newest: TableState, progress: Progress) -> Vacuumed:
     """Delete what a vacuum found, once the fence stands.
 
     What the retained versions need is looked up again in the state with the fence: a commit may have
@@ -137,7 +133,7 @@ def clean(
 
 
 def vacuum_dropped(
-    timeline: TableTimeline,
+    timeline: TableLog,
     state: TableState,
     table: str,
     retention: timedelta,

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.protocol.changes import Change
-from versioned_catalog.conflicts.incarnation import evolution_of
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
@@ -29,7 +28,7 @@ def apply_pending(
     if not pending:
         return state, ()
     changes = parse_changes(pending, state.schema, table)
-    bound, after = plan_changes(changes, evolution_of(state), state.schemas.newest.version + 1)
+    bound, after = plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
     same = after.schema.version == state.schema_version
     grown = state.schemas if same else state.schemas.grown(after.schema)
     evolved = replace(

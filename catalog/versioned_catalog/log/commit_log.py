@@ -1,4 +1,4 @@
-"""A log on storage: committing to it (FORMAT.md, section 10)."""
+"""Committing to a log (FORMAT.md, section 10)."""
 
 from __future__ import annotations
 
@@ -10,44 +10,47 @@ from datetime import datetime
 from typing import Any, cast
 
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
-from versioned_catalog.log.checkpoint import hint_to_bytes
-from versioned_catalog.log.codec import Codec, E, Loaded, S
-from versioned_catalog.log.entry import MICROSECOND, Stub, next_time
-from versioned_catalog.log.reading import HINT, LogReader
+from versioned_catalog.log.codec import Codec, E, LoadedState, S
+from versioned_catalog.log.head import Stub
+from versioned_catalog.log.hint import hint_to_bytes
+from versioned_catalog.log.layout import HINT
+from versioned_catalog.log.reader import LogReader
+from versioned_catalog.log.times import MICROSECOND, next_time
 from versioned_catalog.storage.retrying import again_while, pause_after
 from versioned_catalog.storage.store import Put, Store
 
 SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
-"""How many entries of other writers are remembered for conflict checks, and how long one may be."""
+"""Number of entries of other writers that are cached for conflict checks, and bytes of each, at most."""
 
 
-class Timeline(LogReader[E, S]):
-    """The log of one table or warehouse."""
+class CommitLog(LogReader[E, S]):
+    """The log of one table or warehouse, which can be committed to."""
 
     def __init__(self, store: Store, codec: Codec[E, S]) -> None:
         super().__init__(store, codec)
         self._seen: OrderedDict[int, E] = OrderedDict()
 
     def commit(
-        self, loaded: Loaded[S], commit_id: str, propose: Callable[[S | None], E | None]
-    ) -> Loaded[S]:
-        """Commit what ``propose`` makes of the newest state (FORMAT.md, section 10).
+        self, loaded: LoadedState[S], commit_id: str, propose: Callable[[S | None], E | None]
+    ) -> LoadedState[S]:
+        """Commit the entry that ``propose`` builds, retrying after each commit of others.
 
         Args:
-            loaded: the newest state that is known.
-            commit_id: who this commit is.
-            propose: makes the entry that follows a state, whatever its time, or None where there is
-                nothing to commit; raises CommitConflictError, or whatever else ends the commit, when
-                it can't follow.
+            loaded: the newest known state.
+            commit_id: ID of the commit.
+            propose: builds the entry that follows a state, without its time; returns None if there is
+                nothing to commit. It is called again after each lost race. What it raises, such as
+                CommitConflictError, ends the commit.
 
         Returns:
             The state after the commit.
 
         Raises:
-            CommitOutcomeUnknown: the store did not say, and could not be asked.
-            StorageError: this machine's clock is far ahead of the store's, and the only one to go by.
+            CommitOutcomeUnknown: the store did not say whether the entry was put, and can't be asked.
+            StorageError: the time would come from this machine's clock, which is far ahead of the
+                store's.
         """
-        before: E | None = None
+        previous: E | None = None
         for losses in itertools.count(1):
             entry = propose(loaded.state)
             if entry is None:
@@ -56,10 +59,10 @@ class Timeline(LogReader[E, S]):
                     return newest
                 loaded = newest
                 continue
-            entry, data = self._encoded(self._dated(entry, loaded.state), before)
-            before, unsure = entry, self._unsure_time(entry, loaded.state)
-            # First: an entry that nobody could read would be the end of the table.
-            after = self._apply(loaded, entry, len(data) + entry.bytes_beside)
+            entry, data = self._encoded(self._dated(entry, loaded.state), previous)
+            previous, unsure = entry, self._unsure_time(entry, loaded.state)
+            # Apply it before it is put: a table with an entry that nobody can apply is lost.
+            after = self._apply(loaded, entry, len(data) + entry.attached_bytes)
             if self._put(loaded.version + 1, data, commit_id, unsure):
                 return self._after_commit(after)
             if self.store.is_remote:
@@ -70,9 +73,9 @@ class Timeline(LogReader[E, S]):
         raise AssertionError("there is no end to trying")
 
     def since(self, base: int, newest: int) -> Iterator[E | Stub]:
-        """The entries after a base version, up to and with the newest, to check conflicts against.
+        """The entries after a version, up to the newest, to check conflicts against.
 
-        Those that this process read when it lost a race are not read again.
+        Entries that were read after a lost race are not read again.
 
         Raises:
             CorruptTableError: one is missing.
@@ -91,31 +94,30 @@ class Timeline(LogReader[E, S]):
                 self._seen.popitem(last=False)
 
     def _dated(self, entry: E, state: S | None) -> E:
-        """The entry with the time of this attempt: the store's, and after the entry before it."""
+        """Set the time of this attempt: the store's, but after the previous entry."""
         time = next_time(None if state is None else state.time, self.store.time())
         dated: E = replace(cast(Any, entry), head=replace(entry.head, time=time))
         return dated
 
     def _unsure_time(self, entry: E, state: S | None) -> datetime | None:
-        """The time of an entry where it is by this process's own clock, which may be wrong.
+        """The time of an entry if it comes from this machine's clock, which may be wrong; else None.
 
-        Where the entry before it is in the future already, its time is the next there is, and no more
-        wrong than that.
+        A time right after that of the previous entry is no further ahead than that one.
         """
         time = entry.head.time
         follows = state is not None and time == state.time + MICROSECOND
         return time if self.store.clock.is_own and not follows else None
 
-    def _encoded(self, entry: E, before: E | None) -> tuple[E, bytes]:
-        """An entry with what is written beside it, and the content of its file."""
+    def _encoded(self, entry: E, previous: E | None) -> tuple[E, bytes]:
+        """Encode an entry, after writing what it names."""
         try:
-            placed = self._codec.placed(entry, before, self.store)
-            return placed, self._codec.encode(placed)
+            entry = self._codec.write_attachment(entry, previous, self.store)
+            return entry, self._codec.encode(entry)
         except InvalidRequestError as error:
             raise InvalidRequestError(f"{self.store.url}: {error}") from None
 
     def _put(self, version: int, data: bytes, commit_id: str, unsure: datetime | None) -> bool:
-        """Whether the entry was won at once; False when the name is taken, maybe by ourselves."""
+        """Put an entry; False if the version is taken, maybe by this very entry after a lost reply."""
         path = self.entry_path(version)
         asked = 0
 
@@ -151,10 +153,10 @@ class Timeline(LogReader[E, S]):
             commit_id,
         )
 
-    def _catch_up(self, loaded: Loaded[S], commit_id: str) -> tuple[Loaded[S], bool]:
-        """What others committed meanwhile; or what was committed up to ourselves, and True.
+    def _catch_up(self, loaded: LoadedState[S], commit_id: str) -> tuple[LoadedState[S], bool]:
+        """Replay what others committed meanwhile; True if our own commit is among it.
 
-        An answer that was lost on the way makes a writer lose to itself: it must read who won.
+        A writer whose reply was lost finds its version taken by itself, so it must read who won.
         """
         start = loaded.version
         try:
@@ -169,30 +171,30 @@ class Timeline(LogReader[E, S]):
                     return loaded, True
         except StorageError as error:
             raise self._unknown(commit_id) from error
-        if loaded.version == start:  # taken, and yet nothing is there
+        if loaded.version == start:  # taken, and yet there is no entry
             raise self._unknown(commit_id)
         return loaded, False
 
-    def _after_commit(self, loaded: Loaded[S]) -> Loaded[S]:
+    def _after_commit(self, loaded: LoadedState[S]) -> LoadedState[S]:
         if not loaded.wants_checkpoint or loaded.state is None:
             return loaded
         try:
             known = loaded.since(self._hint())
             return self.write_checkpoint(loaded.state) if known.wants_checkpoint else known
         except Exception:
-            # Whatever it is: the commit is made; the next writer will try again.
+            # Any error: the commit is durable, and the next writer tries again.
             return loaded
 
-    def write_checkpoint(self, state: S) -> Loaded[S]:
-        """Write the checkpoint of a state, and drop those that need not stay."""
-        data = self._codec.checkpoint(state)
+    def write_checkpoint(self, state: S) -> LoadedState[S]:
+        """Write the checkpoint of a state, and delete those that need not stay."""
+        data = self._codec.encode_checkpoint(state)
         self.store.overwrite(self.checkpoint_path(state.version), data)
         self.store.overwrite(HINT, hint_to_bytes(state.version))
         sizes = self.checkpoint_sizes()
-        for old in sorted(sizes.keys() - self._codec.spared(state, sizes)):
+        for old in sorted(sizes.keys() - self._codec.retained_checkpoints(state, sizes)):
             self.store.delete(self.checkpoint_path(old))
-        return Loaded(state, len(data))
+        return LoadedState(state, len(data))
 
     def write_kept(self, state: S) -> None:
-        """Write the state at a version that is to be read when the entries before it are expired."""
-        self.store.overwrite(self.kept_path(state.version), self._codec.checkpoint(state))
+        """Write a state that is read once the entries before it are expired."""
+        self.store.overwrite(self.kept_path(state.version), self._codec.encode_checkpoint(state))
