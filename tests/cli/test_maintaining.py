@@ -58,7 +58,7 @@ def test_compact(run: Run, warehouse: Path) -> None:
 def test_verify(run: Run, warehouse: Path) -> None:
     done = run("verify", "db.people", "--deep", "--every-version")
     assert (done.code, done.lines[:2]) == (0, ["table db.people", "clean yes"])
-    assert run("verify", str(warehouse / "db/people"), "--json").json["complaints"] == []
+    assert run("verify", str(warehouse / "db/people"), "--json").json["findings"] == []
     (path,) = (warehouse / "db/people/data").iterdir()
     path.unlink()
     (warehouse / f"db/people/_versioned/log/{0:020d}.json").write_text("{")
