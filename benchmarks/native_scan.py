@@ -183,17 +183,20 @@ def small(spark: SparkSession, report: Report, catalog: Catalog, runs: int) -> N
 
 def statement() -> float:
     """Milliseconds of Python for the requests of one SELECT over all 208 segments."""
-    from pyspark_versioned.sql.answering import answer
+    from pyspark_versioned.sql.dispatch import respond
 
     where = {"name": "versioned", "warehouse": str(DATA / "sql" / "w"), "storage": {}}
     times = []
     for _ in range(20):
         begun = time.perf_counter()
-        loaded = answer({"question": "load", "catalog": where, "name": ["b", "t"]})["loaded"]
+        load = {"catalog": where, "name": ["b", "t"], "version": None, "timestamp": None}
+        load |= {"views": False, "writes": False}
+        loaded = respond({"request": "load", "body": load})["response"]["relation"]
         wanted = [c for c in loaded["columns"] if c["name"] == "usage"]
         schema = [{**c, "metadata": {}} for c in wanted]
-        asked = {"table": loaded["table"], "schema": {"type": "struct", "fields": schema}}
-        answer({"question": "plan_scan", **asked, "filters": [], "limit": None, "native": True})
+        scan = {"table": loaded["table"], "schema": {"type": "struct", "fields": schema}}
+        scan |= {"filters": [], "limit": None, "allow_native": True}
+        respond({"request": "plan_scan", "body": scan})
         times.append((time.perf_counter() - begun) * 1000)
     return sorted(times)[10]
 

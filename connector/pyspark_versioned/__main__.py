@@ -7,7 +7,7 @@ import sys
 
 from pyspark_versioned.jar import installed_jar
 from pyspark_versioned.registering import catalog_conf
-from versioned_catalog.errors import VersionedError
+from versioned_catalog import VersionedError
 from versioned_catalog.storage.secrets import CREDENTIALS_ADVICE, is_secret
 
 _WHY = {

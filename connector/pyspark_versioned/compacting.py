@@ -1,4 +1,4 @@
-"""A compaction spread over executors: each piece is a task, and what was written comes back as rows."""
+"""Compaction on executors: each task is a Spark task, and its results come back as rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
 
 DONE = StructType().add("paths", StringType()).add("records", StringType())
-"""Of each piece: the paths of the segments that go, and the records of those that come, as JSON."""
+"""For each task: the paths of the removed segments, and the records of the added ones, as JSON."""
 
 
 @dataclass
-class Work(InputPartition):
-    """What one Spark task does."""
+class CompactionTask(InputPartition):
+    """What one Spark task compacts."""
 
     piece: Piece
 
@@ -37,12 +37,12 @@ class Work(InputPartition):
 
 
 def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
-    """The pieces of a compaction: the same whoever plans it.
+    """The tasks of a compaction; the plan is deterministic.
 
     Args:
         table: the table.
-        request: ``version``, ``where`` (a condition, or null), ``strategy``, and ``zorder`` (names of
-            columns, or null).
+        request: the option ``compact``: ``version``, ``where`` (a condition or null), ``strategy`` and
+            ``zorder`` (columns or null).
     """
     where = None if request["where"] is None else parse_where(request["where"])
     asked = request["zorder"]
@@ -53,7 +53,7 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
 
 @shows_errors
 class CompactingReader(DataSourceReader):
-    """Carries out pieces, and gives a row a piece.
+    """Compacts, and yields one row for each task.
 
     Args:
         table: the table.
@@ -65,13 +65,13 @@ class CompactingReader(DataSourceReader):
         self._pieces = planned(table, request)
 
     def partitions(self) -> list[InputPartition]:
-        """The pieces."""
-        return [Work(piece) for piece in self._pieces]
+        """The tasks."""
+        return [CompactionTask(piece) for piece in self._pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Carry out a piece."""
-        if not isinstance(partition, Work):
-            return  # what Spark makes of a read that has no pieces
+        """Compact the segments of a task."""
+        if not isinstance(partition, CompactionTask):
+            return  # Spark's own partition for a read without tasks
         records = partition.piece.carry_out(reopen(self._location), scratch())
-        told = [list(partition.piece.paths), [record_to_json(one) for one in records]]
-        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in told], DONE.names)
+        found = [list(partition.piece.paths), [record_to_json(one) for one in records]]
+        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in found], DONE.names)

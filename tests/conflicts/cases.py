@@ -72,7 +72,7 @@ EXPIRED = (NotFoundError, "version 1 is expired")
 RESTORED = (CommitConflictError, "was rolled back since version")
 BROUGHT_BACK = (CommitConflictError, "brought back the column v")
 HAS_NULLS = (InvalidRequestError, "v can't be NOT NULL, since")
-NOT_LEGAL = (CommitConflictError, "somebody changed the table")
+NOT_LEGAL = (CommitConflictError, "a concurrent commit changed the table")
 TAGGED = (CommitConflictError, "was tagged as 'old' while it was to be expired")
 READ_BEFORE = (CommitConflictError, "added or removed rows since")
 

@@ -26,7 +26,7 @@ from versioned_catalog.conflicts.operations import (
     Rollback,
     Tag,
 )
-from versioned_catalog.evolution.bind import plan
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import AddColumn, Change
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -167,7 +167,7 @@ class Planned:
 
     def _bound(self, *changes: Change) -> Any:
         state = self.planned
-        return plan(changes, state.evolution, state.schemas.newest.version + 1)
+        return plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
 
 
 Step = Callable[[Planned], Operation]
