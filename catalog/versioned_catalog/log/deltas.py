@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from versioned_catalog.log.delta import PLAIN, Delta, delta_from_text, delta_to_text
 from versioned_catalog.log.op_types import DELETE
-from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.types.arrow_values import FALSE, TRUE, array_of
 
 Mask = npt.NDArray[np.bool_]
@@ -109,7 +108,7 @@ class StoredDeltas:
         Raises:
             CorruptTableError: see ``Deltas.of_texts``.
         """
-        return Deltas.of_texts(one_array(self.table["extra"]))
+        return Deltas.of_texts(self.table["extra"].combine_chunks())
 
 
 def _mask(values: pa.BooleanArray, unknown: bool) -> Mask:
