@@ -146,7 +146,7 @@ def overlapping(report: Report, runs: int, rows: int) -> None:
     for what, key in (("one number", ("id",)), ("text and number", ("host", "id"))):
         parts = [rows_of(ids(n, rows // 10, 10)) for n in range(10)]
         table, one = keyed("runs", parts, key), keyed("compacted", parts, key)
-        one.compact()
+        one.maintenance.compact()
         peers: dict[str, tuple[Work, float | None]] = {
             "compacted": (lambda one=one: one.scan().to_arrow(), 2.5)
         }
@@ -172,10 +172,14 @@ def compaction(report: Report, runs: int) -> None:
         return deltalake.DeltaTable(places[run]).optimize.compact()
 
     what = "compact 100 small segments"
-    compare(report, f"{what}, a bag", runs, lambda run: bags[run].compact(), optimize, 1.0)
+    compare(
+        report, f"{what}, a bag", runs, lambda run: bags[run].maintenance.compact(), optimize, 1.0
+    )
     for n in range(runs + 1):
         delta(f"bag{n}", parts)
-    compare(report, f"{what}, keyed", runs, lambda run: tables[run].compact(), optimize, 1.0)
+    compare(
+        report, f"{what}, keyed", runs, lambda run: tables[run].maintenance.compact(), optimize, 1.0
+    )
     assert bags[0].state.segments.count == tables[0].state.segments.count == 1
 
 

@@ -76,7 +76,12 @@ def test_a_new_life(place: Path) -> None:
     assert rows(place) == [{"b": 7, "c": 5}]
     assert rows(place, filters=[("b", "=", 7)]) == [{"b": 7, "c": 5}]
     assert rows(place, version=1) == OLD.to_pylist()
-    assert table.history()["operation"].to_pylist() == ["create", "append", "replace", "append"]
+    assert table.inspect.history()["operation"].to_pylist() == [
+        "create",
+        "append",
+        "replace",
+        "append",
+    ]
     assert len(log(place)) == names, "the warehouse's log has nothing to say"
 
 
@@ -97,7 +102,7 @@ def test_the_name_holds_through_every_life(checkpoint: bool, place: Path) -> Non
     for number in range(3):
         table = Catalog(place).replace_table("n.t", f"c{number} INT")
         if checkpoint:
-            table._timeline.write_checkpoint(table.state)
+            table.log.write_checkpoint(table.state)
             shutil.rmtree(place / "n/t/_versioned/log")
         assert Catalog(place).load_table("n.t").schema.names == [f"c{number}"]
     Catalog(place).rename_table("n.t", "n.u")
@@ -184,7 +189,7 @@ def test_rows_come_in_the_same_commit(mode: Mode, name: str, place: Path) -> Non
     assert rows(place, name) == [{"b": 7, "c": 5}]
     assert (table.properties, table.comment) == ({"l": "w"}, "new")
     assert table.state.table_uuid == sent.placement.table_uuid
-    assert table.segments()["partition"].to_pylist() == [["7"]]
+    assert table.inspect.segments()["partition"].to_pylist() == [["7"]]
 
 
 def test_rows_that_do_not_fit_are_refused_by_the_plan(place: Path) -> None:
@@ -345,14 +350,14 @@ def test_a_fence_stops_rows_only(place: Path) -> None:
 def test_what_was_planned_on_the_old_life(place: Path) -> None:
     table = Catalog(place).load_table("n.t")
     alteration = table.alter().drop_column("a")
-    plan = table.plan_write(OLD.schema)
+    plan = table.transaction().plan_write(OLD.schema)
     records = plan.write(OLD.schema, iter(OLD.to_batches()))
     Catalog(place).replace_table("n.t", "a INT, b STRING")
     for late in (
         alteration.commit,
         table.drop,
-        lambda: table.commit_append(plan, records),
-        lambda: table.commit_overwrite(plan, records),
+        lambda: table.transaction().commit_append(plan, records),
+        lambda: table.transaction().commit_overwrite(plan, records),
     ):
         with pytest.raises(CommitConflictError, match="replaced"):
             late()

@@ -48,7 +48,7 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
     asked = request["zorder"]
     zorder = () if asked is None else split_names(asked, "zorder")
     then = table.as_of(request["version"])
-    return then.plan_compaction(where, request["strategy"], zorder=zorder)
+    return then.maintenance.plan_compaction(where, request["strategy"], zorder=zorder)
 
 
 @shows_errors

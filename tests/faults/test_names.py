@@ -234,10 +234,10 @@ def test_a_table_s_folder_is_no_warehouse(action: Action, state: str, tmp_path: 
     assert whole(tmp_path / "t") == [0]
     match state:
         case "checkpointed":
-            table._timeline.write_checkpoint(table.refresh().state)
+            table.log.write_checkpoint(table.refresh().state)
         case "expired":
             time.sleep(0.02)
-            table.expire(timedelta(0), dry_run=False, force=True)
+            table.maintenance.expire(timedelta(0), dry_run=False, force=True)
             shutil.rmtree(tmp_path / "t/_versioned/checkpoint", ignore_errors=True)
         case "dropped":
             table.refresh().drop()

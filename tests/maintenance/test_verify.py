@@ -92,10 +92,10 @@ def of_all_types(root: Path) -> Table:
 @pytest.mark.parametrize("deep", [False, True])
 def test_all_types_are_clean(deep: bool, tmp_path: Path) -> None:
     table = of_all_types(tmp_path)
-    told = table.verify(deep=deep, every_version=True)
+    told = table.maintenance.verify(deep=deep, every_version=True)
     assert told.complaints == ()
-    assert (told.rows, told.segments) == (table.count(), table.segments().num_rows)
-    assert told.bytes == sum(table.segments()["bytes"].to_pylist())
+    assert (told.rows, told.segments) == (table.count(), table.inspect.segments().num_rows)
+    assert told.bytes == sum(table.inspect.segments()["bytes"].to_pylist())
     assert (told.entries, told.unrecorded, told.version) == (7, 0, 6)
 
 
@@ -103,14 +103,14 @@ def test_all_types_are_clean(deep: bool, tmp_path: Path) -> None:
 def test_a_table_with_a_past_is_clean(deep: bool, tmp_path: Path) -> None:
     table = make(tmp_path)
     table.set_tag("two", 2)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     expire(table, 3)
     table.alter().add_column("c", "int", default=3).commit()
     table.delete([("id", "=", 6)])
     table.rollback(table.version - 1)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     before = everything(tmp_path)
-    told = table.verify(deep=deep, every_version=True)
+    told = table.maintenance.verify(deep=deep, every_version=True)
     assert told.complaints == ()
     assert told.segments == 3, "of 2, 5 and 6"
     assert everything(tmp_path) == before, "nothing is written"
@@ -179,7 +179,7 @@ def whole(tmp_path: Path) -> Path:
     for number in range(1, 7):
         table.append(pa.table({"id": [number], "x": [float(number)]}))
         if number in (2, 4):
-            table._timeline.write_checkpoint(table.state)
+            table.log.write_checkpoint(table.state)
     assert found(tmp_path, deep=True) == []
     return tmp_path
 
@@ -190,7 +190,7 @@ def test_the_log(what: str, whole: Path) -> None:
     paths = [one for one, _ in found(whole)]
     assert path in paths, paths
     # and it does not hide a segment that is gone
-    live = load(whole).segments()["path"].to_pylist()[-1]
+    live = load(whole).inspect.segments()["path"].to_pylist()[-1]
     (whole / "t" / live).unlink()
     paths = [one for one, _ in found(whole)]
     assert path in paths
@@ -277,7 +277,7 @@ def test_no_table(tmp_path: Path) -> None:
 
 
 def segment(root: Path, at: int = 2) -> Path:
-    path: Path = root / "t" / load(root).segments()["path"].to_pylist()[at]
+    path: Path = root / "t" / load(root).inspect.segments()["path"].to_pylist()[at]
     return path
 
 
@@ -419,6 +419,6 @@ def test_what_no_version_holds_is_not_looked_at(tmp_path: Path) -> None:
 
 def test_progress(whole: Path) -> None:
     told: list[tuple[str, int, int]] = []
-    load(whole).verify(progress=lambda *step: told.append(step))
+    load(whole).maintenance.verify(progress=lambda *step: told.append(step))
     assert ("read the log", 7, 7) in told
     assert told[-1] == ("check segments", 6, 6)

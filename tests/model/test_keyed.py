@@ -226,7 +226,7 @@ class KeyedHistories(Histories):
         def effect() -> None:
             keyed_naive.set_ttl(self.model, None if text is None else TTLS[text])
 
-        return Flight("ttl", late, lambda table: table._commit(operation), verdict, effect)
+        return Flight("ttl", late, lambda table: table._handle.commit(operation), verdict, effect)
 
     # Writes
 
@@ -445,7 +445,7 @@ class KeyedHistories(Histories):
     def settle(self) -> None:
         """Whoever wrote the last of many small segments has put them together, as one more commit."""
         if "auto_compact" in self.table.properties and self.table.version == len(self.model.past):
-            assert self.table.history()["operation"].to_pylist()[-1] == "compact"
+            assert self.table.inspect.history()["operation"].to_pylist()[-1] == "compact"
             self.model.commit()
 
     @invariant()

@@ -112,11 +112,11 @@ def test_a_worker_that_died_with_its_answer(sql: Any, sql_spark: SparkSession) -
             call({**request, "name": ["system", name], "arguments": arguments, "retry": retry})
         request["commit_id"] = request["commit_id"].replace("1", "2")
     table = Catalog(warehouse).load_table("upkeep.w")
-    assert table.history()["operation"].to_pylist()[3:5] == ["overwrite", "expire"]
-    assert table.history()["operation"].to_pylist().count("expire") == 1
-    commits = table.history()["commit_id"].to_pylist()
+    assert table.inspect.history()["operation"].to_pylist()[3:5] == ["overwrite", "expire"]
+    assert table.inspect.history()["operation"].to_pylist().count("expire") == 1
+    commits = table.inspect.history()["commit_id"].to_pylist()
     assert len(commits) == len(set(commits))
-    assert table.verify(deep=True).complaints == ()
+    assert table.maintenance.verify(deep=True).complaints == ()
 
 
 def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) -> None:

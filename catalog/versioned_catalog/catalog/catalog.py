@@ -27,12 +27,11 @@ from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.errors import NotFoundError, naming_table
 from versioned_catalog.log.codec import Loaded
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintained import SHORT_VACUUM
 from versioned_catalog.maintenance.findings import Verified
 from versioned_catalog.maintenance.recover import Recovered, recover
 from versioned_catalog.maintenance.retention import DEFAULT as DEFAULT_RETENTION
 from versioned_catalog.maintenance.retention import check_retention
-from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum_dropped
+from versioned_catalog.maintenance.vacuum import BREAKS, Vacuumed, vacuum_dropped
 from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.progress import Progress, silent
 from versioned_catalog.schema.schema import Schema
@@ -58,11 +57,25 @@ REMEMBERED = 32
 class Catalog(Making, Namespaces, Views):
     """The namespaces, tables and views of a warehouse.
 
-    Args:
-        warehouse: a folder: a path, or any URL that fsspec knows and that can put if absent.
-        storage_options: what the file system is opened with.
-
     Names are dotted text, with backticks around parts that hold dots, or tuples of parts.
+
+    Args:
+        warehouse: a folder: a path, or a URL of an fsspec file system with put-if-absent.
+        storage_options: options of the file system.
+
+    >>> from versioned_catalog import Catalog
+    >>> catalog = Catalog("memory://warehouse")
+    >>> catalog.create_namespace("metrics")
+    >>> table = catalog.create_table(
+    ...     "metrics.cpu",
+    ...     "ts TIMESTAMP NOT NULL, host STRING, usage DOUBLE DEFAULT 0.0",
+    ...     partitioned_by=["days(ts)"],
+    ... )
+    >>> catalog.list_tables("metrics")
+    ['cpu']
+    >>> catalog.rename_table("metrics.cpu", "metrics.load")
+    >>> catalog.load_table("metrics.load").partitioning
+    ['days(ts)']
     """
 
     def __init__(
@@ -180,7 +193,7 @@ class Catalog(Making, Namespaces, Views):
         every_version: bool = False,
         progress: Progress = silent,
     ) -> Verified:
-        """``Table.verify`` of a table that may be too damaged to be loaded.
+        """``Maintenance.verify`` of a table that may be too damaged to be loaded.
 
         Raises:
             NotFoundError: no table has that name.
@@ -199,7 +212,7 @@ class Catalog(Making, Namespaces, Views):
         progress: Progress = silent,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Verified:
-        """``Table.verify`` of whatever is in a folder."""
+        """``Maintenance.verify`` of whatever is in a folder."""
         store = open_store(path, storage_options)
         return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
 
@@ -246,7 +259,7 @@ class Catalog(Making, Namespaces, Views):
         storage_options: Mapping[str, Any] | None = None,
     ) -> Vacuumed:
         """Vacuum a table by its folder; of one that was dropped, longer ago than the retention, all
-        data goes, and its history with it. See ``Table.vacuum``.
+        data goes, and its history with it. See ``Maintenance.vacuum``.
 
         Raises:
             NotFoundError: there never was a table.
@@ -258,8 +271,10 @@ class Catalog(Making, Namespaces, Views):
             raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
         if not loaded.state.dropped:
             table = Table(timeline, loaded, store.url)
-            return table.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
-        span = check_retention(retention, store.url, SHORT_VACUUM, force=force)
+            return table.maintenance.vacuum(
+                retention, dry_run=dry_run, force=force, progress=progress
+            )
+        span = check_retention(retention, store.url, BREAKS, force=force)
         return vacuum_dropped(
             timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
         )

@@ -84,7 +84,7 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
                 storage_options=session.storage,
             )
         else:
-            told = session.table(table).vacuum(
+            told = session.table(table).maintenance.vacuum(
                 span, dry_run=not execute, force=force, progress=progress
             )
     kinds = {"segment": told.segments, "other": told.others, "left, not ours": told.foreign}
@@ -128,7 +128,9 @@ def expire(
     """Give up old versions of TABLE, but for those with tags; vacuum then frees what they held."""
     span, found = _span(older_than), session.table(table)
     with _progress() as progress:
-        told = found.expire(span, keep_last, dry_run=not execute, force=force, progress=progress)
+        told = found.maintenance.expire(
+            span, keep_last, dry_run=not execute, force=force, progress=progress
+        )
     show_object(
         {
             "table": told.table,
@@ -246,7 +248,9 @@ def compact(
     names = () if zorder is None else split_names(zorder, "zorder")
     found = session.table(table)
     with _progress() as progress:
-        told = found.compact(filters, strategy, zorder=names, dry_run=dry_run, progress=progress)
+        told = found.maintenance.compact(
+            filters, strategy, zorder=names, dry_run=dry_run, progress=progress
+        )
     show_object(
         {
             "table": told.table,

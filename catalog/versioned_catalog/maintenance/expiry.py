@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.conflicts.operations import Base, Expire
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import Stub, stub_to_bytes
 from versioned_catalog.log.reading import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.maintenance.retention import newest_before
+from versioned_catalog.maintenance.retention import ago, check_retention, newest_before
 from versioned_catalog.progress import Progress
+
+BREAKS = "who reads a version while it is expired and vacuumed fails, and so does who writes on it"
+"""What a short retention breaks."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,65 @@ class Expired:
     versions: int
     tagged: tuple[int, ...]
     version: int
+
+
+def expire(
+    handle: TableHandle,
+    older_than: timedelta,
+    keep_last: int,
+    *,
+    dry_run: bool,
+    force: bool,
+    progress: Progress,
+    commit_id: str | None,
+) -> Expired:
+    """Expire old versions of a table. See ``Maintenance.expire``."""
+    span = check_retention(older_than, handle.name, BREAKS, force=force)
+    if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1:
+        raise InvalidRequestError(
+            f"{handle.name}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
+        )
+    state = handle.refresh().state
+    floor = next_floor(handle.log, state, ago(handle.store.now(), span), keep_last)
+    spared = tagged_below(state, floor) - tagged_below(state, state.floor)
+    if not dry_run and floor > state.floor:
+        _move_floor(handle, state, floor, commit_id)
+    while not dry_run and is_unfinished(handle.log, handle.refresh().state):
+        # An expire that moved it further may have died before it wrote its stubs.
+        _finish(handle, handle.state.floor, progress)
+    return Expired(
+        table=handle.name,
+        dry_run=dry_run,
+        floor=floor,
+        versions=floor - state.floor - len(spared),
+        tagged=tuple(sorted(tagged_below(handle.state, floor))),
+        version=handle.state.version,
+    )
+
+
+def _move_floor(handle: TableHandle, state: TableState, floor: int, commit_id: str | None) -> None:
+    """Commit the oldest retained version, unless another expire has moved it further meanwhile."""
+    if _keep_states(handle, state, floor):
+        handle.commit(Expire(Base.of(state), floor, tagged_below(state, floor)), commit_id)
+
+
+def _finish(handle: TableHandle, floor: int, progress: Progress) -> None:
+    """Write the stubs below the floor, unless another expire has moved it further meanwhile."""
+    if _keep_states(handle, handle.state, floor, again=True):
+        write_stubs(handle.log, floor, progress)
+
+
+def _keep_states(
+    handle: TableHandle, state: TableState, floor: int, *, again: bool = False
+) -> bool:
+    """``keep_states``; False if another expire has moved the floor further meanwhile."""
+    try:
+        keep_states(handle.log, state, floor, again=again)
+    except (NotFoundError, CorruptTableError):
+        if handle.refresh().state.floor <= floor:
+            raise
+        return False
+    return True
 
 
 def next_floor(timeline: TableTimeline, state: TableState, cutoff: datetime, keep_last: int) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from versioned_catalog.conflicts.operations import Base, Fence
+from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.maintenance.expiry import write_stubs
@@ -17,10 +19,13 @@ from versioned_catalog.maintenance.orphans import (
     references,
     references_since,
 )
-from versioned_catalog.maintenance.retention import ago, newest_before
+from versioned_catalog.maintenance.retention import ago, check_retention, newest_before
 from versioned_catalog.progress import Progress
-from versioned_catalog.storage.reserve import with_room
+from versioned_catalog.storage.reserve import make_reserve, with_room
 from versioned_catalog.storage.store import Store
+
+BREAKS = "the segments of a write in flight may be deleted, and its commit is refused then"
+"""What a short retention breaks."""
 
 AT_ONCE = 1000
 """How many files are deleted in one go."""
@@ -95,6 +100,28 @@ class Vacuum:
             foreign=self.litter.foreign,
             version=self.state.version if version is None else version,
         )
+
+
+def vacuum(
+    handle: TableHandle,
+    retention: timedelta,
+    *,
+    dry_run: bool,
+    force: bool,
+    progress: Progress,
+    commit_id: str | None,
+) -> Vacuumed:
+    """Delete the orphan files of a table. See ``Maintenance.vacuum``."""
+    span = check_retention(retention, handle.name, BREAKS, force=force)
+    plan = plan_vacuum(handle.log, handle.refresh().state, handle.name, span)
+    if dry_run or not plan.litter.paths:
+        return plan.told(dry_run=dry_run)
+    if plan.needs_fence:
+        fence = Fence(Base.of(plan.state), plan.fence)
+        with_room(handle.store, lambda: handle.commit(fence, commit_id), plan.litter.unfenced)
+    done = clean(handle.log, plan, handle.refresh().state, progress)
+    make_reserve(handle.store)
+    return done
 
 
 def plan_vacuum(

@@ -84,6 +84,12 @@ class Schema:
         primary_key, time_index: what the rows of a keyed table are told apart by (FORMAT.md,
             section 13), by column ID.
 
+    >>> schema = catalog.create_table("t", "id BIGINT NOT NULL, place STRUCT<zip: STRING>").schema
+    >>> schema.names
+    ['id', 'place']
+    >>> schema.get(("place", "zip")).id
+    3
+
     Raises:
         InvalidRequestError: names or IDs clash, a name is empty, or something refers to a column
             that is not there, or can't be what it is to be.

@@ -45,16 +45,23 @@ class Expression:
 
 
 def expr(text: str) -> Expression:
-    """A value for ``Table.update`` that is computed of each row: ``{"n": expr("n + 1")}``.
-
-    Without ``expr``, text is the value itself.
+    """Return an SQL expression for ``Table.update``; without ``expr``, text is the value itself.
 
     Args:
         text: columns by name or path, numbers, ``'text'``, TRUE, FALSE, NULL, ``+ - * / %``, ``||`` and
             ``coalesce(a, b, …)``, with Spark's ANSI semantics.
 
     Raises:
-        InvalidRequestError: it does not parse.
+        InvalidRequestError: the text cannot be parsed.
+
+    >>> from versioned_catalog import expr
+    >>> table = catalog.create_table("stock", "item STRING, amount BIGINT")
+    >>> table.append(pa.table({"item": ["bolt", "nut"], "amount": [4, None]}))
+    1
+    >>> table.update({"amount": expr("coalesce(amount, 0) + 1")})
+    2
+    >>> table.scan().to_arrow()["amount"].to_pylist()
+    [5, 1]
     """
     parse(text)
     return Expression(text)

@@ -45,6 +45,12 @@ class WritePlan:
     spec: WriteSpec
     now: datetime
 
+    @property
+    def based_on(self) -> Base:
+        """The base of a plan for a table that exists."""
+        assert self.base is not None, "the rows of a new table are committed by its creation"
+        return self.base
+
     def write(
         self,
         arrow: pa.Schema,

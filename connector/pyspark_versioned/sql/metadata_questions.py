@@ -55,11 +55,11 @@ def metadata(request: Json) -> Json:
     table, state = open_table(request["table"])
     then = table.as_of(state.version)
     told = {
-        "history": then.history,
-        "schemas": then.schemas,
-        "segments": then.segments,
-        "snapshots": then.snapshots,
-        "partitions": then.partitions,
+        "history": then.inspect.history,
+        "schemas": then.inspect.schemas,
+        "segments": then.inspect.segments,
+        "snapshots": then.inspect.snapshots,
+        "partitions": then.inspect.partitions,
     }[request["kind"]]()
     return {"rows": cells(told)}
 

@@ -141,7 +141,7 @@ def _vacuum(call: Call) -> Iterable[Row]:
     table = call.table
     # Where it landed and the answer was lost, it is done once more: what went is not there to be told.
     known = landed(call.request, table) is not None
-    told = table.vacuum(
+    told = table.maintenance.vacuum(
         call.hours("retention_hours", DEFAULT),
         dry_run=call.says("dry_run", True),
         force=call.says("force", False),
@@ -163,7 +163,7 @@ def _expire(call: Call) -> Iterable[Row]:
         older_than = table.store.now() - _time(given["older_than"])
     if landed(call.request, table) is not None:
         older_than = timedelta.max  # only what that left undone
-    told = table.expire(
+    told = table.maintenance.expire(
         older_than,
         1 if given["keep_last"] is None else int(given["keep_last"]),
         dry_run=call.says("dry_run", True),
@@ -228,7 +228,7 @@ def _compact(call: Call) -> Iterable[Row]:
         for paths, records in call.request["results"]
     ]
     then = table.as_of(asked["version"])
-    told = then.commit_compaction(pieces, done, commit_id=call.request["commit_id"])
+    told = then.maintenance.commit_compaction(pieces, done, commit_id=call.request["commit_id"])
     yield (
         told.removed,
         told.removed_bytes,

@@ -33,11 +33,11 @@ from versioned_catalog.projection.resolver import (
     Take,
 )
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.scan.columns import resolve
 from versioned_catalog.scan.estimates import ColumnEstimate, estimate
 from versioned_catalog.scan.layout import layout_columns
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.table import resolve
 from versioned_catalog.types.arrow_values import FALSE, ZERO
 from versioned_catalog.types.types import Atom, Column, Decimal, Struct, is_floating
 

@@ -165,27 +165,30 @@ def commit(request: Json, table: Table, plan: WritePlan, records: Sequence[Segme
     done = landed(request, table, request["table"]["version"])
     if done is not None:
         return {"version": done}
+    transaction = table.transaction()
     replacing = {"own_rows": own_rows, "commit_id": commit_id}
     match request["mode"]:
         case "append" if own_rows and plan.spec.schema.is_keyed:
             made = {**request, "kind": "merge", "filters": ()}
             return {"version": _delta(made, table, plan, records)}
         case "append" if own_rows and _is_serializable(request):
-            done = table.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
+            done = transaction.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
             return {"version": done}
         case "append":
-            return {"version": table.commit_append(plan, records, commit_id=commit_id)}
+            return {"version": transaction.commit_append(plan, records, commit_id=commit_id)}
         case "overwrite":
-            return {"version": table.commit_overwrite(plan, records, **replacing)}
+            return {"version": transaction.commit_overwrite(plan, records, **replacing)}
         case "overwrite_partitions":
-            return {"version": table.commit_overwrite_partitions(plan, records, **replacing)}
+            return {"version": transaction.commit_overwrite_partitions(plan, records, **replacing)}
         case "rewrite":
             return {"version": _rewrite(request, table, plan, records)}
         case "delta":
             return {"version": _delta(request, table, plan, records)}
         case "overwrite_where":
             filters = _condition(request["filters"], table.name)
-            return {"version": table.commit_overwrite_where(plan, records, filters, **replacing)}
+            return {
+                "version": transaction.commit_overwrite_where(plan, records, filters, **replacing)
+            }
         case mode:
             raise InvalidRequestError(f"{table.name}: there is no way to write as {mode}")
 
@@ -204,7 +207,7 @@ def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[Seg
     """
     if request["kind"] == "update":
         _check_rows(request, table, records)
-    return table.commit_rewrite(
+    return table.transaction().commit_rewrite(
         plan,
         records,
         request["removed"],
@@ -216,7 +219,7 @@ def _rewrite(request: Json, table: Table, plan: WritePlan, records: Sequence[Seg
 
 def _delta(request: Json, table: Table, plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
     """Commit what a DELETE, UPDATE or MERGE of a table with a primary key wrote under its keys."""
-    return table.commit_delta(
+    return table.transaction().commit_delta(
         plan,
         records,
         kind=request["kind"],
@@ -252,7 +255,9 @@ def can_delete(request: Json) -> Json:
         return {"whole": False}
     if open_snapshot(request["table"]).state.schema.is_keyed:
         return {"whole": _are_true(request["filters"])}
-    return {"whole": _planned_on(request).can_delete_whole(_known(request["filters"]))}
+    return {
+        "whole": _planned_on(request).transaction().can_delete_whole(_known(request["filters"]))
+    }
 
 
 def _are_true(predicates: Sequence[Json]) -> bool:
@@ -272,7 +277,7 @@ def delete(request: Json) -> Json:
     if done is not None:
         return {"version": done}
     if _are_true(request["filters"]):
-        return {"version": table.delete_whole(None, commit_id=request["commit_id"])}
+        return {"version": table.transaction().delete_whole(None, commit_id=request["commit_id"])}
     return {"version": table.delete(_known(request["filters"]), commit_id=request["commit_id"])}
 
 
