@@ -31,7 +31,7 @@ def test_the_curve_is_mortons() -> None:
     """A grid of four by four, numbered by hand; the first column has the higher bit."""
     grid = list(product(range(4), range(4)))
     columns = [ints(*(row for row, _ in grid)), ints(*(column for _, column in grid))]
-    places = Curve.of([ints(0, 1, 2, 3), ints(0, 1, 2, 3)]).places(columns)
+    places = Curve.of([ints(0, 1, 2, 3), ints(0, 1, 2, 3)]).positions(columns)
     order = sorted(range(16), key=lambda at: int(places[at]))
     assert [grid[at] for at in order] == [
         *[(0, 0), (0, 1), (1, 0), (1, 1)],
@@ -48,14 +48,14 @@ def test_each_column_counts_for_the_same() -> None:
     large = [small[0], ints(*(10 ** (2 * column) for _, column in grid))]
     few = ints(0, 1, 2, 3)
     many = ints(*(10 ** (2 * n) for n in range(4)))
-    expected = Curve.of([few, few]).places(small)
-    assert list(Curve.of([few, many]).places(large)) == list(expected)
+    expected = Curve.of([few, few]).positions(small)
+    assert list(Curve.of([few, many]).positions(large)) == list(expected)
 
 
 def test_a_value_that_many_rows_have_is_in_the_middle_of_its_ranks() -> None:
     """Else the first bit of a column of two values would not tell them apart."""
     halves = ints(*[0, 7] * 50)
-    places = [int(place) for place in Curve.of([halves]).places([ints(0, 7, 3, None)])]
+    places = [int(place) for place in Curve.of([halves]).positions([ints(0, 7, 3, None)])]
     assert places[0] < 512 <= places[1]
     assert places[0] < places[2] < places[1] < places[3]
 
@@ -96,7 +96,7 @@ def test_filters_on_either_column_skip_segments(tmp_path: Path) -> None:
         "0-5",
         "1-5",
     ]
-    assert table.maintenance.verify(deep=True, every_version=True).complaints == ()
+    assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
 
 def test_segments_follow_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(OpenSegment, "write", fails)
     with pytest.raises(OSError, match="full") as failed:
-        piece.carry_out(table.store, str(tmp_path / "local"))
+        piece.run(table.store, str(tmp_path / "local"))
     assert failed.value.__traceback__, "what it holds may hold everything"
     assert list((tmp_path / "local").iterdir()) == []
     assert piece.clustering
@@ -238,17 +238,17 @@ def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT, l ARRAY<INT>, s STRUCT<x: INT>, v VARIANT")
     table.append(pa.Table.from_pylist([{"a": 1}], pa.schema([("a", pa.int32())])))
     for names, message in {
-        ("l",): "can't be clustered by l",
-        ("s",): "can't be clustered by s, which is a STRUCT",
-        ("v",): "can't be clustered by v, which is VARIANT",
-        ("l.element",): "can't be clustered by l.element, which has many",
+        ("l",): "cannot be clustered by l",
+        ("s",): "cannot be clustered by s, which is a STRUCT",
+        ("v",): "cannot be clustered by v, which is VARIANT",
+        ("l.element",): "cannot be clustered by l.element, which has many",
         ("a", "A"): "names a column twice",
         ("a",) * 7: "1 to 6 columns",
     }.items():
         with pytest.raises(InvalidRequestError, match=message) as refused:
             table.maintenance.compact(zorder=names)
         assert table.name in str(refused.value)
-    with pytest.raises(InvalidRequestError, match="give the names"):
+    with pytest.raises(InvalidRequestError, match="must be the names"):
         table.maintenance.compact(zorder="a")
     with pytest.raises(NotFoundError, match="zz") as missing:
         table.maintenance.compact(zorder=["zz"])

@@ -93,7 +93,7 @@ def vacuum(table: Table) -> tuple[str, ...]:
 
 def expire(table: Table, keep_last: int = 1) -> int:
     tick()
-    return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).floor
+    return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).oldest_version
 
 
 # The same as without.
@@ -357,7 +357,7 @@ def test_an_expiry_that_died_keeps_all_manifests(
         raise StorageError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("versioned_catalog.maintained.write_stubs", die)
+        patch.setattr("versioned_catalog.maintenance.expiry.write_stubs", die)
         with pytest.raises(StorageError):
             expire(table)
     table = again(table)
@@ -507,7 +507,7 @@ def test_damage_is_told(name: str, one: tuple[Table, Path]) -> None:
     damage, fragment = DAMAGES[name]
     damage(*one)
     corrupt(one[0], fragment)
-    assert fragment in str(Catalog.verify_path(one[0].location).complaints[0])
+    assert fragment in str(Catalog.verify_path(one[0].location).findings[0])
 
 
 def test_bits_that_flip(one: tuple[Table, Path]) -> None:

@@ -88,7 +88,7 @@ def test_a_segment_a_partition(make: Make) -> None:
         days[day] += count
     assert days == days_of(rows)
     assert rows_of(table.scan().to_arrow()) == rows_of(rows)
-    assert table.maintenance.verify(deep=True).complaints == ()
+    assert table.maintenance.verify(deep=True).findings == ()
 
 
 @pytest.mark.usefixtures("held")

@@ -26,7 +26,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import Mode, Placement, begin_at
+from versioned_catalog.catalog.locations import Mode, Placement, create_at
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.storage.local import LocalStore
 
@@ -328,7 +328,7 @@ def test_a_replacement_by_folder_is_of_that_table(place: Path) -> None:
     table.drop()
     Catalog.create_path(table.location, "z INT")
     with pytest.raises(CommitConflictError, match="run it again"):
-        begin_at(table.store, replacement, "n.t", str(uuid4()))
+        create_at(table.store, replacement, "n.t", str(uuid4()))
     assert Catalog.load_path(table.location).schema.names == ["z"]
 
 
@@ -382,7 +382,7 @@ def replaced(place: Path) -> None:
     placement = Placement(
         "replace", "n/t", str(uuid4()), table.version, 3, table.state.created_uuid
     )
-    begin_at(table.store, placement.operation(creation("c INT")), "n.t", str(uuid4()))
+    create_at(table.store, placement.operation(creation("c INT")), "n.t", str(uuid4()))
 
 
 # A worker that dies in a commit: the same question is asked again.

@@ -19,7 +19,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.statistics.stats import ColumnStats
 
@@ -133,7 +133,7 @@ def test_comments_and_what_is_not_rolled_back() -> None:
     table.append(rows((1, 1)))
     base = table.state
     operation = Replace(creation("k INT, v INT", comment="second"), base.created_uuid, base.version)
-    table = begin_at(table.store, operation, "t", str(uuid4()))
+    table = create_at(table.store, operation, "t", str(uuid4()))
     table.append(rows((2, 2)))
     table.set_tag("kept", 1)
     with pytest.raises(InvalidRequestError, match="made anew at version 2") as caught:
@@ -464,7 +464,7 @@ def test_tags_and_lives_of_a_table(table: Table) -> None:
     table.set_tag("old", 1)
     late, gone = again(table), again(table)
     replacement = Replace(creation("x INT"), table.state.created_uuid, table.version)
-    table = begin_at(table.store, replacement, "t", str(uuid4()))
+    table = create_at(table.store, replacement, "t", str(uuid4()))
     assert table.scan(version="old").count() == 2
     assert late.set_tag("older", 0) == 4
     assert again(table).tags == {"old": 1, "older": 0}

@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructType
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import Table
-from versioned_catalog.compaction.tasks import Piece
+from versioned_catalog.compaction.tasks import CompactionTask
 from versioned_catalog.expressions.where import parse_where
 from versioned_catalog.log.record import record_to_json
 from versioned_catalog.schema.sorting import split_names
@@ -29,14 +29,14 @@ DONE = StructType().add("paths", StringType()).add("records", StringType())
 class Work(InputPartition):
     """What one Spark task does."""
 
-    piece: Piece
+    piece: CompactionTask
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: CompactionTask) -> None:
         super().__init__(None)
         self.piece = piece
 
 
-def planned(table: Table, request: Mapping[str, Any]) -> list[Piece]:
+def planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
     """The pieces of a compaction: the same whoever plans it.
 
     Args:
@@ -72,6 +72,6 @@ class CompactingReader(DataSourceReader):
         """Carry out a piece."""
         if not isinstance(partition, Work):
             return  # what Spark makes of a read that has no pieces
-        records = partition.piece.carry_out(reopen(self._location), scratch())
+        records = partition.piece.run(reopen(self._location), scratch())
         told = [list(partition.piece.paths), [record_to_json(one) for one in records]]
         yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in told], DONE.names)

@@ -58,14 +58,14 @@ def test_compact(run: Run, warehouse: Path) -> None:
 def test_verify(run: Run, warehouse: Path) -> None:
     done = run("verify", "db.people", "--deep", "--every-version")
     assert (done.code, done.lines[:2]) == (0, ["table db.people", "clean yes"])
-    assert run("verify", str(warehouse / "db/people"), "--json").json["complaints"] == []
+    assert run("verify", str(warehouse / "db/people"), "--json").json["findings"] == []
     (path,) = (warehouse / "db/people/data").iterdir()
     path.unlink()
     (warehouse / f"db/people/_versioned/log/{0:020d}.json").write_text("{")
     for name in ("db.people", str(warehouse / "db/people")):
         done = run("verify", name)
         assert done.code == 6
-        assert "can't be read" in done.out
+        assert "cannot be read" in done.out
         assert run("verify", name, "--json").code == 6
         assert json.loads(run("verify", name, "--json").out)["clean"] is False
 

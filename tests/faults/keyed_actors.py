@@ -116,7 +116,7 @@ class Stage:
         table = self.load()
         for version in range(table.state.floor, table.version + 1):
             self.check_version(table, version)
-        assert table.maintenance.verify(deep=True, every_version=True).complaints == ()
+        assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
     def _about(self, version: int) -> str:
         return f"version {version} of\n" + "\n".join(self.told)
@@ -212,7 +212,7 @@ class Stage:
             paths = table.state.segments.paths
             how = {"paths": self.random.sample(paths, self.random.randint(0, len(paths)))}
         pieces = table.maintenance.plan_compaction(**how)
-        done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+        done = [(piece, piece.run(table.store)) for piece in pieces]
         self.pending[who] = Pending(
             {"do": "compact"},
             table.version,

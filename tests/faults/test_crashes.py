@@ -373,7 +373,7 @@ def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -
 def assert_clean(folder: Path) -> None:
     """Logs, checkpoints and segments agree, in tables that were dropped, too."""
     for table in (folder / "n").iterdir():
-        assert Catalog.verify_path(table, every_version=True).complaints == ()
+        assert Catalog.verify_path(table, every_version=True).findings == ()
 
 
 def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:

@@ -138,7 +138,7 @@ def again_and_next_works(folder: Path, operation: Operation, after: dict[str, An
     table.maintenance.compact(strategy="full")
     assert rows_at(Catalog(folder).load_table("n.t"), table.version) == found
     assert_clean(folder)
-    assert Catalog(folder).load_table("n.t").maintenance.verify(deep=True).complaints == ()
+    assert Catalog(folder).load_table("n.t").maintenance.verify(deep=True).findings == ()
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def check(table: Table, wanted: Rows) -> None:
     assert shown(table) == wanted
     again(table).maintenance.compact(strategy="full")
     assert shown(table) == wanted
-    assert again(table).maintenance.verify(deep=True, every_version=True).complaints == ()
+    assert again(table).maintenance.verify(deep=True, every_version=True).findings == ()
 
 
 # What somebody else does meanwhile, and what there is then
@@ -199,7 +199,7 @@ def test_compaction(meanwhile: Callable[[Table], Rows], when: str) -> None:
     assert sum(len(piece.paths) for piece in pieces) == 4
     if when == "planned":
         wanted = meanwhile(again(table))
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     if when == "carried out":
         wanted = meanwhile(again(table))
     before = again(table).version
@@ -220,7 +220,7 @@ def test_a_rollback_that_brings_back_what_a_dropped_tombstone_hid() -> None:
     table.maintenance.compact(paths=[older, table.state.segments.paths[-1]])
     pieces = table.maintenance.plan_compaction(paths=[tombstone])
     assert [piece.paths for piece in pieces] == [(tombstone,)]
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     assert done[0][1] == ()
     again(table).rollback(2)
     assert table.maintenance.commit_compaction(pieces, done).removed == 0

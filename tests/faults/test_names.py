@@ -23,7 +23,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.storage.local import LocalStore
 
 NAMES = "put _versioned/log/N.json"
@@ -276,7 +276,7 @@ def test_a_warehouse_that_comes_before_the_first_commit_of_a_table(tmp_path: Pat
     making = Interruption(NAMES, before=lambda: Catalog(tmp_path).create_namespace("n"))
     store = InterruptedStore(LocalStore(str(tmp_path)), Plan(), making)
     with pytest.raises(InvalidRequestError, match="belongs to a warehouse"):
-        begin_at(store, creation("a INT"), "t", "me")
+        create_at(store, creation("a INT"), "t", "me")
     assert Catalog(tmp_path).list_namespaces() == ["n"]
 
 

@@ -91,7 +91,7 @@ def test_a_rollback_meanwhile_ends_it(tmp_path: Path) -> None:
     slow.truncate()  # what it saw: the row, and not the tombstone
     late = Catalog.load_path(tmp_path / "t")
     pieces = late.maintenance.plan_compaction(paths=paths(late))
-    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    done = [(piece, piece.run(late.store)) for piece in pieces]
     assert [made for _, made in done] == [()]
     table.refresh().rollback(2)
     assert late.maintenance.commit_compaction(pieces, done).removed == 0
@@ -154,12 +154,12 @@ def test_a_rollback_that_is_expired_ends_it_too(tmp_path: Path) -> None:
     slow.truncate()
     late = Catalog.load_path(tmp_path / "t")
     pieces = late.maintenance.plan_compaction(paths=paths(late))
-    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    done = [(piece, piece.run(late.store)) for piece in pieces]
     assert [made for _, made in done] == [()]
     table.refresh().rollback(2)
     table.append(rows(("b", 1, 1.0)))
     tick()
-    assert table.maintenance.expire(NOW, 1, dry_run=False, force=True).floor == 5
+    assert table.maintenance.expire(NOW, 1, dry_run=False, force=True).oldest_version == 5
     assert late.maintenance.commit_compaction(pieces, done).removed == 0
     assert shown(Catalog.load_path(tmp_path / "t")) == [("b", 1, 1.0, 7)]
 
@@ -189,13 +189,13 @@ def test_who_appends_meanwhile_is_not_stopped(tmp_path: Path) -> None:
         table.append(rows(("a", 1, value), ("b", 1, value)))
     other = Catalog.load_path(tmp_path / "t")
     pieces = table.maintenance.plan_compaction()
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     other.append(rows(("a", 1, 3.0)))
     other.delete([("host", "=", "b")])
     other.alter().add_column("x", "INT", default=1).commit()
     assert table.maintenance.commit_compaction(pieces, done).removed == 2
     assert shown(table) == [("a", 1, 3.0, 7, 1)]
-    assert table.maintenance.verify(deep=True, every_version=True).complaints == ()
+    assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
 
 def test_what_others_took_is_left(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_what_others_took_is_left(tmp_path: Path) -> None:
         table.append(pa.table({"a": pa.array([n], pa.int32())}))
     other = Catalog.load_path(tmp_path / "t")
     pieces = table.maintenance.plan_compaction()
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     other.delete([("a", "=", 1)])
     told = table.maintenance.commit_compaction(pieces, done)
     assert (told.removed, told.skipped, shown(table)) == (2, 2, [(2,), (2,)])
@@ -216,7 +216,7 @@ def test_a_piece_that_lost_one_segment_does_not_stop_the_others(tmp_path: Path) 
         table.append(pa.table({"a": pa.array([a], pa.int32()), "b": pa.array([b], pa.int32())}))
     other = Catalog.load_path(tmp_path / "t")
     pieces = table.maintenance.plan_compaction()
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     other.delete([("a", "=", 1), ("b", "=", 1)])
     told = table.maintenance.commit_compaction(pieces, done)
     assert (told.removed, told.added, told.skipped) == (2, 1, 2)

@@ -43,7 +43,7 @@ def make(root: Path, versions: int = 6) -> Table:
 def expire(table: Table, keep_last: int) -> int:
     """Keep so many versions; the first one of them."""
     tick()
-    return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).floor
+    return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).oldest_version
 
 
 def tick() -> None:

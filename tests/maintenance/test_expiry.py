@@ -48,7 +48,7 @@ def test_what_is_kept_is_read_and_the_rest_refused(
     table.set_tag("two", 2)
     tick()
     told = table.maintenance.expire(NOW, 3, dry_run=False, force=True)
-    assert (told.floor, told.versions, told.tagged, told.version) == (5, 4, (2,), 8)
+    assert (told.oldest_version, told.versions, told.tagged, told.version) == (5, 4, (2,), 8)
     damage(tmp_path)
     for reader in (load(tmp_path), table):
         assert shown(reader) == [6]
@@ -105,7 +105,7 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     before = everything(tmp_path)
     tick()
     told = table.maintenance.expire(NOW, 2, force=True)
-    assert (told.dry_run, told.floor, told.versions, told.version) == (True, 5, 5, 6)
+    assert (told.dry_run, told.oldest_version, told.versions, told.version) == (True, 5, 5, 6)
     assert everything(tmp_path) == before
 
 
@@ -114,11 +114,11 @@ def test_what_was_the_newest_a_while_ago_is_kept(
 ) -> None:
     """Somebody may have begun to read it just before it was replaced."""
     table = make(tmp_path, 3)
-    assert table.maintenance.expire(DAY).floor == 0
+    assert table.maintenance.expire(DAY).oldest_version == 0
     later(monkeypatch, 2 * DAY)
-    assert table.maintenance.expire(DAY).floor == 3
-    assert table.maintenance.expire(DAY, keep_last=3).floor == 1
-    assert table.maintenance.expire(timedelta.max).floor == 0
+    assert table.maintenance.expire(DAY).oldest_version == 3
+    assert table.maintenance.expire(DAY, keep_last=3).oldest_version == 1
+    assert table.maintenance.expire(timedelta.max).oldest_version == 0
 
 
 def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> None:
@@ -153,7 +153,7 @@ def test_a_state_of_intervals_is_read_back(tmp_path: Path) -> None:
     found = load(tmp_path).state
     stats = found.segments.statistic("min", found.schema.columns[1], found.schemas)
     assert stats.to_pylist() == [timedelta(days=-3)]
-    assert load(tmp_path).maintenance.verify(deep=True).complaints == ()
+    assert load(tmp_path).maintenance.verify(deep=True).findings == ()
 
 
 def test_a_tag_while_it_expires(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_tags_at_and_below_the_oldest_retained_version(tmp_path: Path) -> None:
         table.set_tag(name, version)
     tick()
     told = table.maintenance.expire(NOW, 6, dry_run=False, force=True)
-    assert (told.floor, told.versions, told.tagged) == (4, 3, (3,))
+    assert (told.oldest_version, told.versions, told.tagged) == (4, 3, (3,))
     forget(tmp_path)
     reader = load(tmp_path)
     assert [shown(reader, name) for name in ("three", "four", "five")] == [[3], [4], [5]]
@@ -230,7 +230,7 @@ def test_an_expiry_that_dies_at_any_stub_is_finished(stubs: int, tmp_path: Path)
     with pytest.raises(StorageError, match="planted"):
         expire(table, 1)
     assert shown(load(tmp_path)) == [6]
-    assert load(tmp_path).maintenance.expire(dry_run=False).floor == 6
+    assert load(tmp_path).maintenance.expire(dry_run=False).oldest_version == 6
     log = sorted((tmp_path / FOLDER / "log").iterdir())
     assert [b'"stub":true' in path.read_bytes() for path in log] == [True] * 6 + [False] * 2
     assert shown(load(tmp_path)) == [6]
@@ -273,7 +273,7 @@ def test_an_expiry_that_died_is_finished(tmp_path: Path) -> None:
     table = load(tmp_path)
     assert table.inspect.snapshots()["version"].to_pylist() == [6, 7, 8]
     told = table.maintenance.expire(dry_run=False)
-    assert (told.floor, told.version) == (6, 8)
+    assert (told.oldest_version, told.version) == (6, 8)
     stubs = [b'"stub":true' in path.read_bytes() for path in sorted(log.iterdir())]
     assert stubs == [True] * 6 + [False] * 3
     assert load(tmp_path).log.read(0)[0].floor == 6  # type: ignore[index,union-attr]

@@ -63,7 +63,7 @@ def test_a_state_or_a_hint_beyond_its_limit_is_a_finding(tmp_path: Path) -> None
     table = make(tmp_path)
     table.log.write_checkpoint(table.state)
     os.truncate(tmp_path / "t/_versioned/last_checkpoint.json", HINT_BYTES + 1)
-    (finding,) = load(tmp_path).maintenance.verify().complaints
+    (finding,) = load(tmp_path).maintenance.verify().findings
     assert f"has {HINT_BYTES + 1} bytes" in finding.problem
 
 

@@ -62,7 +62,7 @@ def recover(root: Path) -> tuple[Recovered, Table]:
     told = Catalog.recover(root / "t", root / "new")
     assert everything(root / "t") == before
     table = Catalog.load_path(root / "new")
-    assert table.maintenance.verify(deep=True, every_version=True).complaints == ()
+    assert table.maintenance.verify(deep=True, every_version=True).findings == ()
     assert (told.rows, told.version) == (table.count(), table.version)
     return told, table
 
@@ -77,7 +77,7 @@ def test_a_table_that_is_whole(tmp_path: Path) -> None:
     told, new = recover(tmp_path)
     assert rows(new) == rows(old)
     assert (told.known_until, told.guessed) == (7, ())
-    assert list(told.left.values()) == ["was live once, and the log says that it was removed"]
+    assert list(told.left.values()) == ["was removed by a commit"]
     assert new.schema.columns == old.schema.columns
     assert (new.properties, new.comment) == (old.properties, old.comment)
     assert new.state.table_uuid == old.state.table_uuid
@@ -92,7 +92,7 @@ def test_a_table_that_is_whole(tmp_path: Path) -> None:
     new.delete([("id", "=", 2)])
     expire(new, 1)
     assert len(new.maintenance.vacuum(NOW, dry_run=False, force=True).segments) >= 1
-    assert new.maintenance.verify(deep=True).complaints == ()
+    assert new.maintenance.verify(deep=True).findings == ()
 
 
 def test_the_last_entries_are_lost(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_orphans_of_long_ago_stay_behind(tmp_path: Path) -> None:
     os.utime(tmp_path / "t" / orphan.path, (0, 0))
     table.append(ids(6))
     told, new = recover(tmp_path)
-    assert "a writer that died left" in told.left[orphan.path]
+    assert "left from a failed write" in told.left[orphan.path]
     assert 99 not in [row["id"] for row in rows(new)]
 
 
@@ -221,7 +221,9 @@ def test_partitions_and_former_lives(tmp_path: Path) -> None:
     told, new = recover(tmp_path)
     assert [row["id"] for row in rows(new)] == [1, 2, 3, 4, 5]
     assert sorted(map(str, new.inspect.segments()["partition"].to_pylist())) == keys
-    assert list(told.left.values()) == ["is of another table, or of an earlier life of this one"]
+    assert list(told.left.values()) == [
+        "is of another table, or of an earlier incarnation of this one"
+    ]
 
 
 def test_a_table_that_was_dropped(tmp_path: Path) -> None:
@@ -236,7 +238,7 @@ def test_a_table_that_was_dropped(tmp_path: Path) -> None:
 def test_nothing_to_go_by(tmp_path: Path) -> None:
     (tmp_path / "t/data").mkdir(parents=True)
     (tmp_path / f"t/data/0-{'0' * 32}.parquet").write_bytes(b"PAR1")
-    with pytest.raises(CorruptTableError, match="nothing says what columns"):
+    with pytest.raises(CorruptTableError, match="the columns are unknown"):
         Catalog.recover(tmp_path / "t", tmp_path / "new")
 
 
@@ -244,7 +246,7 @@ def test_only_to_an_empty_place(tmp_path: Path) -> None:
     make(tmp_path)
     Catalog.create_path(tmp_path / "other", "x INT")
     for place in ("t", "other"):
-        with pytest.raises(AlreadyExistsError, match="recover to a folder of its own"):
+        with pytest.raises(AlreadyExistsError, match="recover to an empty folder"):
             Catalog.recover(tmp_path / "t", tmp_path / place)
     assert load(tmp_path).version == 7
 

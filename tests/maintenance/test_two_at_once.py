@@ -117,7 +117,7 @@ def test_jobs_that_interleave(
         for again in (expire, vacuum):
             again(load(root))
         check_whole(root, rows.get)
-        assert load(root).maintenance.verify(every_version=True).complaints == ()
+        assert load(root).maintenance.verify(every_version=True).findings == ()
         shutil.rmtree(root)
 
 
@@ -239,7 +239,7 @@ def test_a_table_whose_kept_state_was_lost_is_mended(
     (tmp_path / f"t/_versioned/kept/{4:020d}.parquet").unlink()
     check_whole(tmp_path, rows.get)
     expire(load(tmp_path))
-    assert load(tmp_path).maintenance.verify(every_version=True).complaints == ()
+    assert load(tmp_path).maintenance.verify(every_version=True).findings == ()
 
 
 def test_a_state_that_is_gone_is_written_before_the_stubs(

@@ -251,12 +251,12 @@ def test_a_clock_that_is_behind_aborts_no_writer(tmp_path: Path) -> None:
     for path in (tmp_path / "t/data").iterdir():
         age(path, 2 * DAY)
     assert vacuum(table, DAY).fence == 0
-    assert table.maintenance.expire(DAY).floor == 0
+    assert table.maintenance.expire(DAY).oldest_version == 0
     load(tmp_path).transaction().commit_append(*young)
     for path in (tmp_path / "t/_versioned/log").iterdir():
         age(path, 2 * DAY)
     assert table.maintenance.vacuum(DAY).fence == 3
-    assert table.maintenance.expire(DAY).floor == 3
+    assert table.maintenance.expire(DAY).oldest_version == 3
 
 
 def interrupted(root: Path, before: Callable[[], object]) -> Table:

@@ -405,13 +405,13 @@ class InFlight:
         """Pieces are planned at one time, carried out at another, and committed at a third."""
         pieces = late.maintenance.plan_compaction(paths=self._subset(random, late))
         at_once = random.random() < 0.5
-        done = [(piece, piece.carry_out(late.store)) for piece in pieces] if at_once else []
+        done = [(piece, piece.run(late.store)) for piece in pieces] if at_once else []
 
         def commit(table: Table) -> None:
             nonlocal done
             if len(done) < len(pieces):
                 try:
-                    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+                    done = [(piece, piece.run(late.store)) for piece in pieces]
                 except AnyError:
                     assert not self.model.keeps(base)
                     return

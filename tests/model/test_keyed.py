@@ -42,7 +42,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.datafile import open_segment
 from versioned_catalog.scan import merge_splitting
@@ -121,7 +121,7 @@ class KeyedHistories(Histories):
         said = declare(random, self.model)
         base = self.table.state
         operation = Replace(creation(**said), base.created_uuid, base.version)
-        self.table = begin_at(self.table.store, operation, self.table.name, str(uuid4()))
+        self.table = create_at(self.table.store, operation, self.table.name, str(uuid4()))
         self.model.commit()
 
     def filters(self, random: Random) -> tuple[Any, Any]:

@@ -113,7 +113,7 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     def ended(self) -> None:
         """At the end nothing is damaged, and what is kept is what it was."""
-        assert self.table.maintenance.verify(every_version=True).complaints == ()
+        assert self.table.maintenance.verify(every_version=True).findings == ()
         self.sampled(2)
 
     @initialize(salt=salts)
@@ -247,7 +247,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.absorb("fence")
             self.sampled(1)
         if random.random() < 0.2:
-            assert self.table.maintenance.verify(every_version=True).complaints == ()
+            assert self.table.maintenance.verify(every_version=True).findings == ()
 
     def expire(self, random: Random, table: Table, pause: Pause | None = None) -> None:
         """Give up the versions below a random one."""
@@ -259,7 +259,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             last = random.randint(1, 2)
         told = over(table, clock, pause).maintenance.expire(span, last, dry_run=False, force=True)
         if pause is None:
-            assert told.floor == max(self.model.floor, min(cut, newest + 1 - last))
+            assert told.oldest_version == max(self.model.floor, min(cut, newest + 1 - last))
 
     def vacuum(self, random: Random, table: Table, pause: Pause | None = None) -> None:
         """Delete what nobody needs; keep out writers that planned on versions before a random one."""

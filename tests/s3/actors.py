@@ -173,7 +173,7 @@ def cleaner(scene: Scene) -> None:
         time.sleep(0.3)
         with notes.excused():
             expired = table.maintenance.expire(10 * retention, dry_run=False, force=True)
-            notes.write("expire", versions=expired.versions, floor=expired.floor)
+            notes.write("expire", versions=expired.versions, floor=expired.oldest_version)
         time.sleep(0.3)
 
 

@@ -337,7 +337,7 @@ def cleaner(actor: Actor, _: int) -> None:
             actor.write("vacuum", segments=len(gone.segments), fence=gone.fence)
             time.sleep(0.3)
             expired = actor.table.maintenance.expire(4 * retention, dry_run=False, force=True)
-            actor.write("expire", versions=expired.versions, floor=expired.floor)
+            actor.write("expire", versions=expired.versions, floor=expired.oldest_version)
         except VersionedError as error:
             actor.write("excuse", said=_said(error))
         time.sleep(0.3)

@@ -87,7 +87,7 @@ def verify(scene: Scene, folder: Path) -> None:
     except Exception as error:
         journal.write("aside", what="verify", **outcome_of(error))
         return
-    for one in found.complaints:
+    for one in found.findings:
         journal.write("finding", said=f"verify of {folder.name}: {one}")
 
 

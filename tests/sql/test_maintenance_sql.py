@@ -116,7 +116,7 @@ def test_a_worker_that_died_with_its_answer(sql: Any, sql_spark: SparkSession) -
     assert table.inspect.history()["operation"].to_pylist().count("expire") == 1
     commits = table.inspect.history()["commit_id"].to_pylist()
     assert len(commits) == len(set(commits))
-    assert table.maintenance.verify(deep=True).complaints == ()
+    assert table.maintenance.verify(deep=True).findings == ()
 
 
 def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) -> None:

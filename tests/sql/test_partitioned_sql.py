@@ -88,7 +88,7 @@ def test_a_segment_a_partition_of_each_write(
     source(sql_spark).writeTo(name).append()
     assert segments(table) == PARTITIONS
     assert values(table) == list(range(ROWS))
-    assert table.maintenance.verify(deep=True).complaints == ()
+    assert table.maintenance.verify(deep=True).findings == ()
     sql_spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
         source(sql_spark).where("u % 2 = 0").writeTo(name).overwritePartitions()

@@ -164,7 +164,7 @@ def test_a_bad_block_is_a_finding_and_a_shortage_is_none(
     table: Table, tmp_path: Path, refused: Callable[[int], None]
 ) -> None:
     refused(errno.EIO)
-    (finding, *_) = table.maintenance.verify().complaints
+    (finding, *_) = table.maintenance.verify().findings
     assert "Input/output error" in finding.problem
     footers = salvage.read_segments(table.store, lambda *_: None)
     assert len(footers.damaged) == 3

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.catalog.create import Making
+from versioned_catalog.catalog.create import TableCreation
 from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.locations import (
-    begin_at,
-    end_at,
+    create_at,
+    drop_at,
     load_at,
     place_at,
     plan_at,
@@ -54,7 +54,7 @@ REMEMBERED = 32
 """How many tables a catalog remembers as they were loaded last."""
 
 
-class Catalog(Making, Namespaces, Views):
+class Catalog(TableCreation, Namespaces, Views):
     """The namespaces, tables and views of a warehouse.
 
     Names are dotted text, with backticks around parts that hold dots, or tuples of parts.
@@ -171,7 +171,7 @@ class Catalog(Making, Namespaces, Views):
             return WarehouseEntry(head_of("drop_table"), remove_tables=(parts,))
 
         self._names.commit(change)
-        end_at(store, found.table_uuid)
+        drop_at(store, found.table_uuid)
 
     @staticmethod
     def load_path(
@@ -302,7 +302,7 @@ class Catalog(Making, Namespaces, Views):
                 primary_key=primary_key,
                 time_index=time_index,
             )
-        return begin_at(store, operation, store.url, str(uuid.uuid4()))
+        return create_at(store, operation, store.url, str(uuid.uuid4()))
 
     @staticmethod
     def plan_path(
@@ -348,9 +348,9 @@ class Catalog(Making, Namespaces, Views):
         location: Location, operation: Replace, name: str, commit_id: str
     ) -> Table:
         """Replace a table with the rows that were written by its plan."""
-        return begin_at(reopen(location), operation, name, commit_id)
+        return create_at(reopen(location), operation, name, commit_id)
 
     @staticmethod
     def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
         """Make a table with the rows that were written by its plan."""
-        return begin_at(reopen(location), operation, location.url, commit_id)
+        return create_at(reopen(location), operation, location.url, commit_id)

@@ -13,8 +13,8 @@ from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.locations import (
     Mode,
     Placement,
-    begin_at,
-    end_at,
+    create_at,
+    drop_at,
     load_at,
     place_at,
     plan_at,
@@ -44,7 +44,7 @@ def _shown(name: str | Name) -> str:
     return name if isinstance(name, str) else render_path(name)
 
 
-class Making:
+class TableCreation:
     """How ``Catalog`` makes and replaces tables."""
 
     _store: Store
@@ -225,7 +225,7 @@ class Making:
         if isinstance(operation, Create):
             attempts: list[None] = []
             count = partial(attempts.append, None)
-            table = begin_at(store, operation, shown, commit_id, since=since, check=count)
+            table = create_at(store, operation, shown, commit_id, since=since, check=count)
             named = TableName(name, placement.folder, operation.table_uuid)
             self._give_name(named, table, commit_id, again=not attempts)
             return table
@@ -233,7 +233,7 @@ class Making:
         def check() -> None:
             self._check_still_named(name, placement)
 
-        return begin_at(store, operation, shown, commit_id, since=since, check=check)
+        return create_at(store, operation, shown, commit_id, since=since, check=check)
 
     def _check_still_named(self, name: Name, placement: Placement) -> None:
         """Refuse to replace a table that was dropped or renamed since that was planned."""
@@ -272,7 +272,7 @@ class Making:
         try:
             self._names.commit(change, own_id)
         except (AlreadyExistsError, NotFoundError):
-            end_at(table.store, named.table_uuid)
+            drop_at(table.store, named.table_uuid)
             raise
 
     def plan_table(
@@ -321,6 +321,6 @@ class Making:
             AlreadyExistsError: the name was taken meanwhile.
         """
         parts, folder = parse_path(name), location.url.removeprefix(self._store.url).strip("/")
-        table = begin_at(self._store.child(folder), operation, render_path(parts), commit_id)
+        table = create_at(self._store.child(folder), operation, render_path(parts), commit_id)
         self._give_name(TableName(parts, folder, operation.table_uuid), table, commit_id)
         return table

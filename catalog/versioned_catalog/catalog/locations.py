@@ -90,7 +90,7 @@ def timeline_at(store: Store) -> TableTimeline:
     return Timeline(store, TableCodec())
 
 
-def begin_at(
+def create_at(
     store: Store,
     operation: Create | Replace,
     name: str,
@@ -178,7 +178,7 @@ def _is_there(state: TableState | None, created_uuid: str | None) -> bool:
     return created_uuid is None or state.created_uuid == created_uuid
 
 
-def end_at(store: Store, created_uuid: str) -> None:
+def drop_at(store: Store, created_uuid: str) -> None:
     """End the table in a folder, if it is still there, whatever it was replaced by meanwhile."""
     while True:
         try:

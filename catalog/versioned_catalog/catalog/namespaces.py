@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from versioned_catalog.catalog.locations import end_at
+from versioned_catalog.catalog.locations import drop_at
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.paths import parse_path, render_path
@@ -150,7 +150,7 @@ class Namespaces:
 
         self._names.commit(change)
         for table in ended:
-            end_at(self._store.child(table.location), table.table_uuid)
+            drop_at(self._store.child(table.location), table.table_uuid)
 
 
 def _keys(given: Iterable[str]) -> list[str]:

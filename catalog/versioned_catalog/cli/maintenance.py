@@ -135,7 +135,7 @@ def expire(
         {
             "table": told.table,
             "done": execute,
-            "first kept": told.floor,
+            "first kept": told.oldest_version,
             "expired": told.versions,
             "kept by tags": list(map(str, told.tagged)),
             "version": told.version,
@@ -160,7 +160,7 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
             )
         else:
             told = session.catalog().verify_table(table, **how, progress=progress)
-    complaints = [{"path": one.path, "problem": one.problem} for one in told.complaints]
+    findings = [{"path": one.path, "problem": one.problem} for one in told.findings]
     summary = {
         "table": told.table,
         "clean": told.is_clean,
@@ -174,12 +174,12 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
         "notes": list(told.notes),
     }
     if wants_json():
-        show_json({**summary, "complaints": complaints})
+        show_json({**summary, "findings": findings})
     else:
-        if complaints:
-            show_rows(complaints, ["path", "problem"])
+        if findings:
+            show_rows(findings, ["path", "problem"])
         show_object(summary)
-    if complaints:
+    if findings:
         click.get_current_context().exit(STORAGE)
 
 

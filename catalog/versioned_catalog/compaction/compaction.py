@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from versioned_catalog.compaction.automatic import is_due
 from versioned_catalog.compaction.clustering import bind_zorder
-from versioned_catalog.compaction.plan import Strategy, plan_pieces
-from versioned_catalog.compaction.tasks import Piece
+from versioned_catalog.compaction.plan import Strategy, plan_tasks
+from versioned_catalog.compaction.tasks import CompactionTask
 from versioned_catalog.conflicts.operations import Base, Compact
 from versioned_catalog.errors import (
     CommitConflictError,
@@ -30,7 +30,8 @@ COMMIT_BYTES = 2 * 1024**3
 
 _log = logging.getLogger("versioned_catalog")
 
-Done = tuple[Piece, tuple[SegmentRecord, ...]]
+Done = tuple[CompactionTask, tuple[SegmentRecord, ...]]
+"""A task, and the segments that it wrote."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,17 @@ def compact(
     commit_id: str | None = None,
 ) -> Compacted:
     """Plan a compaction, run it and commit it. See ``Maintenance.compact``."""
-    pieces = plan_compaction(handle, filters, strategy, paths=paths, zorder=zorder)
+    tasks = plan_compaction(handle, filters, strategy, paths=paths, zorder=zorder)
     if dry_run:
-        return _report(handle, pieces, pieces, (), dry_run=True)
+        return _report(handle, tasks, tasks, (), dry_run=True)
 
     def results() -> Iterator[Done]:
-        for number, piece in enumerate(pieces, 1):
-            progress("compact", number - 1, len(pieces))
-            yield piece, piece.carry_out(handle.store)
-            progress("compact", number, len(pieces))
+        for number, task in enumerate(tasks, 1):
+            progress("compact", number - 1, len(tasks))
+            yield task, task.run(handle.store)
+            progress("compact", number, len(tasks))
 
-    return commit_compaction(handle, pieces, results(), commit_id)
+    return commit_compaction(handle, tasks, results(), commit_id)
 
 
 def plan_compaction(
@@ -88,7 +89,7 @@ def plan_compaction(
     *,
     paths: Collection[str] | None = None,
     zorder: Sequence[str] = (),
-) -> list[Piece]:
+) -> list[CompactionTask]:
     """Plan a compaction. See ``Maintenance.plan_compaction``."""
     state, name = handle.state, handle.name
     if strategy not in get_args(Strategy):
@@ -100,20 +101,23 @@ def plan_compaction(
     bound = bind_filters(filters, state.schema)
     if zorder and strategy == "small":
         raise InvalidRequestError(
-            f"{name}: zorder rewrites large segments too; leave out strategy 'small'"
+            f"{name}: zorder rewrites large segments too; leave out the strategy 'small'"
         )
     try:
         lines = bind_zorder(state.schema, zorder) if zorder else ()
         time = age_time(handle.store, state)
-        return plan_pieces(state, spec, bound, paths, strategy, lines, time)
+        return plan_tasks(state, spec, bound, paths, strategy, lines, time)
     except (InvalidRequestError, NotFoundError) as error:
         raise type(error)(f"{name}: {error}") from None
 
 
 def commit_compaction(
-    handle: TableHandle, pieces: Sequence[Piece], done: Iterable[Done], commit_id: str | None
+    handle: TableHandle,
+    tasks: Sequence[CompactionTask],
+    done: Iterable[Done],
+    commit_id: str | None,
 ) -> Compacted:
-    """Commit pieces as they are done. See ``Maintenance.commit_compaction``."""
+    """Commit tasks as they finish. See ``Maintenance.commit_compaction``."""
     base, waiting, size = Base.of(handle.state), list[Done](), 0
     kept: list[Done] = []
     for one in done:
@@ -124,7 +128,7 @@ def commit_compaction(
             waiting, size = [], 0
     kept += _commit(handle, base, waiting, commit_id)
     added = [record for _, made in kept for record in made]
-    return _report(handle, pieces, [piece for piece, _ in kept], added, dry_run=False)
+    return _report(handle, tasks, [task for task, _ in kept], added, dry_run=False)
 
 
 def compact_if_due(handle: TableHandle) -> None:
@@ -137,9 +141,9 @@ def compact_if_due(handle: TableHandle) -> None:
 
 
 def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | None) -> list[Done]:
-    """Commit the pieces whose segments are all live, and return them."""
+    """Commit the tasks whose segments are all live, and return those tasks."""
     while done:
-        removed = tuple(path for piece, _ in done for path in piece.paths)
+        removed = tuple(path for task, _ in done for path in task.paths)
         records = tuple(record for _, made in done for record in made)
         try:
             handle.commit(Compact(base, records, removed), commit_id)
@@ -155,20 +159,20 @@ def _commit(handle: TableHandle, base: Base, done: list[Done], commit_id: str | 
 
 def _report(
     handle: TableHandle,
-    planned: Sequence[Piece],
-    done: Sequence[Piece],
+    planned: Sequence[CompactionTask],
+    done: Sequence[CompactionTask],
     added: Sequence[SegmentRecord],
     *,
     dry_run: bool,
 ) -> Compacted:
-    removed = sum(len(piece.paths) for piece in done)
+    removed = sum(len(task.paths) for task in done)
     return Compacted(
         table=handle.name,
         dry_run=dry_run,
         version=handle.state.version,
         removed=removed,
-        removed_bytes=sum(piece.bytes for piece in done),
+        removed_bytes=sum(task.bytes for task in done),
         added=len(added),
         added_bytes=sum(record.bytes for record in added),
-        skipped=sum(len(piece.paths) for piece in planned) - removed,
+        skipped=sum(len(task.paths) for task in planned) - removed,
     )

@@ -125,4 +125,4 @@ class Inspection:
         yield from self._handle.log.walk(self._state.version, oldest)
 
     def _schema_commits(self) -> dict[int, int]:
-        return lineage.made_at(self._handle.log.entries(0, self._state.version))
+        return lineage.schema_commits(self._handle.log.entries(0, self._state.version))

@@ -9,7 +9,7 @@ from typing import Any
 from versioned_catalog.compaction import compaction
 from versioned_catalog.compaction.compaction import Compacted, Done
 from versioned_catalog.compaction.plan import Strategy
-from versioned_catalog.compaction.tasks import Piece
+from versioned_catalog.compaction.tasks import CompactionTask
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.maintenance import retention as retentions
@@ -66,7 +66,7 @@ class Maintenance:
             zorder: columns to cluster the rows by, so that filters on any of them skip segments. All
                 segments are rewritten. Only for a table without a sort order.
             dry_run: plan only.
-            progress: called with "compact" and the number of groups done.
+            progress: called with "compact" and the number of tasks done.
             commit_id: Idempotency key; the compaction is one commit then. Several commits with
                 generated keys if omitted.
 
@@ -87,8 +87,8 @@ class Maintenance:
         *,
         paths: Collection[str] | None = None,
         zorder: Sequence[str] = (),
-    ) -> list[Piece]:
-        """Plan a compaction whose groups of segments can be rewritten anywhere.
+    ) -> list[CompactionTask]:
+        """Plan a compaction as tasks that can run in any process.
 
         Arguments and errors are those of ``compact``.
         """
@@ -97,17 +97,21 @@ class Maintenance:
         )
 
     def commit_compaction(
-        self, pieces: Sequence[Piece], done: Iterable[Done], *, commit_id: str | None = None
+        self,
+        tasks: Sequence[CompactionTask],
+        done: Iterable[Done],
+        *,
+        commit_id: str | None = None,
     ) -> Compacted:
-        """Commit groups as they are rewritten; skip those whose segments other commits removed.
+        """Commit tasks as they finish; skip those whose segments other commits removed.
 
         Args:
-            pieces: from ``plan_compaction``, on the version that the table shows.
-            done: groups with the segments that they were rewritten to.
+            tasks: from ``plan_compaction``, on the version that the table shows.
+            done: finished tasks, with the segments that they wrote.
             commit_id: Idempotency key; the compaction is one commit then. Several commits with
                 generated keys if omitted.
         """
-        return compaction.commit_compaction(self._handle, pieces, done, commit_id)
+        return compaction.commit_compaction(self._handle, tasks, done, commit_id)
 
     def vacuum(
         self,

@@ -18,7 +18,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.write.copy_on_write import (
-    touched,
+    matching_segments,
     whole_segments,
     with_updates,
     without_matches,
@@ -83,7 +83,7 @@ def can_delete_whole(handle: TableHandle, filters: Any) -> bool:
     bound = bind_filters(filters, state.schema)
     if state.schema.is_keyed and bound is not None:
         return False  # removing a row may uncover an older one of the same key
-    return not touched(state, bound).torn
+    return not matching_segments(state, bound).partial
 
 
 def delete_whole(handle: TableHandle, filters: Any, commit_id: str | None) -> int:

@@ -170,13 +170,13 @@ def _expire(call: Call) -> Iterable[Row]:
         force=call.says("force", False),
         commit_id=call.request["commit_id"],
     )
-    yield told.floor, told.versions, len(told.tagged), not told.dry_run, told.version
+    yield told.oldest_version, told.versions, len(told.tagged), not told.dry_run, told.version
 
 
 def _verify(call: Call) -> Iterable[Row]:
     deep, every = call.says("deep", False), call.says("every_version", False)
     told = call.catalog.verify_table(call.name, deep=deep, every_version=every)
-    yield from ((one.path, one.problem) for one in told.complaints)
+    yield from ((one.path, one.problem) for one in told.findings)
 
 
 def _views(call: Call) -> Iterable[Row]:
