@@ -164,7 +164,7 @@ def operation() -> Create:
 def planned(place: Path, mode: Mode, name: str = "n.t") -> tuple[Sent, Create]:
     """A plan whose row is written."""
     catalog = Catalog(place)
-    placement = catalog.place_table(name, mode)
+    placement = catalog.plan_creation(name, mode)
     plan = catalog.plan_rows(name, placement, operation(), NEW.schema)
     records = plan.write(NEW.schema, iter(NEW.to_batches()))
     return Sent.of(placement), dataclasses.replace(operation(), records=tuple(records))
@@ -174,7 +174,7 @@ def commit(
     place: Path | Catalog, sent: Sent, made: Create, commit_id: str = "", name: str = "n.t"
 ) -> Table:
     catalog = place if isinstance(place, Catalog) else Catalog(place)
-    return catalog.make_table(name, sent.placement, made, commit_id or str(uuid4()))
+    return catalog.commit_creation(name, sent.placement, made, commit_id or str(uuid4()))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_rows_come_in_the_same_commit(mode: Mode, name: str, place: Path) -> Non
 
 def test_rows_that_do_not_fit_are_refused_by_the_plan(place: Path) -> None:
     catalog = Catalog(place)
-    placement = catalog.place_table("n.t", "replace")
+    placement = catalog.plan_creation("n.t", "replace")
     with pytest.raises(InvalidRequestError, match=r"n\.t"):
         catalog.plan_rows("n.t", placement, operation(), pa.schema({"no": INTS}))
     assert catalog.plan_rows("n.t", placement, operation()).spec.schema.ids == {3, 4}
@@ -246,7 +246,7 @@ ENDING = {"drop", "drop and create", "rename", "rename and create"}
 @pytest.mark.parametrize("theirs", ACTIONS)
 def test_what_comes_before_a_replacement(theirs: str, place: Path) -> None:
     """Without rows, nothing stands in its way but the end of the table or of its name."""
-    sent = Sent.of(Catalog(place).place_table("n.t", "replace"))
+    sent = Sent.of(Catalog(place).plan_creation("n.t", "replace"))
     ACTIONS[theirs](Catalog(place))
     if theirs in ENDING:
         with pytest.raises(CommitConflictError, match="run it again"):
@@ -293,7 +293,7 @@ def test_what_comes_before_a_replacement_with_rows(theirs: str, mode: Mode, plac
 
 @pytest.mark.parametrize("theirs", ACTIONS)
 def test_create_or_replace_without_rows_always_lands(theirs: str, place: Path) -> None:
-    sent = Sent.of(Catalog(place).place_table("n.t", "create or replace"))
+    sent = Sent.of(Catalog(place).plan_creation("n.t", "create or replace"))
     ACTIONS[theirs](Catalog(place))
     table = commit(place, sent, creation("c INT"))
     table.append(pa.table({"c": pa.array([3], INTS)}))
@@ -334,7 +334,7 @@ def test_a_replacement_by_folder_is_of_that_table(place: Path) -> None:
 
 def test_a_fence_stops_rows_only(place: Path) -> None:
     sent, made = planned(place, "replace")
-    bare = Sent.of(Catalog(place).place_table("n.t", "replace"))
+    bare = Sent.of(Catalog(place).plan_creation("n.t", "replace"))
     table = Catalog(place).load_table("n.t")
     entry = log(place / "n/t")[1]
     fence = {k: entry[k] for k in ("format", "features", "table_uuid", "time", "next_column_id")}
@@ -506,4 +506,4 @@ def test_a_log_does_not_begin_with_a_replacement(place: Path) -> None:
 
 def test_a_name_that_is_taken(place: Path) -> None:
     with pytest.raises(AlreadyExistsError):
-        Catalog(place).place_table("n.t")
+        Catalog(place).plan_creation("n.t")

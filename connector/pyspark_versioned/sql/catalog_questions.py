@@ -100,8 +100,8 @@ def create(request: Json) -> Json:
     if catalog.view_exists(declared.name):
         return {"exists": True}
     if not catalog.table_exists(declared.name):
-        placement = catalog.place_table(declared.name)
-        made = catalog.make_table(
+        placement = catalog.plan_creation(declared.name)
+        made = catalog.commit_creation(
             declared.name, placement, declared.operation(), request["commit_id"]
         )
     else:

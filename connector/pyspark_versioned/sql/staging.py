@@ -50,7 +50,7 @@ def stage(request: Json) -> Json:
         return {"exists": True}
     if not there and request["mode"] == "replace":
         return {"missing": True}
-    placement = catalog.place_table(declared.name, _MODES[request["mode"]])  # type: ignore[arg-type]
+    placement = catalog.plan_creation(declared.name, _MODES[request["mode"]])  # type: ignore[arg-type]
     made = {member: request[member] for member in _TOLD}
     made |= {"placement": asdict(placement), "from_query": False}
     plan = plan_rows({**made, "from_query": True})
@@ -96,7 +96,7 @@ def make(made: Json, records: Sequence[SegmentRecord], commit_id: str) -> Json:
     placement = replace(placement, read_version=made.get("read_version"))
     operation = replace(declared.operation(), records=tuple(records))
     catalog = open_catalog(made["catalog"])
-    done = catalog.make_table(declared.name, placement, operation, commit_id)
+    done = catalog.commit_creation(declared.name, placement, operation, commit_id)
     return {"version": done.version}
 
 
