@@ -1,6 +1,6 @@
 RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run --frozen
 
-.PHONY: demo cluster test lint mutants model nightly soak bench jar wheel clean
+.PHONY: demo cluster test thorough lint mutants model nightly soak bench jar wheel clean
 
 demo:
 	$(RUN) --extra demo python examples/flights.py
@@ -11,6 +11,10 @@ cluster:
 
 test:
 	$(RUN) --extra test python -m pytest
+
+# The tests that take longer; .ci/run runs them after the others.
+thorough:
+	$(RUN) --extra test python -m pytest -m thorough
 
 lint:
 	$(RUN) --extra test sh -c 'ruff check && ruff format --check && mypy'

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, settings
 
+import progress
 from jar import built_jar
 from pyspark_versioned.java import JavaMissing, require_java
 from s3.proxied import Proxied, proxied
@@ -23,6 +24,11 @@ settings.register_profile("dev", COMMON, max_examples=50)
 settings.register_profile("ci", COMMON, max_examples=100, derandomize=True, print_blob=True)
 settings.register_profile("nightly", COMMON, max_examples=5000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.hookimpl(trylast=True)  # once pytest has its terminal reporter
+def pytest_configure(config: pytest.Config) -> None:
+    progress.install(config)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker

@@ -1,13 +1,17 @@
-"""Put each fault of mutants.toml into a copy of the tree and see the tests named there fail.
+"""Plant each fault of mutants.toml in a copy of the source tree and check that its tests fail.
 
-A test run must end with pytest's exit code 1 (tests failed): an import error or an unknown test
-finds nothing. The same tests must pass without any fault. Exits 1 if a mutant survives.
+A mutant counts as found only if pytest exits with code 1 (tests failed): an import error or an
+unknown test finds nothing. The same tests must pass without any fault. Exits with 1 if a mutant
+survives.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import functools
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -30,26 +34,80 @@ TIME_LIMIT = 1800
 
 
 @dataclass(frozen=True)
+class Definition:
+    """Where a function, method or class is defined: a file and the range of its characters."""
+
+    file: Path
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Mutant:
-    """One fault: `new` in the place of `old`, and the tests that must notice."""
+    """One fault: `new` replaces `old` inside `symbol`, and `tests` must fail.
+
+    The symbol is the qualified name of a Python function or method, or the name of a Java class.
+    It is looked up in the whole tree, so that a record survives a move to another module.
+    """
 
     name: str
     guard: str
-    file: str
+    symbol: str
     old: str
     new: str
     tests: list[str]
 
-    def complaints(self, root: Path = ROOT) -> list[str]:
-        """Tell what is stale or wrong in this record."""
-        file = root / self.file
-        times = file.read_text().count(self.old) if file.is_file() and self.old else 0
+    def places(self, root: Path = ROOT) -> list[tuple[Path, int]]:
+        """Find each file and position where `old` occurs inside the symbol."""
+        found = set()
+        for there in definitions(root).get(self.symbol, ()) if self.old else ():
+            text = there.file.read_text()
+            at = text.find(self.old, there.start, there.end)
+            while at >= 0:
+                found.add((there.file, at))
+                at = text.find(self.old, at + 1, there.end)
+        return sorted(found)
+
+    def problems(self, root: Path = ROOT) -> list[str]:
+        """List what is stale or wrong in this record."""
+        times = len(self.places(root))
         missing = [t for t in self.tests if not (root / t.partition("::")[0]).is_file()]
-        found = [f"`old` occurs {times} times in {self.file}, not once"] if times != 1 else []
+        found = [f"`old` occurs {times} times in {self.symbol}, not once"] if times != 1 else []
         found += [f"no such test file: {test}" for test in missing]
         found += ["`new` equals `old`"] if self.new == self.old else []
         found += ["names no tests"] if not self.tests else []
         return found
+
+    def plant(self, root: Path) -> None:
+        """Write the fault into a copy of the tree."""
+        ((file, at),) = self.places(root)
+        text = file.read_text()
+        file.write_text(text[:at] + self.new + text[at + len(self.old) :])
+
+
+@functools.cache
+def definitions(root: Path) -> dict[str, list[Definition]]:
+    """Find every function, method and class of the product by its qualified name."""
+    found: dict[str, list[Definition]] = {}
+    for source in SOURCES:
+        for file in sorted((root / source).rglob("*.py")):
+            text = file.read_text()
+            starts = [0, *(at + 1 for at, letter in enumerate(text) if letter == "\n"), len(text)]
+            for name, first, last in _python_definitions(ast.parse(text), ""):
+                there = Definition(file, starts[first - 1], starts[last])
+                found.setdefault(name, []).append(there)
+        for file in sorted((root / source).rglob("*.java")):
+            there = Definition(file, 0, len(file.read_text()))
+            found.setdefault(file.stem, []).append(there)
+    return found
+
+
+def _python_definitions(tree: ast.AST, prefix: str) -> Iterator[tuple[str, int, int]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            assert node.end_lineno is not None
+            yield prefix + node.name, node.lineno, node.end_lineno
+            yield from _python_definitions(node, f"{prefix}{node.name}.")
 
 
 def load(path: Path = MUTANTS) -> list[Mutant]:
@@ -92,7 +150,7 @@ def run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def run_tests(copy: Path, tests: Iterable[str]) -> subprocess.CompletedProcess[str]:
     """Run the named tests in the copy, up to the first that fails."""
-    return run(copy, "-m", "pytest", "-x", "-q", "-m", "", *tests)
+    return run(copy, "-m", "pytest", "-x", "-q", "-n", "0", "-m", "", *tests)
 
 
 def check_unmutated(mutants: list[Mutant]) -> str | None:
@@ -108,12 +166,11 @@ def check_unmutated(mutants: list[Mutant]) -> str | None:
 
 
 def replay(mutant: Mutant) -> str | None:
-    """Put the fault in; None if the tests found it, else what happened."""
-    if complaints := mutant.complaints():
-        return f"stale: {'; '.join(complaints)}"
+    """Plant one fault; return None if its tests found it, else what happened."""
+    if problems := mutant.problems():
+        return f"stale: {'; '.join(problems)}"
     with copy_of_tree() as copy:
-        file = copy / mutant.file
-        file.write_text(file.read_text().replace(mutant.old, mutant.new))
+        mutant.plant(copy)
         try:
             done = run_tests(copy, mutant.tests)
         except subprocess.TimeoutExpired:
@@ -122,22 +179,30 @@ def replay(mutant: Mutant) -> str | None:
         return None
     if done.returncode == TESTS_PASSED:
         return f"SURVIVED: {mutant.guard}"
-    return f"pytest ended with {done.returncode}, not {TESTS_FAILED}:\n{done.stdout}"
+    return f"pytest exited with {done.returncode}, not {TESTS_FAILED}:\n{done.stdout}"
+
+
+def chosen(mutants: list[Mutant], only: str | None, sample: int | None) -> list[Mutant]:
+    """Choose the mutants to replay: one by name, some at random, or all."""
+    if only is not None:
+        return [mutant for mutant in mutants if mutant.name == only]
+    return mutants if sample is None else random.sample(mutants, min(sample, len(mutants)))
 
 
 def main() -> int:
     """Replay the mutants."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", metavar="NAME", help="replay this one alone")
-    parser.add_argument("--jobs", metavar="N", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("--only", metavar="NAME", help="replay this mutant alone")
+    parser.add_argument("--sample", metavar="N", type=int, help="replay N mutants chosen at random")
+    parser.add_argument("--jobs", metavar="N", type=int, default=2, help="mutants in parallel (2)")
     options = parser.parse_args()
 
-    mutants = [mutant for mutant in load() if options.only in (None, mutant.name)]
+    mutants = chosen(load(), options.only, options.sample)
     if not mutants:
         print(f"no mutant is called {options.only}" if options.only else "no mutants")
         return 1 if options.only else 0
     start = time.monotonic()
-    if problem := check_unmutated([mutant for mutant in mutants if not mutant.complaints()]):
+    if problem := check_unmutated([mutant for mutant in mutants if not mutant.problems()]):
         print(f"without any fault:\n{problem}")
         return 1
     bad = 0

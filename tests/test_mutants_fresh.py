@@ -1,4 +1,4 @@
-"""The records of mutants.toml still fit the code (replaying them takes longer)."""
+"""Check that the records of mutants.toml still fit the code; replaying them takes longer."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from replay_mutants import load
 
 
 def test_records_are_fresh() -> None:
-    stale = {mutant.name: found for mutant in load() if (found := mutant.complaints())}
+    stale = {mutant.name: found for mutant in load() if (found := mutant.problems())}
     assert not stale

@@ -461,7 +461,7 @@ def test_no_more_than_some_rows_are_held(monkeypatch: pytest.MonkeyPatch, runs: 
     for batch in merge(spread, Shape(1, 0)):
         held -= batch.num_rows
     assert held == 0
-    assert most <= 4 * merge.ROWS
+    assert most <= 4 * merge_module.ROWS
 
 
 LIGHT = """

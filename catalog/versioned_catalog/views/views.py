@@ -200,7 +200,7 @@ class Views:
         """List what every view reads, one row a column, with the problems.
 
         Columns: ``view``, ``reads``, ``column``, ``column_id`` (int32), ``problem`` (null if the view can
-        read the column). Where a view reads another view, or unknown columns, ``column`` is null.
+        read the column). ``column`` is null for unknown columns and for views.
 
         Args:
             table: restrict the list to this table.
