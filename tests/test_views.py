@@ -181,8 +181,8 @@ def test_a_rename_says_which_view_it_breaks(catalog: Catalog, cpu: Table) -> Non
     cpu.alter().rename_column("usage", "load").commit()
     assert texts(catalog) == [
         "the view m.busy reads the column usage (ID 2) of m.cpu, which is now named load; rename it "
-        "back with ALTER TABLE m.cpu RENAME COLUMN load TO usage, or bind it to the current columns with "
-        f"CREATE OR REPLACE VIEW m.busy AS ...; its query is: {QUERY}"
+        "back with ALTER TABLE m.cpu RENAME COLUMN load TO usage, or bind it to the current columns "
+        f"with CREATE OR REPLACE VIEW m.busy AS ...; its query is: {QUERY}"
     ]
     cpu.alter().rename_column("load", "USAGE").commit()
     assert texts(catalog) == []

@@ -199,8 +199,8 @@ class Views:
     def views(self, table: str | Name | None = None, shown: Shown = render_path) -> pa.Table:
         """List what every view reads, one row a column, with the problems.
 
-        Columns: ``view``, ``reads``, ``column``, ``column_id`` (int32), ``problem`` (null if the view can
-        read the column). ``column`` is null for unknown columns and for views.
+        Columns: ``view``, ``reads``, ``column``, ``column_id`` (int32), ``problem`` (null if there is
+        none). ``column`` is null for views and unknown columns.
 
         Args:
             table: restrict the list to this table.
