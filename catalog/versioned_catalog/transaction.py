@@ -8,14 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.compaction.compaction import compact_if_due
-from versioned_catalog.conflicts.operations import Append, Overwrite, Rewrite
+from versioned_catalog.conflicts.operations import Append, Base, Overwrite, Rewrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import REWRITES, Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.schema.schema import Schema
 from versioned_catalog.write import row_level
+from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
 from versioned_catalog.write.key_check import key_check
 from versioned_catalog.write.partition_overwrite import segments_of_partitions
 from versioned_catalog.write.plan import WritePlan, plan_delta, plan_write
@@ -205,7 +207,7 @@ class Transaction:
             )
         state = self._handle.planned_on(plan.based_on)
         if removed:
-            row_level.check_segments_removable(state.schema, name)
+            self._check_removable(state.schema)
         unknown = sorted(set(removed) - set(state.segments.paths))
         if unknown:
             raise InvalidRequestError(
@@ -250,7 +252,11 @@ class Transaction:
         Args:
             filters: as for ``Table.scan``.
         """
-        return row_level.can_delete_whole(self._handle, filters)
+        state = self._handle.state
+        bound = bind_filters(filters, state.schema)
+        if state.schema.is_keyed and bound is not None:
+            return False  # removing a row may uncover an older one of the same key
+        return not matching_segments(state, bound).partial
 
     def delete_whole(self, filters: Any, *, commit_id: str | None = None) -> int:
         """Delete the rows that match a filter by removing segments; no data is read or written.
@@ -265,7 +271,21 @@ class Transaction:
         Raises:
             InvalidRequestError: a segment may match in part, or the table has a primary key.
         """
-        return row_level.delete_whole(self._handle, filters, commit_id)
+        state = self._handle.state
+        bound = bind_filters(filters, state.schema)
+        if bound is not None:
+            self._check_removable(state.schema)
+        removed = whole_segments(state, bound, self._handle.name)
+        operation = Rewrite(Base.of(state), "delete", (), removed, bound)
+        return self._handle.commit(operation, commit_id)
+
+    def _check_removable(self, schema: Schema) -> None:
+        """Refuse to remove segments of a table with a primary key."""
+        if schema.is_keyed:
+            raise InvalidRequestError(
+                f"{self._handle.name} has a primary key: removing segments would bring back older rows "
+                "of the same keys; use delete, delete_keys, update or commit_delta"
+            )
 
     def _commit_own_rows(
         self,

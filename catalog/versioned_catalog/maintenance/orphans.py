@@ -114,9 +114,7 @@ def references(timeline: TableTimeline, state: TableState) -> tuple[TableState, 
             if newest is not None and newest.version > state.version:
                 state, begin = newest, newest.floor
             elif isinstance(error, _ExpiredMeanwhile) and begin < error.floor <= state.version:
-                begin = (
-                    error.floor
-                )  # the stub is of an earlier table in this folder, whose vacuum died
+                begin = error.floor  # of an earlier table in this folder, whose vacuum died
             else:
                 raise CorruptTableError(
                     f"{timeline.store.url}: an entry from version {begin} on, the oldest "

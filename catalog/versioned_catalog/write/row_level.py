@@ -11,18 +11,11 @@ from typing import Any
 
 from versioned_catalog.conflicts.operations import Append, Base, Rewrite
 from versioned_catalog.conflicts.row_keys import KeyConflictError
-from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import Bound
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.schema.schema import Schema
-from versioned_catalog.write.copy_on_write import (
-    matching_segments,
-    whole_segments,
-    with_updates,
-    without_matches,
-)
+from versioned_catalog.write.copy_on_write import with_updates, without_matches
 from versioned_catalog.write.key_check import key_check
 from versioned_catalog.write.keyed_changes import (
     check_assigns_no_key,
@@ -75,38 +68,6 @@ def delete_keys(handle: TableHandle, keys: Any, commit_id: str | None) -> int:
     arrow, batches = batches_of(keys)
     records = write_tombstones(handle.store, plan, arrow, batches)
     return handle.commit(Append(plan.based_on, tuple(records)), commit_id)
-
-
-def can_delete_whole(handle: TableHandle, filters: Any) -> bool:
-    """See ``Transaction.can_delete_whole``."""
-    state = handle.state
-    bound = bind_filters(filters, state.schema)
-    if state.schema.is_keyed and bound is not None:
-        return False  # removing a row may uncover an older one of the same key
-    return not matching_segments(state, bound).partial
-
-
-def delete_whole(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
-    """See ``Transaction.delete_whole``."""
-    state = handle.state
-    bound = bind_filters(filters, state.schema)
-    if bound is not None:
-        check_segments_removable(state.schema, handle.name)
-    removed = whole_segments(state, bound, handle.name)
-    return handle.commit(Rewrite(Base.of(state), "delete", (), removed, bound), commit_id)
-
-
-def check_segments_removable(schema: Schema, table: str) -> None:
-    """Refuse to remove segments of a table with a primary key.
-
-    Raises:
-        InvalidRequestError: the table has one.
-    """
-    if schema.is_keyed:
-        raise InvalidRequestError(
-            f"{table} has a primary key: removing segments would bring back older rows of the same "
-            "keys; use delete, delete_keys, update or commit_delta"
-        )
 
 
 def overwrite_where(
