@@ -1,4 +1,4 @@
-"""A compaction spread over executors: each piece is a task, and what was written comes back as rows."""
+"""Compaction on executors: one Spark task a compaction task; the written segments come back as rows."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location
 
 DONE = StructType().add("paths", StringType()).add("records", StringType())
-"""Of each piece: the paths of the segments that go, and the records of those that come, as JSON."""
+"""One row a compaction task: paths of the removed segments and records of the new ones, as JSON."""
 
 
 @dataclass
 class Work(InputPartition):
-    """What one Spark task does."""
+    """The input of one Spark task."""
 
-    piece: CompactionTask
+    task: CompactionTask
 
-    def __init__(self, piece: CompactionTask) -> None:
+    def __init__(self, task: CompactionTask) -> None:
         super().__init__(None)
-        self.piece = piece
+        self.task = task
 
 
 def planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
-    """The pieces of a compaction: the same whoever plans it.
+    """Plan the tasks of a compaction; every process plans the same.
 
     Args:
         table: the table.
-        request: ``version``, ``where`` (a condition, or null), ``strategy``, and ``zorder`` (names of
-            columns, or null).
+        request: ``version``, ``where`` (SQL condition or null), ``strategy``, and ``zorder`` (column
+            names or null).
     """
     where = None if request["where"] is None else parse_where(request["where"])
     asked = request["zorder"]
@@ -53,7 +53,7 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
 
 @shows_errors
 class CompactingReader(DataSourceReader):
-    """Carries out pieces, and gives a row a piece.
+    """Runs compaction tasks, and returns one row each.
 
     Args:
         table: the table.
@@ -62,16 +62,16 @@ class CompactingReader(DataSourceReader):
 
     def __init__(self, table: Table, request: Mapping[str, Any]) -> None:
         self._location: Location = table.store.location
-        self._pieces = planned(table, request)
+        self._tasks = planned(table, request)
 
     def partitions(self) -> list[InputPartition]:
-        """The pieces."""
-        return [Work(piece) for piece in self._pieces]
+        """One partition a compaction task."""
+        return [Work(task) for task in self._tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Carry out a piece."""
+        """Run a compaction task."""
         if not isinstance(partition, Work):
-            return  # what Spark makes of a read that has no pieces
-        records = partition.piece.run(reopen(self._location), scratch())
-        told = [list(partition.piece.paths), [record_to_json(one) for one in records]]
-        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in told], DONE.names)
+            return  # what Spark passes to a read without partitions
+        records = partition.task.run(reopen(self._location), scratch())
+        row = [list(partition.task.paths), [record_to_json(one) for one in records]]
+        yield pa.RecordBatch.from_arrays([pa.array([json.dumps(one)]) for one in row], DONE.names)

@@ -24,7 +24,7 @@ from versioned_catalog.progress import Progress, silent
 class Maintenance:
     """Maintenance of one table. Obtained as ``table.maintenance``.
 
-    None of it makes a writer fail, changes an answer, or removes what a kept version or tag needs.
+    No query result changes, and no file is deleted that a retained version or a tag needs.
 
     >>> table = catalog.create_table("sensors", "id BIGINT")
     >>> for n in range(3):
