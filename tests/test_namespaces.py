@@ -137,7 +137,7 @@ def test_properties_are_text(catalog: Catalog, properties: Any) -> None:
 @pytest.mark.parametrize("keys", ["k", [5]])
 def test_what_to_unset_is_a_list(catalog: Catalog, keys: Any) -> None:
     catalog.create_namespace("n")
-    with pytest.raises(InvalidRequestError, match="list of keys"):
+    with pytest.raises(InvalidRequestError, match="keys to unset must be a list"):
         catalog.alter_namespace("n", unset=keys)
 
 
