@@ -167,7 +167,7 @@ def test_names_that_differ_by_their_form_only(tmp_path: Path) -> None:
     with pytest.raises(VersionedError, match="there already"):
         catalog.create_table(("\u00c9",), "a INT")
     for ddl in ("`straße` INT, `STRASSE` INT", "`ı` INT, i INT", "`İ` INT, `ı` INT"):
-        with pytest.raises(VersionedError, match="is there twice"):
+        with pytest.raises(VersionedError, match="occurs twice"):
             catalog.create_table("t", ddl)
 
 

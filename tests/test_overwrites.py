@@ -20,7 +20,8 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.expressions.filters import Comparison, Op
-from versioned_catalog.schema.transforms import Bucket, apply
+from versioned_catalog.schema.transform_values import apply_transform
+from versioned_catalog.schema.transforms import Bucket
 from versioned_catalog.types.types import Atom
 
 INTS = pa.int32()
@@ -178,7 +179,7 @@ def test_buckets_of_strangers(make: Make) -> None:
 
 
 def bucket(key: int) -> int:
-    hashed = apply(Bucket(16), Atom.INT, pa.array([key], INTS))
+    hashed = apply_transform(Bucket(16), Atom.INT, pa.array([key], INTS))
     return int(hashed[0].as_py())
 
 

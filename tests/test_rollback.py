@@ -316,7 +316,7 @@ def test_after_a_rollback_of_columns(table: Table) -> None:
     assert shown(table) == [(1, 1), (2, None), (3, None)], "what it lacks shows its read default"
     with pytest.raises(CommitConflictError, match="the schema changed"):
         late[1].append(pa.table({"z": pa.array([3], INTS)}), merge_schema=True)
-    with pytest.raises(CommitConflictError, match="gone"):
+    with pytest.raises(CommitConflictError, match="no longer exists"):
         late[2].alter().rename_column("w", "x").commit()
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from versioned_catalog import Catalog, Schema, Table
 from versioned_catalog.projection.resolver import Fill, Take
 from versioned_catalog.schema.arrow_schema import schema_from_arrow, schema_to_arrow
+from versioned_catalog.schema.column_ids import new_schema
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.schema import new_schema
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.types import Array, Column, DataType, Map, Struct
 

@@ -12,7 +12,7 @@ import pytest
 
 from test_seeds import every_way, rows
 from versioned_catalog import Catalog, Schema, Table
-from versioned_catalog.projection.resolver import resolve_columns
+from versioned_catalog.projection.resolver import plan_columns
 from versioned_catalog.schema.store import INTERNAL, arranged_columns, store_columns
 from versioned_catalog.types.types import Column
 
@@ -92,7 +92,7 @@ def projected(schema: Schema, *wanted: str) -> list[Column]:
 def test_the_projected_schema_of_cpu(cpu: Table) -> None:
     wanted = projected(cpu.schema, "ts", "usage_system")
     assert names(wanted) == [*KEY, "usage_system", "__sequence", "__op_type"]
-    plan = resolve_columns(store_columns(cpu.schema), wanted)
+    plan = plan_columns(store_columns(cpu.schema), wanted)
     assert plan.is_source_needed == (True, True, True, False, True, True, True)
     assert plan.indices_in_result == (0, 1, 2, 3, 4, 5)
     assert plan.is_identity
@@ -103,7 +103,7 @@ def test_the_read_adapter_of_cpu(cpu: Table) -> None:
     cpu.alter().add_column("usage_idle", "double").commit()
     wanted = projected(cpu.schema, "ts", "usage_system", "usage_idle")
     assert names(wanted) == [*KEY, "usage_system", "usage_idle", "__sequence", "__op_type"]
-    plan = resolve_columns(source, wanted)
+    plan = plan_columns(source, wanted)
     assert plan.indices_in_result == (0, 1, 2, 3, None, 4, 5)
     assert plan.is_source_needed == (True, True, True, False, True, True, True)
 

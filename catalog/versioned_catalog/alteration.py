@@ -8,7 +8,7 @@ from versioned_catalog.conflicts.incarnation import evolution_of
 from versioned_catalog.conflicts.operations import Alter, Base
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.bind import plan as plan_changes
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import (
     UNSET,
     AddColumn,

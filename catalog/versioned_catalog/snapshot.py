@@ -18,7 +18,7 @@ from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
 from versioned_catalog.schema.transforms import parse_transform, render_field
-from versioned_catalog.schema.ttl import shown
+from versioned_catalog.schema.ttl import user_properties
 from versioned_catalog.storage.store import Store
 
 
@@ -67,7 +67,7 @@ class Snapshot:
     def properties(self) -> dict[str, str]:
         """The table properties at this version; the sort order and the key are among them."""
         sort_by = render_sort_by(self.schema)
-        own = shown(self.state.properties)
+        own = user_properties(self.state.properties)
         return {**own, **({"sort_by": sort_by} if sort_by else {}), **key_properties(self.schema)}
 
     @property

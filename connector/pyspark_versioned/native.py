@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
-    Implicit,
+    Metadata,
     Output,
     Rebuild,
     SegmentPlan,
@@ -61,7 +61,7 @@ def is_written_alike(columns: Iterable[Column]) -> bool:
 def _is_exact(output: Output) -> bool:
     type_ = output.column.type
     match output.step:
-        case Implicit():
+        case Metadata():
             return True
         case Fill(constant):
             return constant is None or (_is_known(type_) and not is_nested(type_))
@@ -76,7 +76,7 @@ def _is_exact_inside(output: Output) -> bool:
     match output.step:
         case Fill(constant):
             return constant is None and _is_known(output.column.type)
-        case Take() | Cast() | Rebuild() | Implicit():
+        case Take() | Cast() | Rebuild() | Metadata():
             return _is_exact(output)
 
 

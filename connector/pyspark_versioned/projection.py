@@ -9,7 +9,7 @@ from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import from_spark, to_spark
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.projection.metadata_columns import find_implicit
+from versioned_catalog.projection.metadata_columns import find_metadata
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Array, Column, Map, Struct, children
@@ -28,7 +28,7 @@ def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Colum
         InvalidRequestError: a column is of another type, or may be null where that is denied.
     """
     return tuple(
-        _match(field, schema.find((field.name,)) or find_implicit(field.name), (field.name,), table)
+        _match(field, schema.find((field.name,)) or find_metadata(field.name), (field.name,), table)
         for field in wanted.fields
     )
 

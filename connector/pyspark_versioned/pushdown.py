@@ -13,11 +13,11 @@ from versioned_catalog.expressions.filters import (
     Op,
     TextKind,
     TextTest,
-    Unbound,
+    UnboundFilter,
 )
 
 
-def to_unbound(pushed: spark.Filter) -> Unbound | None:
+def to_unbound(pushed: spark.Filter) -> UnboundFilter | None:
     """The filter that means the same, or None where there is none: Spark applies that itself."""
     match pushed:
         case spark.EqualTo(path, value):

@@ -16,7 +16,8 @@ from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, only
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filters import And, Bound, bind
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import recast
 from versioned_catalog.scan.packing import TARGET_BYTES, pack
@@ -65,7 +66,7 @@ class VersionedReader(DataSourceReader):
         self._columns = columns
         self._shape = shape
         self._only = only
-        self._filter: Bound | None = None
+        self._filter: BoundFilter | None = None
         self._planning: tuple[Store, TableState] | None = (store, state)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,7 +112,7 @@ class PushdownReader(VersionedReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         """Take the filters that we apply exactly, and give the others back."""
-        taken: list[Bound] = []
+        taken: list[BoundFilter] = []
         for pushed in filters:
             bound = self._bound(pushed)
             if bound is None:
@@ -121,12 +122,12 @@ class PushdownReader(VersionedReader):
         if taken:
             self._filter = reduce(lambda a, b: And((a, b)), taken)
 
-    def _bound(self, pushed: Filter) -> Bound | None:
+    def _bound(self, pushed: Filter) -> BoundFilter | None:
         unbound = to_unbound(pushed)
         if unbound is None:
             return None
         try:
-            return bind(unbound, finder(self._columns))
+            return bind_filter(unbound, finder(self._columns))
         except (InvalidRequestError, NotFoundError):
             return None
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.types.leaves import DAY_TIME_UNITS
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import (
-    DAY_TIME_UNITS,
     UNASSIGNED,
     Array,
     Atom,
@@ -45,6 +45,7 @@ _ATOMS: dict[Atom, spark.DataType] = {
     Atom.TIMESTAMP_NTZ: spark.TimestampNTZType(),
     Atom.VARIANT: spark.VariantType(),
 }
+_UNITS = list(DAY_TIME_UNITS)
 _LENGTHS = "__CHAR_VARCHAR_TYPE_STRING"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = {theirs: ours for ours, theirs in _ATOMS.items()}
@@ -98,7 +99,7 @@ def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
         case Time(precision):
             return spark.TimeType(precision)
         case DayTimeInterval(start, end):
-            return spark.DayTimeIntervalType(DAY_TIME_UNITS.index(start), DAY_TIME_UNITS.index(end))
+            return spark.DayTimeIntervalType(_UNITS.index(start), _UNITS.index(end))
         case Geometry(srid):
             return spark.GeometryType(srid)
         case Geography(srid):
@@ -167,9 +168,7 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
         case spark.TimeType():
             return Time(type_.precision)
         case spark.DayTimeIntervalType():
-            return DayTimeInterval(
-                DAY_TIME_UNITS[type_.startField or 0], DAY_TIME_UNITS[_or(type_.endField, 3)]
-            )
+            return DayTimeInterval(_UNITS[type_.startField or 0], _UNITS[_or(type_.endField, 3)])
         case spark.GeometryType():
             return Geometry(_srid(type_.srid, path))
         case spark.GeographyType():

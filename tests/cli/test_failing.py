@@ -81,7 +81,7 @@ def test_every_error(
         ("schema db.people --as-of 9", 3, "no version 9"),
         ("schema db.people --timestamp 1999-01-01", 3, "did not exist yet"),
         ("schema db.people --timestamp soon", 4, "got 'soon'"),
-        ("history db..people", 4, "no path of names"),
+        ("history db..people", 4, "not a valid name"),
         ("history s4://bucket/t", 4, "s4://"),
     ],
 )

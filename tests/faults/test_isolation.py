@@ -227,7 +227,7 @@ def test_forced_interleavings(mine: str, theirs: str, level: str, tmp_path: Any)
     if lands(mine, theirs, level):
         ACTS[mine](mixed)
     else:
-        with pytest.raises(CommitConflictError, match=r"n\.t|somebody changed"):
+        with pytest.raises(CommitConflictError, match=r"n\.t|a concurrent commit changed"):
             ACTS[mine](mixed)
     assert what.happened
     assert base.version == 2

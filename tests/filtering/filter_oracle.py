@@ -22,7 +22,7 @@ from versioned_catalog.expressions.filters import (
     Op,
     TextKind,
     TextTest,
-    Unbound,
+    UnboundFilter,
 )
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.paths import ColumnPath
@@ -91,7 +91,7 @@ def as_utc(value: dt.datetime) -> dt.datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value
 
 
-def expected(unbound: Unbound, type_: DataType, row: Any) -> bool | None:
+def expected(unbound: UnboundFilter, type_: DataType, row: Any) -> bool | None:
     match unbound:
         case AllOf(parts):
             found = [expected(part, type_, row) for part in parts]
@@ -210,7 +210,7 @@ KINDS: list[tuple[DataType, st.SearchStrategy[Any], st.SearchStrategy[Any]]] = [
 
 
 @st.composite
-def filtered(draw: st.DrawFn) -> tuple[DataType, list[Any], Unbound]:
+def filtered(draw: st.DrawFn) -> tuple[DataType, list[Any], UnboundFilter]:
     """A type, values of it (nulls too) and a filter, whose literals are often among the values."""
     type_, values, literals = draw(st.sampled_from(KINDS))
     rows = draw(st.lists(st.none() | values, max_size=12))
@@ -219,9 +219,9 @@ def filtered(draw: st.DrawFn) -> tuple[DataType, list[Any], Unbound]:
     return type_, rows, draw(filters(given, text=isinstance(type_, Char) or type_ is Atom.STRING))
 
 
-def filters(literals: st.SearchStrategy[Any], *, text: bool) -> st.SearchStrategy[Unbound]:
+def filters(literals: st.SearchStrategy[Any], *, text: bool) -> st.SearchStrategy[UnboundFilter]:
     value = literals | st.none()
-    leaves: st.SearchStrategy[Unbound] = st.one_of(
+    leaves: st.SearchStrategy[UnboundFilter] = st.one_of(
         st.builds(Comparison, st.just(PATH), st.sampled_from(Op), literals),
         st.builds(Comparison, st.just(PATH), st.sampled_from(Op), value),
         st.builds(NullSafe, st.just(PATH), value),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from versioned_catalog.expressions.evaluate import evaluate, keep_mask
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
@@ -23,8 +24,7 @@ from versioned_catalog.expressions.filters import (
     Op,
     TextKind,
     TextTest,
-    Unbound,
-    bind,
+    UnboundFilter,
 )
 from versioned_catalog.types.types import (
     Atom,
@@ -42,9 +42,9 @@ D = decimal.Decimal
 T, F, N = True, False, None
 
 
-def run(type_: DataType, rows: list[Any], unbound: Unbound) -> list[bool | None]:
+def run(type_: DataType, rows: list[Any], unbound: UnboundFilter) -> list[bool | None]:
     values = array_of(type_, rows)
-    found = evaluate(bind(unbound, resolver(type_)), lambda _: values, len(rows))
+    found = evaluate(bind_filter(unbound, resolver(type_)), lambda _: values, len(rows))
     assert isinstance(found, pa.BooleanArray)
     return found.to_pylist()
 
@@ -137,7 +137,7 @@ def test_not(op: Op) -> None:
     assert negated == [N if value is N else not value for value in plain]
 
 
-OTHERS: list[tuple[DataType, list[Any], Unbound, list[bool | None]]] = [
+OTHERS: list[tuple[DataType, list[Any], UnboundFilter, list[bool | None]]] = [
     (Atom.INT, [1, 2, N], OneOf(PATH, (1, None)), [T, N, N]),
     (Atom.INT, [1, 2, N], Not(OneOf(PATH, (1, None))), [F, N, N]),
     (Atom.INT, [1, 2, N], OneOf(PATH, (1, 7)), [T, F, N]),
@@ -180,30 +180,32 @@ OTHERS: list[tuple[DataType, list[Any], Unbound, list[bool | None]]] = [
 
 @pytest.mark.parametrize("type_, rows, unbound, want", OTHERS)
 def test_other_filters(
-    type_: DataType, rows: list[Any], unbound: Unbound, want: list[bool | None]
+    type_: DataType, rows: list[Any], unbound: UnboundFilter, want: list[bool | None]
 ) -> None:
     assert run(type_, rows, unbound) == want
 
 
 @given(filtered())
-def test_as_plain_python_says(case: tuple[DataType, list[Any], Unbound]) -> None:
+def test_as_plain_python_says(case: tuple[DataType, list[Any], UnboundFilter]) -> None:
     type_, rows, unbound = case
     assert run(type_, rows, unbound) == [expected(unbound, type_, row) for row in rows]
 
 
 @given(filtered(), st.integers(0, 12), st.integers(0, 12))
-def test_slices_and_chunks(case: tuple[DataType, list[Any], Unbound], start: int, cut: int) -> None:
+def test_slices_and_chunks(
+    case: tuple[DataType, list[Any], UnboundFilter], start: int, cut: int
+) -> None:
     type_, rows, unbound = case
     whole = array_of(type_, rows)
     chunked = pa.chunked_array([whole[start:cut], whole[cut:], whole[:0]], whole.type)
     kept = [*rows[start:cut], *rows[cut:]]
-    found = keep_mask(bind(unbound, resolver(type_)), lambda _: chunked, len(kept))
+    found = keep_mask(bind_filter(unbound, resolver(type_)), lambda _: chunked, len(kept))
     assert isinstance(found, pa.BooleanArray)
     assert found.to_pylist() == [expected(unbound, type_, row) is True for row in kept]
 
 
 def test_no_rows_and_no_chunks() -> None:
-    bound = bind(Comparison(PATH, Op.EQ, 1), resolver(Atom.INT))
+    bound = bind_filter(Comparison(PATH, Op.EQ, 1), resolver(Atom.INT))
     assert keep_mask(bound, lambda _: pa.chunked_array([], pa.int32()), 0).to_pylist() == []
 
 

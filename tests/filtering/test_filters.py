@@ -15,6 +15,7 @@ from filter_oracle import PATH, filtered, resolver
 from hypothesis import given
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     Always,
@@ -34,13 +35,12 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextMatch,
     TextTest,
-    Unbound,
-    about,
-    bind,
+    UnboundFilter,
     columns_of,
-    parse_filters,
+    filter_on,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
+from versioned_catalog.expressions.tuple_filters import parse_filters
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import (
     Array,
@@ -88,7 +88,7 @@ A, B = ("a",), ("b",)
         ([("a", "<=>", None)], AllOf((NullSafe(A, None),))),
     ],
 )
-def test_parse(given_: Any, want: Unbound | None) -> None:
+def test_parse(given_: Any, want: UnboundFilter | None) -> None:
     assert parse_filters(given_) == want
 
 
@@ -121,8 +121,8 @@ def test_bad_shapes(bad: Any) -> None:
         parse_filters(bad)
 
 
-def bound(type_: DataType, unbound: Unbound) -> Any:
-    return bind(unbound, resolver(type_))
+def bound(type_: DataType, unbound: UnboundFilter) -> Any:
+    return bind_filter(unbound, resolver(type_))
 
 
 def test_not_goes_to_the_leaves() -> None:
@@ -146,7 +146,7 @@ def test_not_goes_to_the_leaves() -> None:
         (Not(Comparison(PATH, Op.EQ, None)), Always(None)),
     ],
 )
-def test_bind(unbound: Unbound, want: Any) -> None:
+def test_bind(unbound: UnboundFilter, want: Any) -> None:
     assert bound(Atom.STRING, unbound) == want
 
 
@@ -233,7 +233,7 @@ def test_foreign_values(type_: DataType, value: Any, same: Any) -> None:
     ],
 )
 def test_what_can_not_be_compared(type_: DataType, value: Any) -> None:
-    comparisons: list[Unbound] = [
+    comparisons: list[UnboundFilter] = [
         Comparison(PATH, Op.LT, value),
         OneOf(PATH, (value,)),
         NullSafe(PATH, value),
@@ -257,7 +257,7 @@ def test_text_tests_are_for_texts(type_: DataType, text: Any) -> None:
 
 def test_what_the_resolver_raises_goes_through() -> None:
     with pytest.raises(NotFoundError):
-        bind(Comparison(PATH, Op.EQ, 1), Schema((Column(1, "a", Atom.INT),)).get)
+        bind_filter(Comparison(PATH, Op.EQ, 1), Schema((Column(1, "a", Atom.INT),)).get)
 
 
 def test_what_a_filter_says_of_some_columns() -> None:
@@ -272,7 +272,7 @@ def test_what_a_filter_says_of_some_columns() -> None:
         two: None,
     }
     for given_, want in told.items():
-        assert about(given_, {1}) == want
+        assert filter_on(given_, {1}) == want
 
 
 def test_columns_of() -> None:
@@ -281,11 +281,11 @@ def test_columns_of() -> None:
         [[("a", "=", 1), ("b", "in", [])], [("c", "is null"), ("a", "=", None)]]
     )
     assert unbound is not None
-    assert columns_of(bind(unbound, schema.get)) == {1, 3}
+    assert columns_of(bind_filter(unbound, schema.get)) == {1, 3}
 
 
 @given(filtered())
-def test_bound_filters_are_values(case: tuple[DataType, list[Any], Unbound]) -> None:
+def test_bound_filters_are_values(case: tuple[DataType, list[Any], UnboundFilter]) -> None:
     type_, _, unbound = case
     one = bound(type_, unbound)
     hash(one)
@@ -297,8 +297,9 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.expressions.filters import bind, parse_filters
-from versioned_catalog.pruning.inclusive import Bounds, may_match
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.tuple_filters import parse_filters
+from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
 from versioned_catalog.types.types import Atom, Column
 from versioned_catalog.statistics.stats import collect
 
@@ -306,10 +307,10 @@ columns = Column(1, "a", Atom.DOUBLE), Column(2, "b", Atom.STRING)
 batch = pa.record_batch([pa.nulls(3, pa.float64()), pa.nulls(3, pa.string())], ["a", "b"])
 collect(columns, batch)
 counts = pa.nulls(3, pa.int64())
-bounds = [Bounds(counts, counts, counts, array, array) for array in batch.columns]
+bounds = [ColumnBounds(counts, counts, counts, array, array) for array in batch.columns]
 for one in [("a", "=", 0.5), ("a", "not in", [1, None]), ("b", "<=>", "x"), ("b", "is null")]:
     by_name = {column.name: column for column in columns}
-    bound = bind(parse_filters([one]), lambda path: by_name[path[0]])
+    bound = bind_filter(parse_filters([one]), lambda path: by_name[path[0]])
     keep_mask(bound, lambda column_id: batch.column(column_id - 1), 3)
     may_match(bound, lambda column_id: bounds[column_id - 1], 3)
 sys.exit(", ".join({"pandas", "pyarrow.dataset"} & set(sys.modules)) or None)

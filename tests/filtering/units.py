@@ -10,8 +10,8 @@ import pyarrow as pa
 from filter_oracle import PATH, array_of
 from hypothesis import strategies as st
 
-from versioned_catalog.expressions.filters import Comparison, Op, TextKind, TextTest, Unbound
-from versioned_catalog.pruning.inclusive import Bounds
+from versioned_catalog.expressions.filters import Comparison, Op, TextKind, TextTest, UnboundFilter
+from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.statistics.stats import ColumnStats, collect
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.types import Column, DataType
@@ -20,26 +20,26 @@ from versioned_catalog.values.value_text import decode_raw
 Unit = tuple[int, int | None, int | None, Any, Any]
 
 
-def bounds_of(type_: DataType, units: list[Unit]) -> Bounds:
+def bounds_of(type_: DataType, units: list[Unit]) -> ColumnBounds:
     """Bounds of units told as (rows, nulls, nans, min, max)."""
     rows, nulls, nans, low, high = zip(*units, strict=True)
     arrow = to_arrow_type(type_)
-    return Bounds(
+    return ColumnBounds(
         *(pa.array(counts, pa.int64()) for counts in (rows, nulls, nans)),
         pa.array(low, arrow),
         pa.array(high, arrow),
     )
 
 
-def is_(op: str, value: Any) -> Unbound:
+def is_(op: str, value: Any) -> UnboundFilter:
     return Comparison(PATH, Op(op), value)
 
 
-def starts(text: str) -> Unbound:
+def starts(text: str) -> UnboundFilter:
     return TextTest(PATH, TextKind.PREFIX, text)
 
 
-def stats_bounds(type_: DataType, stats: list[tuple[int, ColumnStats]]) -> Bounds:
+def stats_bounds(type_: DataType, stats: list[tuple[int, ColumnStats]]) -> ColumnBounds:
     raw = [
         (rows, s.nulls, s.nans, decode_raw(s.min, type_), decode_raw(s.max, type_))
         for rows, s in stats
@@ -47,7 +47,9 @@ def stats_bounds(type_: DataType, stats: list[tuple[int, ColumnStats]]) -> Bound
     return bounds_of(type_, raw)
 
 
-def cut(type_: DataType, rows: list[Any], data: st.DataObject) -> tuple[list[list[Any]], Bounds]:
+def cut(
+    type_: DataType, rows: list[Any], data: st.DataObject
+) -> tuple[list[list[Any]], ColumnBounds]:
     """Units cut at random, and their real statistics, of which some are forgotten."""
     cuts = data.draw(st.lists(st.integers(0, 12), max_size=3))
     edges = [0, *sorted(min(at, len(rows)) for at in cuts), len(rows)]

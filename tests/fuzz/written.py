@@ -19,7 +19,8 @@ from pyspark_versioned.sql.answering import answer
 from pyspark_versioned.sql.predicates import to_unbound
 from versioned_catalog import Schema, VersionedError
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.expressions.filters import bind, parse_filters
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.tuple_filters import parse_filters
 from versioned_catalog.schema.transforms import parse_partitioning, parse_transform, render_field
 from versioned_catalog.schema.wire import type_from_json, type_to_json
 from versioned_catalog.storage.store import safe_path
@@ -312,7 +313,7 @@ def try_filter(data: bytes) -> None:
         with suppress(VersionedError):
             found = parse_filters(given)
             if found is not None:
-                bound = bind(found, table.schema.get)
+                bound = bind_filter(found, table.schema.get)
                 table.scan(filters=found).report()
                 del bound
     elif isinstance(given, dict):

@@ -50,9 +50,9 @@ def test_a_key_stays(tmp_path: Path) -> None:
         (lambda a: a.drop_column("host"), "host can't be dropped"),
         (lambda a: a.drop_not_null("ts"), "ts must stay NOT NULL"),
         (lambda a: a.change_type("n", "double"), "n can't be in the row key as DOUBLE"),
-        (lambda a: a.set_property("primary_key", "n"), "set when a table is made"),
-        (lambda a: a.set_property("time_index", "ts"), "set when a table is made"),
-        (lambda a: a.unset_property("time_index"), "set when a table is made"),
+        (lambda a: a.set_property("primary_key", "n"), "set when a table is created"),
+        (lambda a: a.set_property("time_index", "ts"), "set when a table is created"),
+        (lambda a: a.unset_property("time_index"), "set when a table is created"),
         (lambda a: a.set_property("sort_by", "v"), "leave out sort_by"),
         (lambda a: a.set_partitioning(["v"]), "can't be partitioned by v"),
     ):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.evolution.apply import apply_all, newly_not_null, rebase
-from versioned_catalog.evolution.bind import plan
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import (
     UNSET,
     AddColumn,
@@ -31,8 +31,8 @@ from versioned_catalog.evolution.changes import (
     describe,
 )
 from versioned_catalog.evolution.evolution import BoundChange, Evolution, used_physical_names
+from versioned_catalog.schema.column_ids import new_schema
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.schema.schema import new_schema
 from versioned_catalog.schema.sorting import parse_sort_by, render_sort_by
 from versioned_catalog.types.paths import parse_path as p
 from versioned_catalog.types.types import Atom, Column, Constant, DataType, Decimal, Now, walk
@@ -64,11 +64,11 @@ CPU = table(
 
 
 def alter(evolution: Evolution, *requests: Change) -> Evolution:
-    return plan(requests, evolution, evolution.schema.version + 1, lambda: NOON)[1]
+    return plan_changes(requests, evolution, evolution.schema.version + 1, lambda: NOON)[1]
 
 
 def bound(evolution: Evolution, *requests: Change) -> tuple[BoundChange, ...]:
-    return plan(requests, evolution, evolution.schema.version + 1, lambda: NOON)[0]
+    return plan_changes(requests, evolution, evolution.schema.version + 1, lambda: NOON)[0]
 
 
 def ids(evolution: Evolution) -> dict[str, int]:
@@ -173,7 +173,7 @@ def test_defaults_of_new_columns(
 def test_now_is_taken_in_utc() -> None:
     late = dt.datetime(2026, 11, 21, 23, 0, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
     requests = [AddColumn(("d",), Atom.DATE, default=Now.DATE)]
-    done = plan(requests, CPU, 1, lambda: late)[1]
+    done = plan_changes(requests, CPU, 1, lambda: late)[1]
     assert defaults(done, "d")[0] == dt.date(2026, 11, 22)
 
 
@@ -389,7 +389,7 @@ def test_versions() -> None:
     ]
     for requests in nothing:
         assert alter(CPU, *requests).schema == CPU.schema
-    many = plan([SetNotNull(("host",)), SetComment(("ts",), "x")], CPU, 7)[1]
+    many = plan_changes([SetNotNull(("host",)), SetComment(("ts",), "x")], CPU, 7)[1]
     assert many.schema.version == 7
     assert alter(CPU, SetProperty("sort_by", "ts")).schema.version == 1
 
@@ -443,7 +443,7 @@ REFUSED: list[tuple[Evolution, Change, type[Exception], str]] = [
     (CPU, add("x", default=Now.DATE), InvalidRequestError, "current_date is DATE"),
     (CPU, add("x", Atom.TIMESTAMP_NTZ, default=Now.TIMESTAMP), InvalidRequestError, "a constant"),
     (CPU, add("x", first=True, after="ts"), InvalidRequestError, "both"),
-    (CPU, add("x", after="zip"), NotFoundError, "same level"),
+    (CPU, add("x", after="zip"), NotFoundError, "AFTER names a sibling"),
     (CPU, add("address.x", after="host"), NotFoundError, "zip, city"),
     (CPU, add("x", after="x"), NotFoundError, "to come after"),
     (CPU, AddColumn(("a\nb",), INT), InvalidRequestError, "control"),
@@ -468,10 +468,10 @@ REFUSED: list[tuple[Evolution, Change, type[Exception], str]] = [
     (CPU, RenameColumn(p("tags.element"), "x"), InvalidRequestError, "can't be renamed"),
     (CPU, RenameColumn(p("attrs.key"), "x"), InvalidRequestError, "can't be renamed"),
     (CPU, RenameColumn(("host",), ""), InvalidRequestError, "no name"),
-    (CPU, MoveColumn(("host",)), InvalidRequestError, "say first, or after"),
+    (CPU, MoveColumn(("host",)), InvalidRequestError, "give FIRST, or AFTER"),
     (CPU, MoveColumn(("host",), first=True, after="ts"), InvalidRequestError, "both"),
     (CPU, MoveColumn(("host",), after="HOST"), InvalidRequestError, "after itself"),
-    (CPU, MoveColumn(p("address.zip"), after="host"), NotFoundError, "same level"),
+    (CPU, MoveColumn(p("address.zip"), after="host"), NotFoundError, "AFTER names a sibling"),
     (CPU, MoveColumn(p("attrs.value"), first=True), InvalidRequestError, "can't be moved"),
     # types
     (CPU, ChangeType(("host",), INT), InvalidRequestError, "host can't change from STRING to INT"),
@@ -608,22 +608,26 @@ def test_a_replay_of_what_is_there_already_changes_nothing() -> None:
 
 
 CONFLICTS: list[tuple[Change, list[Change], str]] = [
-    (RenameColumn(("host",), "x"), [DropColumn(("host",))], "host is gone"),
-    (ChangeType(p("address.zip"), Atom.LONG), [DropColumn(("address",))], "address.zip is gone"),
-    (DropColumn(("host",)), [DropColumn(("host",))], "gone"),
-    (SetComment(("host",), "x"), [DropColumn(("host",)), add("host")], "gone"),
+    (RenameColumn(("host",), "x"), [DropColumn(("host",))], "host no longer exists"),
+    (
+        ChangeType(p("address.zip"), Atom.LONG),
+        [DropColumn(("address",))],
+        "address.zip no longer exists",
+    ),
+    (DropColumn(("host",)), [DropColumn(("host",))], "no longer exists"),
+    (SetComment(("host",), "x"), [DropColumn(("host",)), add("host")], "no longer exists"),
     (add("x"), [add("X")], "column X already"),
-    (add("address.x"), [DropColumn(("address",))], "address is gone"),
-    (add("x", after="host"), [DropColumn(("host",))], "host is gone"),
-    (MoveColumn(("ts",), after="host"), [DropColumn(("host",))], "gone"),
+    (add("address.x"), [DropColumn(("address",))], "address no longer exists"),
+    (add("x", after="host"), [DropColumn(("host",))], "host no longer exists"),
+    (MoveColumn(("ts",), after="host"), [DropColumn(("host",))], "no longer exists"),
     (RenameColumn(("host",), "x"), [RenameColumn(("ts",), "X")], "column X already"),
     (ChangeType(("usage",), Atom.LONG), [ChangeType(("usage",), Atom.DOUBLE)], "DOUBLE to BIGINT"),
     (ChangeType(("usage",), Atom.DOUBLE), [SetPartitioning(("usage",))], "partitioned by usage"),
     (SetPartitioning(("usage",)), [ChangeType(("usage",), Atom.DOUBLE)], "partitioned by usage"),
     (DropColumn(("host",)), [SetProperty("sort_by", "host")], "sorted by host"),
     (DropColumn(("host",)), [SetPartitioning(("bucket(2, host)",))], "partitioned by host"),
-    (SetPartitioning(("host",)), [DropColumn(("host",))], "gone"),
-    (SetProperty("sort_by", "host"), [DropColumn(("host",))], "gone"),
+    (SetPartitioning(("host",)), [DropColumn(("host",))], "no longer exists"),
+    (SetProperty("sort_by", "host"), [DropColumn(("host",))], "no longer exists"),
     (DropColumn(p("address.zip")), [DropColumn(p("address.city"))], "last field of address"),
     (SetDefault(("day",), Now.DATE), [ChangeType(("day",), Atom.TIMESTAMP_NTZ)], "does not fit"),
 ]
@@ -635,7 +639,7 @@ def test_conflicts(mine: Change, theirs: list[Change], words: str) -> None:
     newer = alter(CPU, *theirs)
     with pytest.raises(InvalidRequestError, match=words):
         apply_all(bounds, newer, 2)
-    with pytest.raises(CommitConflictError, match=f"{words}.*plan it again") as caught:
+    with pytest.raises(CommitConflictError, match=f"{words}.*repeat the change") as caught:
         rebase(bounds, newer, 2)
     assert describe(mine) in str(caught.value)
 
@@ -673,7 +677,7 @@ def test_a_rebase_is_a_conflict_or_touches_the_columns_that_were_meant(
 ) -> None:
     start = table(("a", "INT"), ("b", "INT"), ("c", "INT"))
     mine = legal(start, mine)
-    planned, alone = plan(mine, start, 1)
+    planned, alone = plan_changes(mine, start, 1)
     assert apply_all(planned, start, 1) == alone
     newer = alter(start, *legal(start, theirs))
     try:

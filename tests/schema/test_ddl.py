@@ -113,7 +113,7 @@ def test_rendered_types() -> None:
         ("VOID", "VOID columns can't be stored"),
         ("INTERVAL", "intervals of months or without a unit"),
         ("INTERVAL YEAR TO MONTH", "store INTERVAL DAY TO SECOND"),
-        ("INTERVAL SECOND TO DAY", "no unit below SECOND"),
+        ("INTERVAL SECOND TO DAY", "no unit is smaller than SECOND"),
         ("INTERVAL MINUTE TO HOUR", "SECOND was expected"),
         ("CHAR", "CHAR needs a length, as CHAR(10)"),
         ("VARCHAR", "VARCHAR needs a length, as VARCHAR(10)"),
@@ -125,7 +125,7 @@ def test_rendered_types() -> None:
         ("VARCHAR(3, 4)", "')' was expected"),
         ("DECIMAL(39)", "1 to 38 digits"),
         ("DECIMAL(0)", "1 to 38 digits"),
-        ("DECIMAL(3,4)", "not more than those after the point"),
+        ("DECIMAL(3,4)", "at most that many after the point"),
         ("TIME(7)", "TIME has up to 6 digits"),
         ("TIME WITH LOCAL TIME ZONE", "TIME has no time zone"),
         ("STRING COLLATE UNICODE_CI", "STRING COLLATE UNICODE_CI can't be stored"),
@@ -203,8 +203,8 @@ def test_rendered_columns() -> None:
         ("a", "column a: a type was expected, but found the end"),
         ("a INT,", "a name was expected"),
         ("a INT b INT", "a comma, NOT NULL, DEFAULT or COMMENT was expected, but found b"),
-        ("a INT NULL NOT NULL", "column a: NULL is said twice"),
-        ("a INT DEFAULT 1 DEFAULT 2", "DEFAULT is said twice"),
+        ("a INT NULL NOT NULL", "column a: NULL is given twice"),
+        ("a INT DEFAULT 1 DEFAULT 2", "DEFAULT is given twice"),
         ("a INT NOT", "NULL was expected"),
         ("a INT COMMENT x", "a string in quotes was expected"),
         ("a INT COMMENT 'x", "the ' at character 15 is not closed"),
@@ -216,7 +216,7 @@ def test_rendered_columns() -> None:
         ("a INT DEFAULT", "defaults are constants"),
         ("a INT DEFAULT 'abc'", "column a: DEFAULT 'abc' does not fit INT: a whole number"),
         ("a STRING COMMENT '\\ud800'", "half a character"),
-        ("a STRING COMMENT '\\U00110000'", "is no character"),
+        ("a STRING COMMENT '\\U00110000'", "is not a character"),
     ],
 )
 def test_columns_refused(ddl: str, message: str) -> None:
@@ -226,7 +226,7 @@ def test_columns_refused(ddl: str, message: str) -> None:
 
 
 def test_text_is_needed() -> None:
-    with pytest.raises(InvalidRequestError, match="is text, not int"):
+    with pytest.raises(InvalidRequestError, match="must be a str, not int"):
         parse_columns(5)  # type: ignore[arg-type]
 
 

@@ -51,8 +51,8 @@ def test_changes(schema: Schema, change: str, expected: list[str]) -> None:
         ("DROP PARTITION FIELD id", "its fields are days\\(ts\\), bucket\\(4, id\\)"),
         ("REPLACE PARTITION FIELD id WITH ts", "not partitioned by id"),
         ("REPLACE PARTITION FIELD days(ts) WITH bucket(4, id)", "already"),
-        ("SET PARTITION FIELD id", "is no change"),
-        ("REPLACE PARTITION FIELD id", "is no change"),
+        ("SET PARTITION FIELD id", "is not a change"),
+        ("REPLACE PARTITION FIELD id", "is not a change"),
         ("ADD PARTITION FIELD void(id)", "void"),
     ],
 )

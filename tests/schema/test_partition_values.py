@@ -9,7 +9,8 @@ import pytest
 
 from versioned_catalog.schema.partition_values import key_reader, partition_text
 from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transforms import apply, parse_transform, result_type
+from versioned_catalog.schema.transform_values import apply_transform
+from versioned_catalog.schema.transforms import parse_transform, result_type
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.types import Atom, Char, Column, DataType, Decimal, Varchar
 from versioned_catalog.types.widening import widens
@@ -38,7 +39,7 @@ def schema_of(type_: DataType, *transforms: str) -> Schema:
 
 def keys(transform: str, type_: DataType, array: pa.Array) -> list[tuple[str | None, ...]]:
     parsed = parse_transform(transform)
-    made = apply(parsed, type_, array)
+    made = apply_transform(parsed, type_, array)
     return [(from_scalar_text(value, result_type(parsed, type_)),) for value in made]
 
 

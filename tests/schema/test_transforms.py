@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema import transforms
+from versioned_catalog.schema import transform_values
 from versioned_catalog.schema.transforms import (
     Bucket,
     Days,
@@ -55,7 +55,7 @@ def arrow(type_: DataType, values: list[Any]) -> pa.Array:
 
 
 def applied(transform: Transform, type_: DataType, values: list[Any]) -> list[Any]:
-    done = transforms.apply(transform, type_, arrow(type_, values))
+    done = transform_values.apply_transform(transform, type_, arrow(type_, values))
     assert done.type == to_arrow_type(result_type(transform, type_))
     done.validate(full=True)
     return done.to_pylist()  # type: ignore[no-any-return]
@@ -186,7 +186,7 @@ def test_what_keeps_the_order() -> None:
 
 def hashes(type_: DataType, values: list[Any]) -> list[int]:
     """Hashes as Iceberg writes them: signed."""
-    found = transforms._hash(type_, arrow(type_, values))
+    found = transform_values._hash(type_, arrow(type_, values))
     return found.view(np.int32).tolist()  # type: ignore[no-any-return]
 
 
@@ -327,10 +327,10 @@ def test_parts_of_timestamps_are_floored(type_: DataType, zone: dt.timezone | No
 
 def test_times_that_python_can_not_tell() -> None:
     ends = pa.array([-(2**63), 2**63 - 1, None]).cast(pa.timestamp("us"))
-    year = transforms.apply(Years(), Atom.TIMESTAMP_NTZ, ends)
+    year = transform_values.apply_transform(Years(), Atom.TIMESTAMP_NTZ, ends)
     assert year.to_pylist() == [-292278, 292277, None]
     with pytest.raises(InvalidRequestError, match=r"days\(\)"):
-        transforms.apply(Hours(), Atom.TIMESTAMP_NTZ, ends)
+        transform_values.apply_transform(Hours(), Atom.TIMESTAMP_NTZ, ends)
 
 
 # --- truncate -----------------------------------------------------------------------------------
@@ -410,12 +410,17 @@ def test_slices_chunks_and_nothing(
         return
     whole = applied(transform, type_, values)
     sliced = arrow(type_, [*values, *values, *values])[3:9]
-    assert transforms.apply(transform, type_, sliced).to_pylist() == (whole * 3)[3:9]
+    assert (
+        transform_values.apply_transform(transform, type_, sliced).to_pylist() == (whole * 3)[3:9]
+    )
     chunked = pa.chunked_array([arrow(type_, values), sliced, arrow(type_, [])])
-    assert transforms.apply(transform, type_, chunked).to_pylist() == whole + (whole * 3)[3:9]
+    assert (
+        transform_values.apply_transform(transform, type_, chunked).to_pylist()
+        == whole + (whole * 3)[3:9]
+    )
     none = pa.chunked_array([], to_arrow_type(type_))
     for empty in (arrow(type_, []), none, arrow(type_, values)[2:2]):
-        result = transforms.apply(transform, type_, empty)
+        result = transform_values.apply_transform(transform, type_, empty)
         assert isinstance(result, pa.Array)
         assert len(result) == 0
         assert result.type == to_arrow_type(result_type(transform, type_))
@@ -424,6 +429,6 @@ def test_slices_chunks_and_nothing(
 
 def test_other_shapes_of_the_same_type() -> None:
     texts = pa.array(["a", None, "a"])
-    expected = transforms.apply(Bucket(16), Atom.STRING, texts)
+    expected = transform_values.apply_transform(Bucket(16), Atom.STRING, texts)
     for other in (texts.dictionary_encode(), texts.cast(pa.large_string())):
-        assert transforms.apply(Bucket(16), Atom.STRING, other).equals(expected)
+        assert transform_values.apply_transform(Bucket(16), Atom.STRING, other).equals(expected)

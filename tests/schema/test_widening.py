@@ -116,11 +116,11 @@ def test_bounds(old: DataType, new: DataType, fits: bool) -> None:
 @pytest.mark.parametrize(
     "old, new, words",
     [
-        (STRING, INT, "the column a.b can't change from STRING to INT.*add a new column"),
-        (LONG, INT, "from BIGINT to INT, since that is narrower"),
+        (STRING, INT, "the column a.b can't change from STRING to INT.*add a column"),
+        (LONG, INT, "from BIGINT to INT, since that type is narrower"),
         (INT, Decimal(9, 0), "10 digits before the point and 0 after"),
         (Decimal(9, 2), Decimal(9, 3), r"DECIMAL\(9,2\).*7 digits before the point and 2 after"),
-        (INT, Array(Column(0, "element", INT)), "a plain value does not become a nested one"),
+        (INT, Array(Column(0, "element", INT)), "it is nested and the column is not"),
         (LONG, DOUBLE, "from BIGINT to DOUBLE"),
     ],
 )

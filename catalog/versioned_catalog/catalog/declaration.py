@@ -12,7 +12,7 @@ import pyarrow as pa
 from versioned_catalog.alteration import listed
 from versioned_catalog.conflicts.operations import Create
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.bind import plan as plan_changes
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import Change, SetPartitioning, SetProperty
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.properties import check_properties

@@ -17,11 +17,11 @@ from versioned_catalog.compaction.tasks import CompactionTask
 from versioned_catalog.datafile.arrange import Line
 from versioned_catalog.datafile.open_segment import Kind, WriteSpec
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, about
+from versioned_catalog.expressions.filters import BoundFilter, filter_on
 from versioned_catalog.log.delta import PLAIN, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges
-from versioned_catalog.projection.metadata_columns import OF_KEYED
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.pruning.segments import every_match, some_match
 from versioned_catalog.scan.merge_planning import Ends, MergePlanner, ends_of
 from versioned_catalog.scan.scan import task_rows
@@ -40,7 +40,7 @@ MOST_BUCKETS = 256
 def plan_tasks(
     state: TableState,
     spec: WriteSpec,
-    where: Bound | None,
+    where: BoundFilter | None,
     paths: Collection[str] | None,
     strategy: Strategy,
     zorder: tuple[Line, ...] = (),
@@ -67,8 +67,8 @@ def plan_tasks(
 def _without_key(
     state: TableState,
     spec: WriteSpec,
-    unexpired: Bound | None,
-    where: Bound | None,
+    unexpired: BoundFilter | None,
+    where: BoundFilter | None,
     paths: Collection[str] | None,
     zorder: tuple[Line, ...],
     *,
@@ -123,7 +123,7 @@ def _task(
 class _KeyedPlanner:
     """Plans the compaction of a table with a primary key."""
 
-    def __init__(self, state: TableState, spec: WriteSpec, unexpired: Bound | None) -> None:
+    def __init__(self, state: TableState, spec: WriteSpec, unexpired: BoundFilter | None) -> None:
         self._state = state
         self._unexpired = unexpired
         self._spec = replace(spec, ops=True)
@@ -138,7 +138,7 @@ class _KeyedPlanner:
         )
 
     def tasks(
-        self, where: Bound | None, paths: Collection[str] | None, strategy: Strategy
+        self, where: BoundFilter | None, paths: Collection[str] | None, strategy: Strategy
     ) -> list[CompactionTask]:
         """See ``plan_tasks``."""
         if paths is not None:
@@ -166,9 +166,9 @@ class _KeyedPlanner:
     def _groups(self, chosen: set[int]) -> list[list[int]]:
         return self._levels.groups(sorted(chosen)) if chosen else []
 
-    def _near(self, where: Bound | None) -> list[int]:
+    def _near(self, where: BoundFilter | None) -> list[int]:
         """The segments that may hold keys that match the filter."""
-        by_key = None if where is None else about(where, self._state.schema.row_key)
+        by_key = None if where is None else filter_on(where, self._state.schema.row_key)
         if by_key is None:
             return list(range(len(self._rows)))
         found: list[int] = pc.indices_nonzero(some_match(self._state, by_key)).to_pylist()
@@ -193,7 +193,7 @@ class _KeyedPlanner:
 
     def _task(self, group: Sequence[int]) -> CompactionTask:
         state, chosen = self._state, set(group)
-        wanted = (*state.schema.columns, *OF_KEYED)
+        wanted = (*state.schema.columns, *KEYED_METADATA_COLUMNS)
         planner = MergePlanner(
             state,
             wanted,

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.errors import AlreadyExistsError, CommitConflictError, NotFoundError
-from versioned_catalog.evolution.apply import rekeyed
 from versioned_catalog.evolution.evolution import Evolution, used_physical_names
 from versioned_catalog.log.entry import (
     KEYED,
@@ -23,7 +22,8 @@ from versioned_catalog.log.entry import (
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.schema.schema import Schema, new_schema
+from versioned_catalog.schema.column_ids import new_schema, rekey_defaults
+from versioned_catalog.schema.schema import Schema
 
 WRITER = "versioned/0.1.0"
 
@@ -131,7 +131,7 @@ def first_evolution(operation: Create, state: TableState | None) -> Evolution:
     version = 0 if state is None else state.schemas.newest.version + 1
     bare, next_id = new_schema(operation.columns, first_column_id(state), version)
     # Constants of structs name fields by ID, which there are only now.
-    columns = map(rekeyed, operation.columns, bare.columns)
+    columns = map(rekey_defaults, operation.columns, bare.columns)
     schema = replace(bare, columns=tuple(columns))
     used = used_physical_names([schema])
     arranged = operation.arrange(Evolution(schema, next_id, operation.properties, used))

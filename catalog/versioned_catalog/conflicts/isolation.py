@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 
 from versioned_catalog.conflicts.operations import Rewrite
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filters import about
+from versioned_catalog.expressions.filters import filter_on
 from versioned_catalog.log.entry import Commit, Stub
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.pruning.bounds import SegmentBounds
-from versioned_catalog.pruning.inclusive import Bounds, may_match
+from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
 from versioned_catalog.pruning.partitions import partition_may_match
 from versioned_catalog.pruning.segments import some_match
 from versioned_catalog.schema.schema import Schema
@@ -114,7 +114,7 @@ def _may_match(operation: Rewrite, entry: Commit, state: TableState) -> bool:
     reads = operation.reads
     if reads is not None and state.schema.is_keyed:
         # A row that does not match may have taken the place of one that did.
-        reads = about(reads, state.schema.row_key)
+        reads = filter_on(reads, state.schema.row_key)
     if not entry.added or reads is None:
         return bool(entry.added)
     segments = SegmentSet().add(entry.added, entry.head.version, entry.head.time, state.schemas)
@@ -140,7 +140,7 @@ class _Decidable:
         self._schemas = [base, *written]
         self._now = added.schema
 
-    def __call__(self, column_id: int) -> Bounds | None:
+    def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None where nothing is known."""
         return self._bounds(column_id) if self._is_same(column_id) else None
 

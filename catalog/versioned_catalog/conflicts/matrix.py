@@ -54,7 +54,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.ttl import hides_rows, next_floor, without_false_floor
+from versioned_catalog.schema.ttl import hides_rows, with_ttl_floor, without_false_floor
 from versioned_catalog.types.arrow_values import array_of
 from versioned_catalog.types.types import Column, is_repeated
 
@@ -260,7 +260,7 @@ def _alter(
     properties = dict(after.properties)
     if hides_rows(state.properties):
         time = settled_time(log.store, state.version, state.time)
-        properties = next_floor(state.properties, time, properties)
+        properties = with_ttl_floor(state.properties, time, properties)
     return Commit(
         head_after(state, commit_id, "alter", operation.base.version),
         after.next_column_id,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -111,7 +111,7 @@ class Rewrite:
     kind: str
     records: tuple[SegmentRecord, ...]
     removed: tuple[str, ...]
-    reads: Bound | None
+    reads: BoundFilter | None
     changes: tuple[BoundChange, ...] = ()
     keys: KeyCheck | None = None
 

@@ -16,7 +16,8 @@ from versioned_catalog.merge_on_read.ordering import last_of_keys, sorted_order
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.schema.partition_values import PartitionKey
 from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transforms import apply, parse_transform, result_type
+from versioned_catalog.schema.transform_values import apply_transform
+from versioned_catalog.schema.transforms import parse_transform, result_type
 from versioned_catalog.types.arrow_values import scalar_of
 from versioned_catalog.types.types import Column
 from versioned_catalog.values.literals import from_scalar_text
@@ -70,7 +71,7 @@ def _partition_values(
     """The partition values of rows, each one of a few, and the value text of each of those."""
     transform, type_ = parse_transform(field.transform), schema.column(field.source).type
     source = one_array(_column(table, schema, field.source))
-    made = apply(transform, type_, source).dictionary_encode(null_encoding="encode")
+    made = apply_transform(transform, type_, source).dictionary_encode(null_encoding="encode")
     result = result_type(transform, type_)
     texts = (from_scalar_text(value, result) for value in made.dictionary)
     return made, [None if text is None else str(text) for text in texts]

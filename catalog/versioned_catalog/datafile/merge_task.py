@@ -12,7 +12,7 @@ import pyarrow as pa
 from versioned_catalog.datafile.open_ahead import AHEAD, OpenedAhead
 from versioned_catalog.datafile.reader import Lookup, SegmentTask, read_segment
 from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.merge_on_read.keys import Key
 from versioned_catalog.merge_on_read.merge import Run, Shape, merge
 from versioned_catalog.projection.adapter import batch_of_nothing
@@ -63,7 +63,7 @@ class MergeTask:
     values: int
     columns: tuple[Column, ...]
     places: tuple[int, ...]
-    filter: Bound | None
+    filter: BoundFilter | None
     shown: int
     tombstones: bool = False
 

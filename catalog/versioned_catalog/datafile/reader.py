@@ -16,7 +16,7 @@ from versioned_catalog.datafile.file_schema import SCHEMA_VERSION, TABLE_UUID, f
 from versioned_catalog.datafile.missing import why_missing
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.expressions.evaluate import keep_mask
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.projection import metadata_columns
@@ -58,7 +58,7 @@ class SegmentTask:
     sequence: int
     commit_time: datetime
     plan: SegmentPlan
-    filter: Bound | None
+    filter: BoundFilter | None
     shown: int
     part: tuple[int, int] = (0, 1_000_000)
     nan_free: frozenset[int] = field(default_factory=frozenset)
@@ -309,7 +309,7 @@ def _inside(column: Any, array: pa.Array, column_id: int) -> pa.Array | None:
 
 def _implied(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
     """The implicit columns that the plan wants."""
-    asked = [o.column for o in task.plan.outputs if metadata_columns.is_implicit(o.column)]
+    asked = [o.column for o in task.plan.outputs if metadata_columns.is_metadata(o.column)]
     return {column.id: _implied_array(task, column, position, rows) for column in asked}
 
 

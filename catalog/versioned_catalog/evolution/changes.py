@@ -1,6 +1,6 @@
-"""Changes to a table as a user asks for them, by name.
+"""Changes to a table as a user requests them, by name.
 
-``schema.binding`` binds them to column IDs, ``schema.evolution`` applies what is bound.
+``bind`` binds them to column IDs, and ``apply`` applies the bound changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Unset(enum.Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""No default was named; for a new column that is the same as None."""
+"""No default was given; for a new column this means the same as None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class AddColumn:
     """A new column, or a new field of a struct.
 
     Args:
-        path: where: ``("zip",)``, ``("address", "zip")``, ``("tags", "element", "x")``.
-        type: its type; IDs in it are forgotten.
-        default: both its defaults: a Python value, or a Constant or Now of that type. What Now is
-            at the ALTER is what older rows show.
-        nullable: False needs a default that is not null.
-        comment: for people.
-        first: put it first among its siblings.
-        after: put it after the sibling of that name; with neither it comes last.
+        path: its path: ``("zip",)``, ``("address", "zip")``, ``("tags", "element", "x")``.
+        type: its type; IDs in it are ignored.
+        default: its read and write default: a Python value, or a Constant or Now of that type. The
+            read default of a Now is its value at the ALTER.
+        nullable: whether nulls are allowed; if not, it needs a default that is not null.
+        comment: free text for people.
+        first: whether it becomes the first among its siblings.
+        after: the name of the sibling to put it after. With neither, it becomes the last.
     """
 
     path: ColumnPath
@@ -51,14 +51,14 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """Take a column away, with all inside it."""
+    """Drop a column, with all columns below it."""
 
     path: ColumnPath
 
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Give a column another name; it stays where it is."""
+    """Rename a column; its position stays."""
 
     path: ColumnPath
     new_name: str
@@ -66,7 +66,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """Put a column first among its siblings, or after the one named."""
+    """Move a column before its siblings, or after one of them."""
 
     path: ColumnPath
     first: bool = False
@@ -91,14 +91,14 @@ class SetDefault:
 
 @dataclass(frozen=True, slots=True)
 class DropDefault:
-    """Have no write default any more."""
+    """Drop the write default."""
 
     path: ColumnPath
 
 
 @dataclass(frozen=True, slots=True)
 class SetNotNull:
-    """Allow no nulls; what is stored must be checked by who commits: ``newly_not_null``."""
+    """Forbid nulls. The commit must check the stored values (see ``apply.newly_not_null``)."""
 
     path: ColumnPath
 
@@ -112,7 +112,7 @@ class DropNotNull:
 
 @dataclass(frozen=True, slots=True)
 class SetComment:
-    """Set a column's comment, or take it away."""
+    """Set a column's comment, or remove it (None)."""
 
     path: ColumnPath
     text: str | None
@@ -128,14 +128,14 @@ class SetProperty:
 
 @dataclass(frozen=True, slots=True)
 class UnsetProperty:
-    """Take a property away, if it is there."""
+    """Remove a property, if it is set."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetPartitioning:
-    """Partition new segments by these: see ``transforms.parse_partitioning``; none: not at all."""
+    """Set the partitioning of new segments (see ``transforms.parse_partitioning``); empty for none."""
 
     texts: tuple[str, ...]
 
@@ -172,42 +172,21 @@ def describe(change: Change) -> str:
             return f"UNSET TBLPROPERTIES ({_quoted(key)})"
         case SetPartitioning(texts):
             return f"PARTITIONED BY ({', '.join(texts)})"
-        case (
-            MoveColumn()
-            | ChangeType()
-            | SetDefault()
-            | DropDefault()
-            | SetNotNull()
-            | DropNotNull()
-            | SetComment()
-        ):
-            return f"ALTER COLUMN {render_path(change.path)} {_describe_alter(change)}"
-
-
-def _describe_alter(
-    change: MoveColumn
-    | ChangeType
-    | SetDefault
-    | DropDefault
-    | SetNotNull
-    | DropNotNull
-    | SetComment,
-) -> str:
-    match change:
         case MoveColumn():
-            return _position(first=change.first, after=change.after).strip()
+            what = _position(first=change.first, after=change.after).strip()
         case ChangeType(_, type_):
-            return f"TYPE {render_type(type_)}"
-        case SetDefault(_, value):
-            return f"SET DEFAULT {_value_text(value, None)}"
+            what = f"TYPE {render_type(type_)}"
+        case SetDefault(_, default):
+            what = f"SET DEFAULT {_value_text(default, None)}"
         case DropDefault():
-            return "DROP DEFAULT"
+            what = "DROP DEFAULT"
         case SetNotNull():
-            return "SET NOT NULL"
+            what = "SET NOT NULL"
         case DropNotNull():
-            return "DROP NOT NULL"
+            what = "DROP NOT NULL"
         case SetComment(_, text):
-            return f"COMMENT {'NULL' if text is None else _quoted(text)}"
+            what = f"COMMENT {'NULL' if text is None else _quoted(text)}"
+    return f"ALTER COLUMN {render_path(change.path)} {what}"
 
 
 def _describe_add(change: AddColumn) -> str:
@@ -228,7 +207,7 @@ def _position(*, first: bool, after: str | None) -> str:
 
 
 def _value_text(value: object, type_: DataType | None) -> str:
-    """A default for people, cut to what fits a line; nothing reads it back."""
+    """The text of a default for people, cut to fit a line."""
     match value:
         case None:
             text = "NULL"

@@ -1,8 +1,8 @@
-"""What changes work on, and changes that are bound to column IDs, as values.
+"""The evolving state of a table, and changes that are bound to column IDs.
 
-A bound change names no column by its name. Columns that were there when the ALTER was planned are
-named by their ID, columns made by the ALTER itself by how many IDs it had given out before: that is
-the same whenever the ALTER is applied, whatever the IDs are then.
+A bound change refers to no column by name. It refers to a column that existed when the ALTER was
+planned by its ID, and to a column that the ALTER itself adds by the number of IDs that the ALTER had
+assigned before it. That number stays the same when the ALTER is applied to a newer table.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ UsedNames = Mapping[int | None, frozenset[str]]
 
 @dataclass(frozen=True)
 class Evolution:
-    """A table's schema and what is needed to change it.
+    """A table's schema and properties, with what is needed to change them.
 
     Args:
         schema: the current schema.
-        next_column_id: the next ID that is free.
-        properties: the table's properties; ``sort_by`` is not among them.
-        used_names: physical names, as ``name_key``, ever used below each column in this life of the
-            table (None: at the top): ``used_physical_names``.
-        first_new_id: the first ID given out by the ALTER that is under way: ``begin``.
+        next_column_id: the next free ID.
+        properties: the table's properties, without ``sort_by``.
+        used_names: physical names, as ``name_key``, ever used below each column (None: at the top
+            level) in this incarnation of the table; see ``used_physical_names``.
+        first_new_id: the first ID that the running ALTER assigns; see ``begin``.
     """
 
     schema: Schema
@@ -47,7 +47,7 @@ class Evolution:
         object.__setattr__(self, "properties", dict(self.properties))
 
     def begin(self) -> Evolution:
-        """The same at the beginning of an ALTER."""
+        """The same state at the start of an ALTER."""
         return replace(self, first_new_id=self.next_column_id)
 
 
@@ -55,7 +55,7 @@ def used_physical_names(schemas: Iterable[Schema]) -> UsedNames:
     """The physical names ever used below each column, as ``name_key``.
 
     Args:
-        schemas: every schema of this life of the table.
+        schemas: every schema of this incarnation of the table.
     """
     names: UsedNames = {None: frozenset(map(name_key, INTERNAL_NAMES))}
     for schema in schemas:
@@ -64,15 +64,15 @@ def used_physical_names(schemas: Iterable[Schema]) -> UsedNames:
 
 
 def used_below(column: Column) -> UsedNames:
-    """The physical names inside of a column, by the column that they are directly inside of."""
+    """The physical names below a column, by the ID of their parent."""
     return with_used({}, walk(children(column.type), (column,)))
 
 
 def with_used(names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ...]]]) -> UsedNames:
-    """Names that were used, and those of some columns.
+    """Used names together with those of some columns.
 
     Args:
-        names: as ``used_physical_names`` has them.
+        names: the result of ``used_physical_names``.
         columns: the columns, each with its ancestors.
     """
     new: dict[int | None, set[str]] = {}
@@ -83,7 +83,7 @@ def with_used(names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ..
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A column that was there when the ALTER was planned; ``name`` is its path, for messages."""
+    """A column that existed when the ALTER was planned; ``name`` is its path, for errors."""
 
     id: int
     name: str = field(compare=False)
@@ -91,7 +91,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """A column made earlier in the same ALTER, which had given out ``nth`` IDs before."""
+    """A column that the same ALTER adds, after it has assigned ``nth`` IDs."""
 
     nth: int
     name: str = field(compare=False)
@@ -101,7 +101,7 @@ Ref = Existing | New
 
 
 def refer(evolution: Evolution, column_id: int) -> Ref:
-    """What a bound change calls a column."""
+    """The reference of a bound change to a column."""
     name = evolution.schema.path_text(column_id)
     if column_id < evolution.first_new_id:
         return Existing(column_id, name)
@@ -109,10 +109,10 @@ def refer(evolution: Evolution, column_id: int) -> Ref:
 
 
 def locate(evolution: Evolution, ref: Ref) -> int:
-    """The ID of the column that a bound change means.
+    """The ID of the column that a bound change refers to.
 
     Raises:
-        InvalidRequestError: it is not there any more.
+        InvalidRequestError: it no longer exists.
     """
     match ref:
         case Existing(column_id, name):
@@ -120,7 +120,7 @@ def locate(evolution: Evolution, ref: Ref) -> int:
         case New(nth, name):
             column_id = evolution.first_new_id + nth
     if column_id not in evolution.schema.ids:
-        raise InvalidRequestError(f"the column {name} is gone, it was dropped")
+        raise InvalidRequestError(f"the column {name} no longer exists")
     return column_id
 
 
@@ -136,33 +136,33 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """Right after one sibling."""
+    """Directly after one sibling."""
 
     sibling: Ref
 
 
-Place = First | Last | After
+Position = First | Last | After
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Put a new column, which has no IDs yet, below a parent (None: at the top)."""
+    """Add a column, which has no IDs yet, below a parent (None: at the top level)."""
 
     parent: Ref | None
     column: Column
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Take a column away."""
+    """Drop a column."""
 
     column: Ref
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Give a column another name."""
+    """Rename a column."""
 
     column: Ref
     name: str
@@ -170,15 +170,15 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Put a column elsewhere among its siblings."""
+    """Move a column among its siblings."""
 
     column: Ref
-    place: Place
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Retype:
-    """Widen a column."""
+    """Widen a column's type."""
 
     column: Ref
     type: DataType
@@ -186,14 +186,14 @@ class Retype:
 
 @dataclass(frozen=True, slots=True)
 class Redefault:
-    """Set a column's write default.
+    """Set a column's write default, or drop it (None).
 
     Args:
         column: the column.
         default: the default, of ``type``.
         type: the column's type when the change was planned.
-        first_new_id: the first ID that the ALTER gave out then; IDs in ``type`` and ``default``
-            from there on are the ALTER's own.
+        first_new_id: the first ID that the ALTER assigned at planning; IDs in ``type`` and
+            ``default`` from there on are its own.
     """
 
     column: Ref
@@ -204,7 +204,7 @@ class Redefault:
 
 @dataclass(frozen=True, slots=True)
 class Renull:
-    """Allow nulls or forbid them."""
+    """Allow or forbid nulls."""
 
     column: Ref
     nullable: bool
@@ -212,7 +212,7 @@ class Renull:
 
 @dataclass(frozen=True, slots=True)
 class Recomment:
-    """Set a column's comment or take it away."""
+    """Set or remove a column's comment."""
 
     column: Ref
     text: str | None
@@ -220,7 +220,7 @@ class Recomment:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Set a property of the table or take it away."""
+    """Set or remove a property of the table."""
 
     key: str
     value: str | None
@@ -228,36 +228,27 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Partition by these."""
+    """Set the partitioning."""
 
     fields: tuple[tuple[Ref, Transform], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Sort by these, each with whether it descends."""
+    """Set the sort order: columns, each with whether it descends."""
 
     fields: tuple[tuple[Ref, bool], ...]
 
 
-Action = (
-    Add
-    | Drop
-    | Rename
-    | Move
-    | Retype
-    | Redefault
-    | Renull
-    | Recomment
-    | Property
-    | Partition
-    | Sort
-)
+SchemaAction = Drop | Rename | Move | Retype | Redefault | Renull | Recomment | Partition | Sort
+"""Actions that change the schema and nothing beside it."""
+
+Action = Add | Property | SchemaAction
 
 
 @dataclass(frozen=True, slots=True)
 class BoundChange:
-    """A change that was asked for, and what it is by ID."""
+    """A requested change, and the same change by column ID."""
 
     request: Change
     action: Action

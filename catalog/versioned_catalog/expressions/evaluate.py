@@ -1,4 +1,4 @@
-"""Filters on rows: three-valued, with Spark's semantics, by Arrow kernels."""
+"""Evaluation of filters on rows, in three-valued logic and with Spark's semantics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from versioned_catalog.expressions.filters import (
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -22,25 +22,25 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextMatch,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.types.arrow_values import FALSE, NULL, TRUE, array_of, repeat
 
 ColumnOf = Callable[[int], Any]
-"""A column's values, an Array or ChunkedArray of its own Arrow type, by ID."""
+"""Returns a column's values by ID: an Array or ChunkedArray of the column's own Arrow type."""
 
 
-def keep_mask(bound: Bound, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
-    """Which rows pass: those for which the filter is true, not false or null."""
+def keep_mask(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+    """Which rows a filter selects: those for which it is true, not false or null."""
     return pc.fill_null(evaluate(bound, column_of, rows), FALSE)
 
 
-def evaluate(bound: Bound, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
-    """A filter's value for every row: true, false or null.
+def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
+    """A filter's value for each row: true, false or null.
 
     Args:
         bound: the filter.
-        column_of: values by column ID, ``rows`` of them, of the types the filter was bound with.
-        rows: how many rows there are.
+        column_of: returns ``rows`` values by column ID, of the types that the filter was bound to.
+        rows: the number of rows.
     """
     match bound:
         case And(parts) | Or(parts):
@@ -80,7 +80,7 @@ def _negate(found: Any, negated: bool) -> Any:
 
 
 def compare(values: Any, op: Op, literal: Literal) -> Any:
-    """Values of a column compared with a literal of its type; null where they are null."""
+    """Compare the values of a column with a literal of its type; null where a value is null."""
     if literal.is_nan:
         return _compare_with_nan(values, op)
     scalar = literal.scalar
@@ -93,7 +93,7 @@ def compare(values: Any, op: Op, literal: Literal) -> Any:
             return pc.less(values, scalar)
         case Op.LE:
             return pc.less_equal(values, scalar)
-        # To Arrow NaN is neither less nor greater; as the negation of "less" it is the greatest.
+        # In Arrow, NaN is neither less nor greater. As "not less", it is the greatest.
         case Op.GT:
             return pc.invert(pc.less_equal(values, scalar))
         case Op.GE:
@@ -123,7 +123,7 @@ def _among(values: Any, literals: tuple[Literal, ...]) -> Any:
 
 
 def _hashable(literals: tuple[Literal, ...]) -> list[Any]:
-    """The values as ``is_in`` finds them: it takes 0.0 and -0.0, and NaNs, for different."""
+    """The values for ``is_in``, without NaN, and with both zeros, which it distinguishes."""
     found = [literal.value for literal in literals if not literal.is_nan]
     if any(isinstance(value, float) and value == 0 for value in found):
         found += [0.0, -0.0]

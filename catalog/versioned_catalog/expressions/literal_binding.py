@@ -1,13 +1,13 @@
-"""Where a Python value stands among the values of a column.
+"""Binding of literals: a Python value in terms of the values that a column can have.
 
 A comparison with a value of another type (an INT column with 1.5, a DECIMAL with 0.1, a DATE with a
-time of day) is one with values of the column's own type: ``x < 1.5`` is ``x <= 1``. Filters are
-turned into such once, when they are bound. So neither rows nor bounds are ever cast, and nothing
-overflows or is rounded where they are compared.
+time of day) becomes one with values of the column's own type: ``x < 1.5`` becomes ``x <= 1``. That is
+done once, when a filter is bound, so neither rows nor bounds are ever cast, and comparing them neither
+overflows nor rounds.
 
-The rules are those of Spark's ANSI mode: integers and decimals are compared exactly, and in double
-as soon as either side is a float; texts are read as what the column holds where that is a date or a
-time; what Spark refuses (a boolean with a number) or reads by the session's settings is refused.
+The rules are those of Spark's ANSI mode: integers and decimals compare exactly, and as doubles if
+either side is a float; text is parsed where the column holds dates or times. What Spark refuses (a
+boolean with a number), or reads by the session's settings, is refused.
 """
 
 from __future__ import annotations
@@ -16,89 +16,37 @@ import datetime as dt
 import decimal
 import math
 import re
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
+from versioned_catalog.expressions.grid import Grid
+from versioned_catalog.expressions.literals import Above, Below, BoundLiteral, Equal, Literal
 from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.arrow_values import Stored, array_of
+from versioned_catalog.types.arrow_values import Stored
+from versioned_catalog.types.leaves import DAY_TIME_UNITS, Family
+from versioned_catalog.types.tokens import has_surrogate
 from versioned_catalog.types.types import (
-    Array,
     Atom,
     Char,
     DataType,
     DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
-    Map,
-    Struct,
+    LeafType,
+    NestedType,
     Time,
-    Varchar,
+    family,
 )
-from versioned_catalog.values.calendar_text import (
-    MICROS,
-    parse_date,
-    parse_time,
-    parse_timestamp,
-)
-from versioned_catalog.values.value_text import integer_range, to_float32
+from versioned_catalog.values.calendar_text import parse_date, parse_time, parse_timestamp
+from versioned_catalog.values.leaf_text import to_float32
+from versioned_catalog.values.temporal import to_count
 
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A value of a column's own Arrow type.
-
-    Args:
-        value: the value; dates in days, times, timestamps and intervals in microseconds, as ints.
-        type: the Arrow type of the column.
-    """
-
-    value: Stored
-    type: pa.DataType
-
-    @property
-    def scalar(self) -> pa.Scalar:
-        """The same as an Arrow scalar."""
-        return array_of([self.value], self.type)[0]
-
-    @property
-    def is_nan(self) -> bool:
-        """Whether it is a float that is no number."""
-        return isinstance(self.value, float) and math.isnan(self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Exactly:
-    """Equal to every value of the column from ``low`` to ``high`` (mostly one)."""
-
-    low: Literal
-    high: Literal
-
-
-@dataclass(frozen=True, slots=True)
-class After:
-    """Equal to none; directly after ``literal``, before all that are greater."""
-
-    literal: Literal
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """Equal to none; directly before ``literal``, after all that are less."""
-
-    literal: Literal
-
-
-Place = Exactly | After | Before
+_GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
 
 
 def plain(value: Any) -> Any:
-    """A Python value from one of NumPy, pandas or Arrow too; their nulls are None.
+    """The Python value of a Python, NumPy, pandas or Arrow value; null values are None.
 
     Raises:
         ValueError, OverflowError: Python has no such value (a year 10000, nanoseconds).
@@ -117,7 +65,7 @@ def plain(value: Any) -> Any:
 def _from_arrow(value: Any) -> Any:
     unit = getattr(value.type, "unit", None)
     if unit == "ns" and value.is_valid:
-        # as_py() would import pandas for these; the cast refuses what is not whole.
+        # as_py() imports pandas for nanoseconds; the cast refuses to lose any.
         parts = {pa.types.is_timestamp: pa.timestamp("us", getattr(value.type, "tz", None))}
         parts |= {pa.types.is_duration: pa.duration("us"), pa.types.is_time: pa.time64("us")}
         value = value.cast(next(to for is_it, to in parts.items() if is_it(value.type)))
@@ -135,152 +83,56 @@ def _from_numpy(value: Any) -> Any:
     return value.item()
 
 
-def place(type_: DataType, value: Any) -> Place | None:
-    """Where a value stands among those of a column.
+def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
+    """A value in terms of the values of a column.
 
     Args:
         type_: the column's type.
-        value: a Python value, not None, as ``plain`` gives.
+        value: a Python value, as ``plain`` returns it, not None.
 
     Returns:
-        Its place, or None where the two can't be compared.
+        The bound literal, or None if the two can't be compared.
     """
-    match type_:
-        case Atom.BOOLEAN:
-            return _point(type_, value) if isinstance(value, bool) else None
-        case Atom.BYTE | Atom.SHORT | Atom.INT | Atom.LONG | Decimal():
-            return _place_number(_grid(type_), value)
-        case Atom.FLOAT | Atom.DOUBLE:
-            return _place_float(type_, value)
-        case Atom.STRING | Varchar():
-            return _point(type_, value) if _is_text(value) else None
-        case Char(length):
-            return _place_char(type_, length, value) if _is_text(value) else None
-        case Atom.BINARY:
+    if isinstance(type_, NestedType):
+        return None
+    match type_.leaf.family:
+        case Family.BOOLEAN:
+            return _value(type_, value) if isinstance(value, bool) else None
+        case Family.INTEGER | Family.DECIMAL:
+            return Grid.of(type_).bind_number(value) if _is_number(value) else None
+        case Family.FLOAT:
+            return _bind_float(type_, value)
+        case Family.TEXT if not isinstance(value, str) or has_surrogate(value):
+            return None
+        case Family.TEXT if isinstance(type_, Char):
+            return _bind_char(type_, value)
+        case Family.TEXT:
+            return _value(type_, value)
+        case Family.BINARY:
             is_bytes = isinstance(value, bytes | bytearray | memoryview)
-            return _point(type_, bytes(value)) if is_bytes else None
-        case Atom.DATE | Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ | Time() | DayTimeInterval():
-            ticks = _ticks(type_, value)
-            return None if ticks is None else _place_exact(_grid(type_), ticks)
-        case Atom.VARIANT | Geometry() | Geography() | Struct() | Array() | Map():
+            return _value(type_, bytes(value)) if is_bytes else None
+        case Family.TEMPORAL:
+            count = _count(type_, value)
+            return None if count is None else Grid.of(type_).bind_exact(count)
+        case Family.OPAQUE:
             return None
 
 
-def places(type_: DataType, values: Sequence[Any]) -> list[Place | None]:
-    """``place`` for the values of a list, which are all compared in one type, as Spark does."""
-    in_double = isinstance(type_, Decimal) or type_ in _INTEGERS
-    if in_double and any(isinstance(value, float) for value in values):
+def bind_literals(type_: DataType, values: Sequence[Any]) -> list[BoundLiteral | None]:
+    """``bind_literal`` for the values of a list, all of which Spark compares in one type."""
+    is_exact = family(type_) in (Family.INTEGER, Family.DECIMAL)
+    if is_exact and any(isinstance(value, float) for value in values):
         values = [_to_double(value) if _is_number(value) else value for value in values]
-    return [place(type_, value) for value in values]
+    return [bind_literal(type_, value) for value in values]
 
 
-def _point(type_: DataType, value: Stored) -> Exactly:
+def _value(type_: DataType, value: Stored) -> Equal:
     literal = Literal(value, to_arrow_type(type_))
-    return Exactly(literal, literal)
-
-
-# Types whose values are evenly spaced: numbers, dates and times.
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """The values ``k / 10**scale`` for ``k`` from ``first`` to ``last``."""
-
-    scale: int
-    first: int
-    last: int
-    type: pa.DataType
-
-    def literal(self, k: int) -> Literal:
-        if not pa.types.is_decimal(self.type):
-            return Literal(k, self.type)
-        digits = decimal.Decimal(k).as_tuple().digits
-        # Made of its parts: arithmetic would round to 28 digits.
-        return Literal(decimal.Decimal((int(k < 0), digits, -self.scale)), self.type)
-
-    @property
-    def after_all(self) -> After:
-        return After(self.literal(self.last))
-
-    @property
-    def before_all(self) -> Before:
-        return Before(self.literal(self.first))
-
-
-_INTEGERS: tuple[DataType, ...] = (Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG)
-
-
-def _grid(type_: DataType) -> _Grid:
-    arrow = to_arrow_type(type_)
-    if isinstance(type_, Decimal):
-        return _Grid(type_.scale, 1 - 10**type_.precision, 10**type_.precision - 1, arrow)
-    return _Grid(0, *integer_range(type_), arrow)
+    return Equal(literal, literal)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | decimal.Decimal) and not isinstance(value, bool)
-
-
-def _place_number(grid: _Grid, value: Any) -> Place | None:
-    if not _is_number(value):
-        return None
-    if isinstance(value, float):
-        return _place_double(grid, value)
-    if type(value) is int and not grid.scale and grid.first <= value <= grid.last:
-        found = grid.literal(value)  # what most lists of keys are
-        return Exactly(found, found)
-    exact = _fraction(value)
-    return None if exact is None else _place_exact(grid, exact)
-
-
-def _fraction(value: int | decimal.Decimal) -> Fraction | None:
-    if isinstance(value, int):
-        return Fraction(value)
-    if not value.is_finite():
-        return None
-    # 1E+999999 and 1E-999999 are not worth their digits: no column has more than 38.
-    if value and value.adjusted() > 60:
-        return Fraction(10**60) * (-1 if value < 0 else 1)
-    if value and value.adjusted() < -60:
-        return Fraction(-1 if value < 0 else 1, 10**60)
-    return Fraction(value)
-
-
-def _place_exact(grid: _Grid, value: Fraction) -> Place:
-    scaled = value * 10**grid.scale
-    k = math.floor(scaled)
-    if k > grid.last:
-        return grid.after_all
-    if k < grid.first:
-        return grid.before_all
-    found = grid.literal(k)
-    return Exactly(found, found) if scaled == k else After(found)
-
-
-def _place_double(grid: _Grid, value: float) -> Place:
-    """All values are equal that are ``value`` when rounded to a double, half to even."""
-    if math.isnan(value) or value > 1e40:
-        return grid.after_all
-    if value < -1e40:
-        return grid.before_all
-    exact, unit = Fraction(value), 10**grid.scale
-    low = (exact + Fraction(math.nextafter(value, -math.inf))) / 2 * unit
-    high = (exact + Fraction(math.nextafter(value, math.inf))) / 2 * unit
-    even = not struct.unpack("<q", struct.pack("<d", value))[0] & 1
-    first = math.ceil(low) if even else math.floor(low) + 1
-    last = math.floor(high) if even else math.ceil(high) - 1
-    if first > grid.last:
-        return grid.after_all
-    if last < grid.first:
-        return grid.before_all
-    if first > last:
-        return After(grid.literal(last))
-    return Exactly(grid.literal(max(first, grid.first)), grid.literal(min(last, grid.last)))
-
-
-# Floats.
-
-_GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
 
 
 def _to_double(value: float | decimal.Decimal) -> float:
@@ -290,93 +142,64 @@ def _to_double(value: float | decimal.Decimal) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _place_float(type_: DataType, value: Any) -> Place | None:
+def _bind_float(type_: DataType, value: Any) -> BoundLiteral | None:
     if not _is_number(value) or (isinstance(value, decimal.Decimal) and not value.is_finite()):
         return None
     double = _to_double(value)
     if type_ is Atom.DOUBLE or not math.isfinite(double):
-        return _point(type_, double)
+        return _value(type_, double)
     arrow = to_arrow_type(type_)
     try:
         near = to_float32(double)
     except ValueError:
         greatest = Literal(math.copysign(_GREATEST_FLOAT, double), arrow)
-        return After(greatest) if double > 0 else Before(greatest)
+        return Above(greatest) if double > 0 else Below(greatest)
     if near == double:
-        return _point(type_, near)
-    # No float is between the double and the one nearest to it.
-    return After(Literal(near, arrow)) if near < double else Before(Literal(near, arrow))
+        return _value(type_, near)
+    # No float lies between the double and the float nearest to it.
+    return Above(Literal(near, arrow)) if near < double else Below(Literal(near, arrow))
 
 
-# Texts.
-
-
-def _is_text(value: Any) -> bool:
-    # Lone surrogates have no UTF-8.
-    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
-
-
-def _place_char(type_: DataType, length: int, value: str) -> Place:
-    """Spark pads the shorter side; the values of the column are ``length`` characters."""
-    kept, rest = value[:length].ljust(length), value[length:].rstrip(" ")
-    found = _point(type_, kept)
+def _bind_char(type_: Char, value: str) -> BoundLiteral:
+    """Spark pads the shorter side with spaces; the column's values have ``length`` characters."""
+    kept, rest = value[: type_.length].ljust(type_.length), value[type_.length :].rstrip(" ")
+    found = _value(type_, kept)
     if not rest:
         return found
     padding = " " * len(rest)
-    return After(found.low) if rest > padding else Before(found.low)
+    return Above(found.low) if rest > padding else Below(found.low)
 
 
-# Dates and times.
-
-_EPOCH = dt.datetime(1970, 1, 1)
-_MICROSECOND = dt.timedelta(microseconds=1)
-
-
-def _ticks(type_: DataType, value: Any) -> Fraction | None:
-    """Days of a date, else microseconds; None where the value can't be compared."""
+def _count(type_: LeafType, value: Any) -> Fraction | None:
+    """Days for a DATE, else microseconds; None if the value can't be compared."""
     if isinstance(value, str):
-        read = _read_ticks(type_, value)
+        read = _parse(type_, value)
         return None if read is None else Fraction(read)
-    if isinstance(type_, DayTimeInterval):
-        micros = value // _MICROSECOND if isinstance(value, dt.timedelta) else None
-    elif isinstance(type_, Time):
-        micros = _time_micros(value)
-    else:
-        micros = _micros(value, zoned=type_ is Atom.TIMESTAMP)
-    if micros is None:
-        return None
-    return Fraction(micros, MICROS["day"]) if type_ is Atom.DATE else Fraction(micros)
+    match type_, value:
+        case (DayTimeInterval(), dt.timedelta()) | (Time(), dt.time(tzinfo=None)):
+            return Fraction(to_count(value))
+        case DayTimeInterval() | Time(), _:
+            return None
+        case _, dt.datetime() if value.utcoffset() is not None and type_ is not Atom.TIMESTAMP:
+            return None
+        case _, dt.datetime():
+            return Fraction(to_count(value), DAY_TIME_UNITS["day"] if type_ is Atom.DATE else 1)
+        case _, dt.date():
+            return Fraction(to_count(value) * (1 if type_ is Atom.DATE else DAY_TIME_UNITS["day"]))
+        case _:
+            return None
 
 
-def _read_ticks(type_: DataType, text: str) -> int | None:
+def _parse(type_: LeafType, text: str) -> int | None:
     try:
         if type_ is Atom.DATE:
-            # As Spark's cast, which drops a time of day.
+            # Like Spark's cast, which drops a time of day.
             return parse_date(re.split("[T ]", text.strip(), maxsplit=1)[0])
         if isinstance(type_, Time):
             return parse_time(text)
         if isinstance(type_, DayTimeInterval):
             return None
-        micros, zoned = parse_timestamp(text)
+        micros, has_offset = parse_timestamp(text)
     except ValueError:
         return None
-    return None if zoned and type_ is Atom.TIMESTAMP_NTZ else micros
-
-
-def _micros(value: Any, *, zoned: bool) -> int | None:
-    """Microseconds since 1970; what has no zone is in UTC, what has one must be let in."""
-    if isinstance(value, dt.datetime):
-        offset = value.utcoffset()
-        if offset is not None and not zoned:
-            return None
-        return (value.replace(tzinfo=None) - _EPOCH - (offset or dt.timedelta())) // _MICROSECOND
-    if isinstance(value, dt.date):
-        return (value - _EPOCH.date()).days * MICROS["day"]
-    return None
-
-
-def _time_micros(value: Any) -> int | None:
-    if not isinstance(value, dt.time) or value.tzinfo is not None:
-        return None
-    seconds = (value.hour * 60 + value.minute) * 60 + value.second
-    return seconds * 1_000_000 + value.microsecond
+    return None if has_offset and type_ is Atom.TIMESTAMP_NTZ else micros

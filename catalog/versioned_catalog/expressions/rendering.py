@@ -1,11 +1,11 @@
-"""Bound filters as people read them, for ``repr``; nothing reads the text back."""
+"""The text of bound filters for people, as in ``repr``."""
 
 from __future__ import annotations
 
 from versioned_catalog.expressions.filters import (
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -13,20 +13,20 @@ from versioned_catalog.expressions.filters import (
     Or,
     TextMatch,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.tokens import sql_string
 
 _VALUES = 10
-"""How many values of an IN are shown."""
+"""The number of values of an IN that are shown."""
 
 
-def render_filter(bound: Bound, schema: Schema) -> str:
-    """A filter as SQL writes it, with the names of a schema.
+def render_filter(bound: BoundFilter, schema: Schema) -> str:
+    """The SQL of a filter.
 
     Args:
         bound: the filter.
-        schema: the columns; one that is not there, as a metadata column, is shown by its ID.
+        schema: the columns; a column that is not in it, such as a metadata column, is shown as ``#ID``.
     """
     match bound:
         case Compare(column_id, op, value):
@@ -43,8 +43,8 @@ def render_filter(bound: Bound, schema: Schema) -> str:
         case IsNull(column_id, negated):
             return f"{_name(column_id, schema)} IS {'NOT NULL' if negated else 'NULL'}"
         case TextMatch(column_id, kind, text, negated):
-            said = f"{kind.value}({_name(column_id, schema)}, {sql_string(text)})"
-            return _not(said, negated=negated)
+            call = f"{kind.value}({_name(column_id, schema)}, {sql_string(text)})"
+            return _not(call, negated=negated)
         case And(parts):
             return " AND ".join(_inner(part, schema) for part in parts) or "TRUE"
         case Or(parts):
@@ -53,7 +53,7 @@ def render_filter(bound: Bound, schema: Schema) -> str:
             return "NULL" if value is None else str(value).upper()
 
 
-def _inner(bound: Bound, schema: Schema) -> str:
+def _inner(bound: BoundFilter, schema: Schema) -> str:
     text = render_filter(bound, schema)
     return f"({text})" if isinstance(bound, And | Or) else text
 

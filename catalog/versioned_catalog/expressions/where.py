@@ -1,4 +1,4 @@
-"""Conditions as SQL writes them, for those who ask by text: ``host = 'a' AND n > 1``."""
+"""Conditions in SQL: ``host = 'a' AND n > 1``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from versioned_catalog.expressions.filters import (
+    OPERATORS,
     AllOf,
     AnyOf,
     Comparison,
@@ -15,32 +16,22 @@ from versioned_catalog.expressions.filters import (
     NullTest,
     OneOf,
     Op,
-    Unbound,
+    UnboundFilter,
 )
 from versioned_catalog.types.paths import ColumnPath
-from versioned_catalog.types.tokens import Cursor, Kind
+from versioned_catalog.types.tokens import Cursor, TokenKind
 
-_OPS = {
-    "=": Op.EQ,
-    "==": Op.EQ,
-    "<>": Op.NE,
-    "!=": Op.NE,
-    "<": Op.LT,
-    "<=": Op.LE,
-    ">": Op.GT,
-    ">=": Op.GE,
-}
 _DEEPEST = 50
 
 
-def parse_where(text: str) -> Unbound:
-    """A condition: columns compared with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
+def parse_where(text: str) -> UnboundFilter:
+    """Parse a condition: comparisons with constants, ``IN``, ``BETWEEN``, ``IS NULL``, AND, OR, NOT.
 
     Constants are numbers, ``'text'``, ``TRUE``, ``FALSE``, ``DATE '…'`` and ``TIMESTAMP '…'``, which is
-    UTC where no offset is given.
+    in UTC unless it has an offset.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it does not parse.
     """
     cursor = Cursor(text, "condition")
     found = _any(cursor, 0)
@@ -48,23 +39,25 @@ def parse_where(text: str) -> Unbound:
     return found
 
 
-def _any(cursor: Cursor, depth: int) -> Unbound:
+def _any(cursor: Cursor, depth: int) -> UnboundFilter:
     parts = [_all(cursor, depth)]
     while cursor.accept_word("OR"):
         parts.append(_all(cursor, depth))
     return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
 
-def _all(cursor: Cursor, depth: int) -> Unbound:
+def _all(cursor: Cursor, depth: int) -> UnboundFilter:
     parts = [_one(cursor, depth)]
     while cursor.accept_word("AND"):
         parts.append(_one(cursor, depth))
     return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
 
-def _one(cursor: Cursor, depth: int) -> Unbound:
+def _one(cursor: Cursor, depth: int) -> UnboundFilter:
     if depth > _DEEPEST:
-        raise cursor.error(f"it is nested more than {_DEEPEST} deep; make it flatter")
+        raise cursor.error(
+            f"parentheses and NOT may be nested up to {_DEEPEST} deep; flatten the condition"
+        )
     if cursor.accept_word("NOT"):
         return Not(_one(cursor, depth + 1))
     if cursor.accept("("):
@@ -81,7 +74,7 @@ def _path(cursor: Cursor) -> ColumnPath:
     return tuple(names)
 
 
-def _test(cursor: Cursor, path: ColumnPath) -> Unbound:
+def _test(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     if cursor.accept_word("IS"):
         negated = cursor.accept_word("NOT")
         cursor.expect_word("NULL")
@@ -96,7 +89,7 @@ def _test(cursor: Cursor, path: ColumnPath) -> Unbound:
     return NullSafe(path, value) if op is None else Comparison(path, op, value)
 
 
-def _in(cursor: Cursor, path: ColumnPath) -> Unbound:
+def _in(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     cursor.expect("(")
     values = [_value(cursor)]
     while cursor.accept(","):
@@ -105,26 +98,26 @@ def _in(cursor: Cursor, path: ColumnPath) -> Unbound:
     return OneOf(path, tuple(values))
 
 
-def _between(cursor: Cursor, path: ColumnPath) -> Unbound:
+def _between(cursor: Cursor, path: ColumnPath) -> UnboundFilter:
     low = _value(cursor)
     cursor.expect_word("AND")
     return AllOf((Comparison(path, Op.GE, low), Comparison(path, Op.LE, _value(cursor))))
 
 
 def _operator(cursor: Cursor) -> Op | None:
-    """A comparison; None for ``<=>``."""
+    """Parse a comparison operator; None for ``<=>``."""
     text = ""
     while cursor.at_symbol("=", "<", ">", "!") and len(text) < 3:
         text += cursor.take().text
     if text == "<=>":
         return None
-    if text not in _OPS:
+    if text not in OPERATORS:
         raise cursor.error("a comparison with a constant was expected, as in host = 'a'")
-    return _OPS[text]
+    return OPERATORS[text]
 
 
 def _value(cursor: Cursor) -> Any:
-    if cursor.token.kind is Kind.STRING:
+    if cursor.token.kind is TokenKind.STRING:
         return cursor.string()
     word = cursor.accept_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP")
     if word in ("TRUE", "FALSE"):
@@ -137,13 +130,13 @@ def _value(cursor: Cursor) -> Any:
 
 
 def _time(cursor: Cursor, word: str) -> date | datetime:
-    unfit = cursor.error(f"a {word} as in {word} '2026-01-31' was expected")
+    error = cursor.error(f"a {word} as in {word} '2026-01-31' was expected")
     try:
         if word == "DATE":
             return date.fromisoformat(cursor.string())
         found = datetime.fromisoformat(cursor.string().replace("Z", "+00:00"))
     except ValueError:
-        raise unfit from None
+        raise error from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
@@ -151,7 +144,7 @@ def _number(cursor: Cursor) -> int | Decimal:
     sign = cursor.take().text if cursor.at_symbol("-", "+") else ""
     text = sign + cursor.token.text
     unfit = cursor.error("a constant was expected: a number, 'text', TRUE, DATE '…', TIMESTAMP '…'")
-    if cursor.token.kind is not Kind.NUMBER or len(text) > 1000:
+    if cursor.token.kind is not TokenKind.NUMBER or len(text) > 1000:
         raise unfit
     cursor.take()
     try:

@@ -27,7 +27,7 @@ from versioned_catalog.maintenance.findings import Report, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
-from versioned_catalog.projection.resolver import resolve
+from versioned_catalog.projection.resolver import plan_segment
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_to_json
 from versioned_catalog.statistics.footers import footer_stats
@@ -188,7 +188,7 @@ def task_of(table_uuid: str, schema: Schema, record: SegmentRecord) -> SegmentTa
         rows=record.rows,
         sequence=0,
         commit_time=UNIX_EPOCH,
-        plan=resolve(schema, schema.columns),
+        plan=plan_segment(schema, schema.columns),
         filter=None,
         shown=len(schema.columns),
     )

@@ -1,4 +1,4 @@
-"""Obeying a plan: rows as they were read become rows of the wanted columns."""
+"""Execution of a segment plan: rows of a segment become rows of the wanted columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from versioned_catalog.projection.arrays import (
 from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
-    Implicit,
+    Metadata,
     Output,
     Rebuild,
     SegmentPlan,
@@ -27,44 +27,44 @@ from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.types.types import Array, Column, Constant, Map, Struct
 from versioned_catalog.values.literals import to_scalar
 
-Implied = Mapping[int, pa.Array]
-"""Implicit columns by ID."""
+MetadataValues = Mapping[int, pa.Array]
+"""The values of metadata columns, by column ID."""
 
 
 class Adapter:
-    """One plan, made ready to be applied to many batches."""
+    """A segment plan, prepared to be applied to many batches."""
 
     def __init__(self, plan: SegmentPlan) -> None:
         self._plan = plan
         self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
 
-    def adapt(self, arrays: list[pa.Array], rows: int, implied: Implied) -> pa.RecordBatch:
+    def adapt(self, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.RecordBatch:
         """A batch of the wanted columns.
 
         Args:
-            arrays: what was read, one array a needed column.
-            rows: how many rows that is, told since there may be no array.
-            implied: the implicit columns that the plan asks for.
+            arrays: the values read, one array per needed column.
+            rows: the number of rows, since there may be no array.
+            metadata: the metadata columns that the plan needs.
 
         Raises:
-            CorruptTableError: the values do not fit what the log says of them.
+            CorruptTableError: the values do not have the types that the log records.
         """
         try:
-            made = [_make(output, arrays, rows, implied) for output in self._plan.outputs]
-            if not made:
+            columns = [_build(output, arrays, rows, metadata) for output in self._plan.outputs]
+            if not columns:
                 return batch_of_nothing(rows)
-            return pa.RecordBatch.from_arrays(made, schema=self.schema)
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
         except (pa.ArrowException, IndexError) as error:
             raise CorruptTableError(f"the values do not fit the table's schema: {error}") from error
 
 
 def batch_of_nothing(rows: int) -> pa.RecordBatch:
-    """A batch of so many rows and no columns."""
+    """A batch of ``rows`` rows and no columns."""
     nulls = pa.RecordBatch.from_arrays([pa.nulls(rows)], ["_"])
     return nulls.select([])
 
 
-def _make(output: Output, arrays: list[pa.Array], rows: int, implied: Implied) -> pa.Array:
+def _build(output: Output, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.Array:
     wanted = output.column
     match output.step:
         case Take(index):
@@ -75,8 +75,8 @@ def _make(output: Output, arrays: list[pa.Array], rows: int, implied: Implied) -
             return _rebuild(wanted, inner, arrays[index])
         case Fill(constant):
             return constant_array(constant, wanted, rows)
-        case Implicit():
-            return implied[wanted.id]
+        case Metadata():
+            return metadata[wanted.id]
 
 
 def _rebuild(wanted: Column, inner: tuple[Output, ...], source: pa.Array) -> pa.Array:
@@ -84,26 +84,26 @@ def _rebuild(wanted: Column, inner: tuple[Output, ...], source: pa.Array) -> pa.
     match wanted.type:
         case Struct():
             read = [struct_child(source, i) for i in range(source.type.num_fields)]
-            return struct_of(source, _all(inner, read, len(source)), type_)
+            return struct_of(source, _build_all(inner, read, len(source)), type_)
         case Array():
             offsets, values, mask = list_values(source)
-            (made,) = _all(inner, [values], len(values))
-            return list_of(offsets, made, mask, type_)
+            (elements,) = _build_all(inner, [values], len(values))
+            return list_of(offsets, elements, mask, type_)
         case Map():
             offsets, entries, mask = list_values(source)
             read = [struct_child(entries, 0), struct_child(entries, 1)]
-            keys, values = _all(inner, read, len(entries))
+            keys, values = _build_all(inner, read, len(entries))
             return map_of(offsets, keys, values, mask, type_)
         case _:
             raise CorruptTableError(f"{wanted.name} has no fields to rebuild")
 
 
-def _all(outputs: tuple[Output, ...], read: list[pa.Array], rows: int) -> list[pa.Array]:
-    return [_make(output, read, rows, {}) for output in outputs]
+def _build_all(outputs: tuple[Output, ...], read: list[pa.Array], rows: int) -> list[pa.Array]:
+    return [_build(output, read, rows, {}) for output in outputs]
 
 
 def constant_array(constant: Constant | None, column: Column, rows: int) -> pa.Array:
-    """A column that holds one value in every row."""
-    if constant is None or not rows:  # Arrow can't repeat a list no times
+    """A column of ``rows`` rows that all hold one value."""
+    if constant is None or not rows:  # Arrow can't repeat a list zero times
         return pa.nulls(rows, to_arrow_type(column.type))
     return pa.repeat(to_scalar(constant, column.type), rows)

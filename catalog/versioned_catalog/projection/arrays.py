@@ -1,4 +1,4 @@
-"""Rebuilding nested Arrow arrays around other children, without copying what is inside."""
+"""Nested Arrow arrays rebuilt around other children, without copying values."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from versioned_catalog.types.arrow_values import repeat, scalar_of
 
 
 def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataType) -> pa.Array:
-    """A struct array, null where ``source`` is null, of other children.
+    """A struct array of other children, null where ``source`` is null.
 
     Args:
-        source: where the nulls come from.
-        children: one array a field of ``type_``, as long as ``source``.
+        source: the struct array whose nulls are kept.
+        children: one array per field of ``type_``, as long as ``source``.
         type_: the struct type of the result.
     """
     mask = source.is_null() if source.null_count else None
@@ -21,16 +21,16 @@ def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataTy
 
 
 def struct_child(source: pa.StructArray, index: int) -> pa.Array:
-    """A field of a struct array, its offset applied and the parent's nulls not."""
+    """A field of a struct array, without applying the parent's nulls."""
     return source.field(index)
 
 
 def list_values(source: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array | None]:
-    """The offsets, from 0, the values between them, and the null mask of a list or map array."""
+    """The offsets from 0, the values and the null mask of a list or map array."""
     offsets = source.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     values = source.values.slice(first, last - first)
-    # Arrow takes no mask beside offsets that are a slice, so these are made anew.
+    # Arrow accepts no mask together with sliced offsets, so these are copied.
     offsets = pc.subtract(offsets, offsets[0])
     return offsets, values, source.is_null() if source.null_count else None
 
@@ -51,17 +51,17 @@ def map_of(
 ) -> pa.Array:
     """A map array of the given type."""
     if mask is not None:
-        # MapArray takes nulls only through its offsets.
+        # MapArray accepts nulls only as null offsets.
         hidden = pa.concat_arrays([mask, repeat(False, 1)])
         offsets = pc.if_else(hidden, scalar_of(None, offsets.type), offsets)
     return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
 
 
 def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Values as another type of the same shape, each leaf by itself.
+    """Cast an array to another type of the same shape, leaf by leaf.
 
-    Arrow can't cast a struct that has a null where a child of its own, such as a variant's, is NOT
-    NULL: not even where that child stays as it is.
+    Arrow can't cast a struct that is null in a row if one of its fields is NOT NULL, as a variant's are,
+    even if the field's type stays the same.
 
     Raises:
         ArrowInvalid: a value does not fit.
@@ -70,8 +70,8 @@ def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if given.equals(type_):
         return array
     if pa.types.is_struct(given) and pa.types.is_struct(type_):
-        made = [recast(struct_child(array, at), field.type) for at, field in enumerate(type_)]
-        return struct_of(array, made, type_)
+        inner = [recast(struct_child(array, at), field.type) for at, field in enumerate(type_)]
+        return struct_of(array, inner, type_)
     if pa.types.is_map(given) and pa.types.is_map(type_):
         offsets, entries, mask = list_values(array)
         keys = recast(struct_child(entries, 0), type_.key_type)
@@ -83,7 +83,7 @@ def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def without_nulls(array: pa.Array) -> pa.Array:
-    """Something, whatever it is, in the place of every null directly in an array."""
+    """The array with an arbitrary value in place of each null; nulls of children stay."""
     if not array.null_count:
         return array
     if pa.types.is_struct(array.type):

@@ -1,4 +1,4 @@
-"""Counting nulls in nested Arrow arrays."""
+"""Null counts of nested Arrow arrays."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from versioned_catalog.types.types import Array, Column, Map, Struct
 
 
 def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
-    """How many values at the end of a path of columns are null of themselves.
+    """The number of nulls of a nested column, without those whose parent is null.
 
     Args:
         array: the values of the first column of the path.
-        path: the columns that lead to the one that counts, itself last.
+        path: the columns from the top level down to the counted one.
     """
     if len(path) == 1:
         return int(array.null_count)

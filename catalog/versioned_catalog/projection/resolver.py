@@ -1,8 +1,8 @@
-"""What to do with a segment, decided once as a value: ``resolve(source, wanted) -> SegmentPlan``.
+"""Resolution of the wanted columns against a segment's columns, to a plan that ``adapter`` executes.
 
-Columns are matched by ID and by nothing else. The plan is GreptimeDB's ReadAdapter
-(``indices_in_result``, ``is_source_needed``), Kudu's read projection and Drill's three-way resolution
-(columns found, columns made up, implicit columns) in one frozen value; ``reading.adapting`` obeys it.
+Columns are matched by ID only. The plan is one frozen value, decided once per schema version. It
+combines GreptimeDB's ReadAdapter, Kudu's read projection and Drill's three-way resolution: columns that
+are found, columns that are filled, and metadata columns.
 """
 
 from __future__ import annotations
@@ -11,41 +11,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.projection.metadata_columns import STORED_AS, is_implicit
+from versioned_catalog.projection.metadata_columns import STORED_AS, is_metadata
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import (
     Array,
-    Atom,
-    Char,
     Column,
     Constant,
     DataType,
     DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
     Map,
     Struct,
-    Time,
-    Varchar,
     children,
     is_opaque,
     with_children,
 )
-from versioned_catalog.types.widening import widens
+from versioned_catalog.types.widening import type_name, widens
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Use what was read as it is."""
+    """Use the column that was read as it is."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Widen what was read, of type ``source``, to the type of the output."""
+    """Widen the column that was read, of type ``source``, to the type of the output."""
 
     index: int
     source: DataType
@@ -53,7 +47,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """Make a nested value anew around other children."""
+    """Rebuild a nested column around other children."""
 
     index: int
     children: tuple[Output, ...]
@@ -61,22 +55,22 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """The segment does not hold the column: show a constant, or null."""
+    """Fill a column that the segment does not hold with a constant, or null."""
 
     constant: Constant | None
 
 
 @dataclass(frozen=True, slots=True)
-class Implicit:
-    """The column comes from what is known about the segment, not from it."""
+class Metadata:
+    """Take a metadata column from what the log knows about the segment."""
 
 
-Step = Take | Cast | Rebuild | Fill | Implicit
+Step = Take | Cast | Rebuild | Fill | Metadata
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the result, and how it is made."""
+    """One column of the result, and how it is built."""
 
     column: Column
     step: Step
@@ -87,8 +81,8 @@ class SegmentPlan:
     """How rows of one source schema become rows of the wanted columns.
 
     Args:
-        outputs: one a wanted column, in order. Their indices are places among ``needed``.
-        needed: the columns to read, cut down to what is used, in the order of the source.
+        outputs: one per wanted column, in order. Their indices are positions in ``needed``.
+        needed: the columns to read, cut to the fields that are used, in the order of the source.
         is_source_needed: for each top-level column of the source, whether it is read.
     """
 
@@ -98,12 +92,12 @@ class SegmentPlan:
 
     @property
     def indices_in_result(self) -> tuple[int | None, ...]:
-        """For each output, its place among the columns that are read, or None where it is absent."""
+        """For each output, its index among the columns that are read, or None if it is not read."""
         return tuple(_index(output.step) for output in self.outputs)
 
     @property
     def is_identity(self) -> bool:
-        """Whether what is read is the result as it stands."""
+        """Whether the columns that are read are the result, unchanged."""
         return self.indices_in_result == tuple(range(len(self.needed))) and all(
             isinstance(output.step, Take) for output in self.outputs
         )
@@ -113,60 +107,62 @@ class SegmentPlan:
         return [path for column in self.needed for path, _ in leaf_paths(column)]
 
 
-def resolve(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
+def plan_segment(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
     """The plan for segments written under ``source``.
 
     Args:
-        source: the schema version that the segments say.
-        wanted: the columns of the result; nested ones may be cut down to some of their fields.
+        source: the schema of the segments.
+        wanted: the columns of the result; nested ones may be cut to some of their fields.
 
     Raises:
-        CorruptTableError: a type that can't become the wanted one, which no ALTER allows.
+        CorruptTableError: a column's type does not widen to the wanted one, which no ALTER allows.
     """
-    return resolve_columns(source.columns, wanted)
+    return plan_columns(source.columns, wanted)
 
 
-def resolve_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentPlan:
-    """``resolve`` for segments that hold these columns, in this order; see ``schema.store``."""
+def plan_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentPlan:
+    """``plan_segment`` for segments that hold these columns in this order (see ``schema.store``)."""
     by_id = {column.id: at for at, column in enumerate(source)}
     held = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
     pairs = {held[w.id]: _pair(w, source[by_id[held[w.id]]]) for w in wanted if held[w.id] in by_id}
     kept = sorted(by_id[column_id] for column_id in pairs)
-    place = {source[at].id: index for index, at in enumerate(kept)}
+    index = {source[at].id: position for position, at in enumerate(kept)}
     outputs = tuple(
         Output(
             w,
-            _placed(pairs[held[w.id]][0], place[held[w.id]]) if held[w.id] in pairs else absent(w),
+            _with_index(pairs[held[w.id]][0], index[held[w.id]])
+            if held[w.id] in pairs
+            else absent(w),
         )
         for w in wanted
     )
     needed = tuple(pairs[source[at].id][1] for at in kept)
-    return SegmentPlan(outputs, needed, tuple(column.id in place for column in source))
+    return SegmentPlan(outputs, needed, tuple(column.id in index for column in source))
 
 
 def absent(wanted: Column) -> Step:
-    """How a column comes about that a segment does not hold."""
-    return Implicit() if is_implicit(wanted) else Fill(wanted.read_default)
+    """How a column is built that a segment does not hold."""
+    return Metadata() if is_metadata(wanted) else Fill(wanted.read_default)
 
 
 def _index(step: Step) -> int | None:
     match step:
         case Take(index) | Cast(index, _) | Rebuild(index, _):
             return index
-        case Fill() | Implicit():
+        case Fill() | Metadata():
             return None
 
 
-def _placed(step: Step, index: int) -> Step:
+def _with_index(step: Step, index: int) -> Step:
     match step:
         case Take() | Cast() | Rebuild():
             return replace(step, index=index)
-        case Fill() | Implicit():
+        case Fill() | Metadata():
             return step
 
 
 def _pair(wanted: Column, source: Column) -> tuple[Step, Column]:
-    """How one column is made of another of the same ID, and what of that must be read."""
+    """How a column is built from the source column of the same ID, and the part of it to read."""
     match source.type, wanted.type:
         case Struct(), Struct():
             return _pair_struct(wanted, source)
@@ -175,7 +171,7 @@ def _pair(wanted: Column, source: Column) -> tuple[Step, Column]:
                 _pair(w, s)
                 for w, s in zip(children(wanted.type), children(source.type), strict=True)
             ]
-            steps = [_placed(step, at) for at, (step, _) in enumerate(pairs)]
+            steps = [_with_index(step, at) for at, (step, _) in enumerate(pairs)]
             return _nested(wanted, source, steps, [column for _, column in pairs])
         case _:
             return _leaf(wanted, source), source
@@ -188,11 +184,11 @@ def _pair_struct(wanted: Column, source: Column) -> tuple[Step, Column]:
     kept = sorted(by_id[column_id] for column_id in pairs)
     needed = [pairs[fields[at].id][1] for at in kept]
     if not needed:
-        # A null parent stays null, so one child is read to tell which parents are.
+        # A null struct stays null, so one field is read to know which structs are null.
         needed = [cheapest(fields)]
-    place = {fields[at].id: index for index, at in enumerate(kept)}
+    index = {fields[at].id: position for position, at in enumerate(kept)}
     steps = [
-        _placed(pairs[w.id][0], place[w.id]) if w.id in pairs else Fill(w.read_default)
+        _with_index(pairs[w.id][0], index[w.id]) if w.id in pairs else Fill(w.read_default)
         for w in children(wanted.type)
     ]
     return _nested(wanted, source, steps, needed)
@@ -214,22 +210,22 @@ def _nested(
 def _leaf(wanted: Column, source: Column) -> Step:
     if not widens(source.type, wanted.type):
         raise CorruptTableError(
-            f"the column {wanted.name} (ID {wanted.id}) was written as {source.type} and can't be "
-            f"read as {wanted.type}"
+            f"the column {wanted.name} (ID {wanted.id}) is stored as {type_name(source.type)}, which "
+            f"can't be read as {type_name(wanted.type)}"
         )
-    # Parquet has no durations: they come back as integers.
+    # Parquet has no durations; it returns them as integers.
     plain = source.type == wanted.type and not isinstance(source.type, DayTimeInterval)
     return Take(0) if plain else Cast(0, source.type)
 
 
 def physical(column: Column) -> Column:
-    """The column as it is named inside files."""
+    """The column with physical instead of logical names."""
     inner = tuple(physical(child) for child in children(column.type))
     return replace(column, name=column.physical_name, type=with_children(column.type, inner))
 
 
 def cheapest(fields: Sequence[Column]) -> Column:
-    """The field that costs least to read, cut down to one leaf."""
+    """The field that is cheapest to read, cut to one leaf."""
     best = min(fields, key=lambda column: _cost(column.type))
     match best.type:
         case Struct(inner):
@@ -247,23 +243,24 @@ def _cheapest_inside(column: Column) -> Column:
 
 
 def _cost(type_: DataType) -> int:
+    """A rough cost of reading a column, in bytes per row."""
     match type_:
-        case Atom.BOOLEAN:
-            return 1
-        case Atom.STRING | Atom.BINARY | Atom.VARIANT:
-            return 16
-        case Char() | Varchar() | Geometry() | Geography():
-            return 16
-        case Atom() | Decimal() | Time() | DayTimeInterval():
-            return 8
         case Struct(fields):
             return min(_cost(field.type) for field in fields)
         case Array() | Map():
             return 64
+        case _:
+            match type_.leaf.family:
+                case Family.BOOLEAN:
+                    return 1
+                case Family.TEXT | Family.BINARY | Family.OPAQUE:
+                    return 16
+                case Family.INTEGER | Family.FLOAT | Family.DECIMAL | Family.TEMPORAL:
+                    return 8
 
 
 def leaf_paths(column: Column, above: str = "") -> list[tuple[str, DataType]]:
-    """The leaves of a column as dotted paths in a Parquet file, and their types."""
+    """The leaves of a column: their dotted paths in a Parquet file, and their types."""
     here = above + column.physical_name
     match column.type:
         case Struct(fields):

@@ -1,10 +1,10 @@
-"""What is known of a column in each segment, or in each row group of one, for pruning."""
+"""Bounds of a column in each segment, or in each row group of a file, for pruning."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, time
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import is_implicit
+from versioned_catalog.projection.arrays import one_array
+from versioned_catalog.projection.metadata_columns import is_metadata
 from versioned_catalog.projection.resolver import SegmentPlan
-from versioned_catalog.pruning.inclusive import Bounds
+from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import ZERO, array_of
@@ -28,21 +29,22 @@ from versioned_catalog.types.types import (
     walk,
 )
 from versioned_catalog.values.literals import to_scalar
+from versioned_catalog.values.temporal import to_count
 
 
 class SegmentBounds:
-    """Bounds over the live segments of a state, by column ID of the wanted schema."""
+    """Bounds of the live segments of a state, by column ID of the wanted schema."""
 
     def __init__(self, state: TableState, wanted: Schema) -> None:
         self._segments: SegmentSet = state.segments
         self._schemas = state.schemas
         self._wanted = wanted
-        self._rows = _whole(self._segments.core["rows"])
-        self._versions = _whole(self._segments.core["schema_version"])
+        self._rows = one_array(self._segments.core["rows"])
+        self._versions = one_array(self._segments.core["schema_version"])
         self._written = [(v, self._schemas[v]) for v in self._versions.unique().to_pylist()]
 
-    def __call__(self, column_id: int) -> Bounds | None:
-        """The bounds of a column, or None where nothing is known."""
+    def __call__(self, column_id: int) -> ColumnBounds | None:
+        """The bounds of a column, or None if nothing is known."""
         if column_id not in self._wanted.ids:
             return None
         column, above = self._wanted.column(column_id), self._wanted.ancestors(column_id)
@@ -50,37 +52,37 @@ class SegmentBounds:
             return None
         held = self._held(column_id)
         stored = self._stored(column, above)
-        # A nested default shows only where the parent is there, so it decides nothing.
-        other = _nothing(column, self._rows) if above else constant_bounds(column, self._rows)
+        # A nested default is visible only where the parent is not null, so it decides nothing.
+        other = _unknown(column, self._rows) if above else constant_bounds(column, self._rows)
         return _where(held, stored, other)
 
     def _held(self, column_id: int) -> pa.Array:
-        """For each segment, whether it was written under a schema with the column."""
+        """For each segment, whether its schema has the column."""
         holding = [v for v, schema in self._written if column_id in schema.ids]
         return pc.is_in(self._versions, array_of(holding, pa.int32()))
 
-    def _stored(self, column: Column, above: tuple[Column, ...]) -> Bounds:
+    def _stored(self, column: Column, above: tuple[Column, ...]) -> ColumnBounds:
         nulls = self._statistic("nulls", column)
         for parent in above:
             nulls = pc.add(nulls, self._statistic("nulls", parent))
         if is_nested(column.type) or is_opaque(column.type):
-            return _nothing(column, self._rows, nulls)
+            return _unknown(column, self._rows, nulls)
         nans = self._statistic("nans", column) if is_floating(column.type) else None
         low, high = self._statistic("min", column), self._statistic("max", column)
-        return Bounds(self._rows, nulls, nans, low, high)
+        return ColumnBounds(self._rows, nulls, nans, low, high)
 
     def _statistic(self, name: str, column: Column) -> pa.Array:
-        return _whole(self._segments.statistic(name, column, self._schemas))
+        return one_array(self._segments.statistic(name, column, self._schemas))
 
 
 class RowGroupBounds:
-    """Bounds over some row groups of one file, by column ID of what the plan makes of it.
+    """Bounds of row groups of one file, by column ID of the plan's outputs.
 
     Args:
         meta: the file's Parquet metadata.
-        groups: the row groups that count.
+        groups: the indices of the row groups.
         plan: how the file's columns become the wanted ones.
-        nan_free: the columns that hold no NaN anywhere in the file; Parquet does not say.
+        nan_free: the IDs of columns without NaN in the file, which Parquet does not record.
     """
 
     def __init__(
@@ -93,10 +95,10 @@ class RowGroupBounds:
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
 
-    def __call__(self, column_id: int) -> Bounds | None:
-        """The bounds of a column, or None where nothing is known."""
+    def __call__(self, column_id: int) -> ColumnBounds | None:
+        """The bounds of a column, or None if nothing is known."""
         wanted, above = self._wanted[column_id]
-        if is_implicit(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
+        if is_metadata(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
             return None
         if column_id not in self._stored:
             return None if above else constant_bounds(wanted, self._rows)
@@ -106,7 +108,7 @@ class RowGroupBounds:
         path = ".".join(c.physical_name for c in (*parents, source))
         return self._from_file(wanted, source, path)
 
-    def _from_file(self, wanted: Column, source: Column, path: str) -> Bounds | None:
+    def _from_file(self, wanted: Column, source: Column, path: str) -> ColumnBounds | None:
         at = _leaf_index(self._meta, path)
         if at is None:
             return None
@@ -116,7 +118,7 @@ class RowGroupBounds:
         high = _typed(found, "max", source, wanted)
         known = wanted.id in self._nan_free
         nans = array_of([0 if known else None] * len(found), pa.int64())
-        return Bounds(
+        return ColumnBounds(
             self._rows,
             array_of(nulls, pa.int64()),
             nans if is_floating(wanted.type) else None,
@@ -125,12 +127,12 @@ class RowGroupBounds:
         )
 
 
-def constant_bounds(column: Column, rows: pa.Array) -> Bounds:
-    """The bounds of a column that holds its read default in every row."""
+def constant_bounds(column: Column, rows: pa.Array) -> ColumnBounds:
+    """The bounds of a column whose rows all have its read default."""
     type_ = to_arrow_type(column.type)
     default = column.read_default
     if default is None:
-        return Bounds(
+        return ColumnBounds(
             rows,
             rows,
             _zeros(rows) if is_floating(column.type) else None,
@@ -138,19 +140,19 @@ def constant_bounds(column: Column, rows: pa.Array) -> Bounds:
             pa.nulls(len(rows), type_),
         )
     if is_nested(column.type):
-        return _nothing(column, rows, _zeros(rows))
+        return _unknown(column, rows, _zeros(rows))
     value = to_scalar(default, column.type)
     is_nan = is_floating(column.type) and bool(pc.is_nan(value).as_py())
     bound = pa.nulls(len(rows), type_) if is_nan else pa.repeat(value, len(rows))
     nans = (rows if is_nan else _zeros(rows)) if is_floating(column.type) else None
-    return Bounds(rows, _zeros(rows), nans, bound, bound)
+    return ColumnBounds(rows, _zeros(rows), nans, bound, bound)
 
 
-def _nothing(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> Bounds:
-    """Bounds that say nothing but, where given, the number of nulls."""
+def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> ColumnBounds:
+    """Unknown bounds, with the number of nulls if it is given."""
     unknown = pa.nulls(len(rows), to_arrow_type(column.type))
     counts = pa.nulls(len(rows), pa.int64())
-    return Bounds(
+    return ColumnBounds(
         rows,
         counts if nulls is None else nulls,
         counts if is_floating(column.type) else None,
@@ -159,15 +161,15 @@ def _nothing(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> B
     )
 
 
-def _where(held: pa.Array, stored: Bounds, other: Bounds) -> Bounds:
+def _where(held: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> ColumnBounds:
     def pick(one: pa.Array, two: pa.Array) -> pa.Array:
-        # Bounds of nested types are never looked at, and Arrow can't choose between them.
+        # Bounds of nested types are never used, and Arrow's if_else does not support them.
         return one if pa.types.is_nested(one.type) else pc.if_else(held, one, two)
 
     nans = None
     if stored.nans is not None and other.nans is not None:
         nans = pick(stored.nans, other.nans)
-    return Bounds(
+    return ColumnBounds(
         stored.rows,
         pick(stored.nulls, other.nulls),
         nans,
@@ -190,7 +192,7 @@ def _leaf_index(meta: Any, path: str) -> int | None:
 
 
 def _typed(found: list[Any], which: str, source: Column, wanted: Column) -> pa.Array:
-    """Parquet's bounds in the wanted type; all unknown where they are none that Python has."""
+    """Parquet's bounds in the wanted type; all unknown if Python can't represent one of them."""
     stored, target = to_arrow_type(source.type), to_arrow_type(wanted.type)
     try:
         values = [_stored(getattr(s, which)) if _has(s) else None for s in found]
@@ -200,22 +202,9 @@ def _typed(found: list[Any], which: str, source: Column, wanted: Column) -> pa.A
 
 
 def _stored(value: Any) -> Any:
-    """A value as it is stored: dates in days, times and timestamps in microseconds."""
-    match value:
-        case datetime():
-            naive = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-            return (naive - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-        case date():
-            return value.toordinal() - date(1970, 1, 1).toordinal()
-        case time():
-            return (datetime.combine(date.min, value) - datetime.min) // timedelta(microseconds=1)
-        case _:
-            return value
+    """The stored value of a Python value; integers for temporal ones."""
+    return to_count(value) if isinstance(value, date | time) else value
 
 
 def _zeros(rows: pa.Array) -> pa.Array:
     return pa.repeat(ZERO, len(rows))
-
-
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,4 +1,7 @@
-"""Which segments or row groups may hold a row that a filter lets pass, all of them at once."""
+"""Inclusive evaluation: which segments or row groups may hold a row that a filter selects.
+
+A *unit* is a segment or a row group. All units are evaluated at once, as arrays.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pyarrow.compute as pc
 from versioned_catalog.expressions.filters import (
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -23,23 +26,22 @@ from versioned_catalog.expressions.filters import (
     TextKind,
     TextMatch,
 )
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.types.arrow_values import TRUE, ZERO, array_of, repeat
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """What is known of one column in every unit (segment or row group), one element a unit.
+class ColumnBounds:
+    """Counts and bounds of one column, as arrays with one element per unit; null is unknown.
 
     Args:
-        rows: how many rows there are, int64.
-        nulls: in how many of them the value is null for whatever reason, be it a parent; int64,
-            null where unknown.
-        nans: in how many it is NaN, int64, null where unknown; None where all are. Not looked at
-            for columns that are no floats.
-        min: no value that is neither null nor NaN is less; of the column's type, null where
-            unknown. It need not occur.
-        max: none is greater; likewise.
+        rows: the number of rows, int64.
+        nulls: the number of nulls, int64, those of null parents included.
+        nans: the number of NaNs, int64; None if it is unknown in all units. Not used for types that
+            are not floating-point.
+        min: a lower bound of the values that are neither null nor NaN, of the column's type. It need
+            not occur as a value.
+        max: an upper bound; likewise.
     """
 
     rows: Any
@@ -49,23 +51,23 @@ class Bounds:
     max: Any
 
 
-BoundsOf = Callable[[int], Bounds | None]
+BoundsOf = Callable[[int], ColumnBounds | None]
 Leaf = Compare | NullSafeEqual | In | IsNull | TextMatch
 
 MOST_RANGES = 32
-"""Longer lists of values are looked for as this many ranges of neighbours."""
+"""Longer lists of values are grouped into this many ranges of adjacent values."""
 
 
-def may_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     """Which units must be read; the others hold no row for which the filter is true.
 
     Args:
         bound: the filter.
-        bounds_of: what is known of a column, by ID; None where it is nothing.
-        count: how many units there are.
+        bounds_of: returns the bounds of a column by ID, or None if nothing is known.
+        count: the number of units.
 
     Returns:
-        One boolean a unit, none of them null.
+        One boolean per unit, never null.
     """
     match bound:
         case And(parts) | Or(parts):
@@ -86,21 +88,21 @@ def _flat(found: Any) -> pa.BooleanArray:
 
 
 def _unless_unknown(found: Any) -> Any:
-    """Null is "can't tell", and what can't be told must be read."""
+    """Replace null, which means unknown, by true: the unit must be read."""
     return pc.fill_null(found, TRUE)
 
 
-def _sane(bounds: Bounds) -> Bounds:
-    """Bounds that are NaN, as some writers of Parquet leave them, say nothing."""
+def _sane(bounds: ColumnBounds) -> ColumnBounds:
+    """Make bounds unknown that are NaN, as some Parquet writers leave them."""
     if not pa.types.is_floating(bounds.min.type):
         return bounds
     nothing = pa.nulls(1, bounds.min.type)[0]
     low = pc.if_else(pc.is_nan(bounds.min), nothing, bounds.min)
     high = pc.if_else(pc.is_nan(bounds.max), nothing, bounds.max)
-    return Bounds(bounds.rows, bounds.nulls, bounds.nans, low, high)
+    return ColumnBounds(bounds.rows, bounds.nulls, bounds.nans, low, high)
 
 
-def _leaf(bound: Leaf, bounds: Bounds) -> Any:
+def _leaf(bound: Leaf, bounds: ColumnBounds) -> Any:
     match bound:
         case IsNull(_, negated):
             return _has_values(bounds) if negated else _has_nulls(bounds)
@@ -120,30 +122,30 @@ def _leaf(bound: Leaf, bounds: Bounds) -> Any:
             return _has_values(bounds)
 
 
-def _has_nulls(bounds: Bounds) -> Any:
+def _has_nulls(bounds: ColumnBounds) -> Any:
     return _unless_unknown(pc.greater(bounds.nulls, ZERO))
 
 
-def _has_values(bounds: Bounds) -> Any:
+def _has_values(bounds: ColumnBounds) -> Any:
     return _unless_unknown(pc.less(bounds.nulls, bounds.rows))
 
 
-def _where_values(bounds: Bounds, found: Any) -> Any:
+def _where_values(bounds: ColumnBounds, found: Any) -> Any:
     return pc.and_(_has_values(bounds), _unless_unknown(found))
 
 
-def _greatest(bounds: Bounds) -> Any:
-    """``max``, unknown where a NaN may be there, which is greater."""
+def _greatest(bounds: ColumnBounds) -> Any:
+    """``max``, unknown where there may be a NaN, which is greater."""
     if not pa.types.is_floating(bounds.max.type):
         return bounds.max
     nothing = pa.nulls(1, bounds.max.type)[0]
     if bounds.nans is None:
         return pa.nulls(len(bounds.max), bounds.max.type)
-    # if_else takes an unknown condition for an unknown result, as is right here.
+    # A null condition gives null, which is right here.
     return pc.if_else(pc.equal(bounds.nans, ZERO), bounds.max, nothing)
 
 
-def _compare(bounds: Bounds, op: Op, literal: Literal) -> Any:
+def _compare(bounds: ColumnBounds, op: Op, literal: Literal) -> Any:
     if literal.is_nan:
         return _compare_with_nan(bounds, op)
     scalar, low, high = literal.scalar, bounds.min, _greatest(bounds)
@@ -159,12 +161,12 @@ def _compare(bounds: Bounds, op: Op, literal: Literal) -> Any:
         case Op.EQ:
             return _overlaps(low, high, scalar, scalar)
         case Op.NE:
-            # Bounds that need not occur still leave room for one value only.
+            # Equal bounds leave room for one value, even if the bounds need not occur.
             only = pc.and_kleene(pc.equal(low, scalar), pc.equal(high, scalar))
             return pc.invert(only)
 
 
-def _compare_with_nan(bounds: Bounds, op: Op) -> Any:
+def _compare_with_nan(bounds: ColumnBounds, op: Op) -> Any:
     match op:
         case Op.EQ | Op.GE:
             return _same(bounds, True) if bounds.nans is None else pc.greater(bounds.nans, ZERO)
@@ -173,11 +175,11 @@ def _compare_with_nan(bounds: Bounds, op: Op) -> Any:
 
 
 def _overlaps(low: Any, high: Any, first: Any, last: Any) -> Any:
-    """Whether a value from ``first`` to ``last`` may be there; null where it can't be told."""
+    """Whether a value from ``first`` to ``last`` may occur; null if unknown."""
     return pc.and_kleene(pc.less_equal(low, last), pc.greater_equal(high, first))
 
 
-def _among(bound: In, bounds: Bounds) -> Any:
+def _among(bound: In, bounds: ColumnBounds) -> Any:
     nothing = _same(bounds, False)
     if bound.negated:
         return nothing if bound.has_null else _not_among(bound.values, bounds)
@@ -189,12 +191,12 @@ def _among(bound: In, bounds: Bounds) -> Any:
     return functools.reduce(pc.or_, map(_unless_unknown, found), nothing)
 
 
-def _same(bounds: Bounds, value: bool) -> Any:
+def _same(bounds: ColumnBounds, value: bool) -> Any:
     return repeat(value, len(bounds.rows))
 
 
 def _ranges(literals: list[Literal]) -> list[tuple[pa.Scalar, pa.Scalar]]:
-    """The values as at most ``MOST_RANGES`` ranges, in order; a range holds them and more."""
+    """At most ``MOST_RANGES`` ranges, in order, that together hold all the values."""
     if not literals:
         return []
     ordered = _sorted(literals)
@@ -205,13 +207,13 @@ def _ranges(literals: list[Literal]) -> list[tuple[pa.Scalar, pa.Scalar]]:
 
 def _sorted(literals: list[Literal]) -> Any:
     values = array_of([literal.value for literal in literals], literals[0].type)
-    # Intervals have no kernel for sorting; they sort as the numbers they are.
+    # Arrow can't sort intervals, so they are sorted as integers.
     keys = values.cast(pa.int64()) if pa.types.is_duration(values.type) else values
     return values.take(pc.sort_indices(keys))
 
 
-def _not_among(literals: tuple[Literal, ...], bounds: Bounds) -> Any:
-    """Only where all values are one, and that is in the list, is there nothing to find."""
+def _not_among(literals: tuple[Literal, ...], bounds: ColumnBounds) -> Any:
+    """Whether a value outside the list may occur: not if the only value is in it."""
     if not literals:
         return _same(bounds, True)
     found = pc.is_in(bounds.min, value_set=array_of([v.value for v in literals], bounds.min.type))
@@ -219,10 +221,10 @@ def _not_among(literals: tuple[Literal, ...], bounds: Bounds) -> Any:
     return pc.invert(only)
 
 
-def _starts(bounds: Bounds, text: str, *, negated: bool) -> Any:
+def _starts(bounds: ColumnBounds, text: str, *, negated: bool) -> Any:
     low_starts = pc.starts_with(bounds.min, pattern=text)
     if negated:
-        # All that is between two texts with the same prefix has it, too.
+        # Every text between two texts with the same prefix has that prefix.
         return pc.invert(pc.and_kleene(low_starts, pc.starts_with(bounds.max, pattern=text)))
     scalar = array_of([text], bounds.min.type)[0]
     not_after = pc.or_kleene(pc.less_equal(bounds.min, scalar), low_starts)

@@ -1,4 +1,4 @@
-"""Pruning by buckets, the one partitioning that bounds of the source column say nothing of."""
+"""Pruning by bucket. For all other transforms, the bounds of the source column do the same."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.expressions.filters import And, Bound, Compare, In, Op
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.filters import And, BoundFilter, Compare, In, Op
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transforms import Bucket, apply, parse_transform
+from versioned_catalog.schema.transform_values import apply_transform
+from versioned_catalog.schema.transforms import Bucket, parse_transform
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import array_of, repeat
 
 
-def partition_may_match(bound: Bound, state: TableState) -> pa.BooleanArray:
+def partition_may_match(bound: BoundFilter, state: TableState) -> pa.BooleanArray:
     """Which live segments may hold a row for which a filter is true, by their buckets.
 
-    A bucket is that of the value *in the type the segment was written under*: 5 and 5.0 hash apart.
+    Buckets are computed in the column type *that the segment was written under*, since 5 and 5.0 hash
+    differently.
     """
     core = state.segments.core
     mask = repeat(True, core.num_rows)
@@ -36,8 +38,8 @@ def partition_may_match(bound: Bound, state: TableState) -> pa.BooleanArray:
     return mask
 
 
-def _equalities(bound: Bound) -> Iterator[tuple[int, tuple[Literal, ...]]]:
-    """Columns that must have one of some values for the filter to be true."""
+def _equalities(bound: BoundFilter) -> Iterator[tuple[int, tuple[Literal, ...]]]:
+    """Columns that must have one of the given values for the filter to be true."""
     match bound:
         case And(parts):
             for part in parts:
@@ -53,7 +55,7 @@ def _equalities(bound: Bound) -> Iterator[tuple[int, tuple[Literal, ...]]]:
 def _buckets(
     field: PartitionField, schema: Schema, wanted: dict[int, tuple[Literal, ...]]
 ) -> list[str] | None:
-    """The value texts of the buckets that the wanted values fall into, None if it can't be told."""
+    """The value texts of the wanted values' buckets; None if unknown or not a bucket field."""
     transform = parse_transform(field.transform)
     if field.source not in wanted or not isinstance(transform, Bucket):
         return None
@@ -66,11 +68,11 @@ def _buckets(
         array = values.cast(to_arrow_type(type_))
     except pa.ArrowException:
         return None
-    return [str(bucket) for bucket in apply(transform, type_, array).to_pylist()]
+    return [str(bucket) for bucket in apply_transform(transform, type_, array).to_pylist()]
 
 
 def _among(core: pa.Table, version: int, at: int, buckets: list[str]) -> pa.BooleanArray:
-    """True for segments of other schema versions, and for those in one of the buckets."""
+    """Which segments have another schema version or are in one of the buckets."""
     other = pc.not_equal(core["schema_version"], version)
     values = pc.list_element(pc.if_else(other, None, core["partition"]), at)
     found = pc.is_in(values, array_of(buckets, pa.string()))

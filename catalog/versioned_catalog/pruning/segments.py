@@ -1,11 +1,11 @@
-"""What a filter means for the live segments of a snapshot."""
+"""Evaluation of a filter on the live segments of a snapshot."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.pruning.inclusive import may_match
@@ -13,13 +13,13 @@ from versioned_catalog.pruning.partitions import partition_may_match
 from versioned_catalog.pruning.strict import all_match
 
 
-def some_match(state: TableState, bound: Bound) -> pa.BooleanArray:
-    """Which live segments must be read; the others hold no row that the filter lets pass."""
+def some_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
+    """Which live segments must be read; the others hold no row that the filter selects."""
     bounds = SegmentBounds(state, state.schema)
     found = may_match(bound, bounds, state.segments.count)
     return pc.and_(found, partition_may_match(bound, state))
 
 
-def every_match(state: TableState, bound: Bound) -> pa.BooleanArray:
-    """Which live segments are known to hold only rows that the filter lets pass."""
+def every_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
+    """Which live segments are known to hold only rows that the filter selects."""
     return all_match(bound, SegmentBounds(state, state.schema), state.segments.count)

@@ -1,4 +1,4 @@
-"""Which segments hold nothing but rows that a filter lets pass, all of them at once."""
+"""Strict evaluation: which segments are known to hold only rows that a filter selects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from versioned_catalog.expressions.filters import (
     NEGATION,
     Always,
     And,
-    Bound,
+    BoundFilter,
     Compare,
     In,
     IsNull,
@@ -24,20 +24,20 @@ from versioned_catalog.pruning.inclusive import BoundsOf, may_match
 from versioned_catalog.types.arrow_values import repeat
 
 
-def all_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def all_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     """Which units are known to hold only rows for which a filter is true, not false or null.
 
     Args:
         bound: the filter.
-        bounds_of: what is known of a column, by ID; None where it is nothing.
-        count: how many units there are.
+        bounds_of: returns the bounds of a column by ID, or None if nothing is known.
+        count: the number of units.
 
     Returns:
-        One boolean a unit, none of them null. Of units without rows it may be either.
+        One boolean per unit, never null. For a unit without rows it may be either.
     """
     match bound:
         case And(parts) | Or(parts):
-            # One part of an OR must do for all rows: which parts share them is not known.
+            # One part of an OR must be true of all rows of a unit: two parts may not cover it together.
             join = pc.and_ if isinstance(bound, And) else pc.or_
             if not parts:
                 return repeat(isinstance(bound, And), count)
@@ -49,16 +49,16 @@ def all_match(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
         case In(has_null=True, negated=True):  # never true
             return repeat(False, count)
         case Compare() | In() | TextMatch():
-            is_there = _none(IsNull(bound.column_id), bounds_of, count)
-            return pc.and_(is_there, _none(_negated(bound), bounds_of, count))
+            no_nulls = _none(IsNull(bound.column_id), bounds_of, count)
+            return pc.and_(no_nulls, _none(_negated(bound), bounds_of, count))
 
 
-def _none(bound: Bound, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
+def _none(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     return pc.invert(may_match(bound, bounds_of, count))
 
 
-def _negated(leaf: Compare | In | TextMatch) -> Bound:
-    """What is true of the values, nulls apart, for which a leaf is not."""
+def _negated(leaf: Compare | In | TextMatch) -> BoundFilter:
+    """The negation of a leaf, for values that are not null."""
     match leaf:
         case Compare(column_id, op, value):
             return Compare(column_id, NEGATION[op], value)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.bounds import SegmentBounds
-from versioned_catalog.pruning.inclusive import Bounds
+from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.pruning.segments import every_match, some_match
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.types.arrow_values import FALSE, TRUE, ZERO, array_of, extreme_of, repeat
@@ -83,7 +83,7 @@ def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
     return None if pc.any(torn).as_py() else pc.and_(read, every)
 
 
-def _bounds(state: TableState, column: Column) -> Bounds | None:
+def _bounds(state: TableState, column: Column) -> ColumnBounds | None:
     """What is known of a top-level column, in the order of the segments."""
     top = column.id in {own.id for own in state.schema.columns}
     return SegmentBounds(state, state.schema)(column.id) if top else None

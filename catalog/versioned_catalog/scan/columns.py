@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, bind, parse_filters
-from versioned_catalog.projection.metadata_columns import find_implicit
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import BoundFilter
+from versioned_catalog.expressions.tuple_filters import parse_filters
+from versioned_catalog.projection.metadata_columns import find_metadata
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
 from versioned_catalog.types.types import Column, is_repeated
@@ -23,7 +25,7 @@ def resolve(schema: Schema, path: ColumnPath) -> Column:
     """
     found = schema.find(path)
     if found is None and len(path) == 1:
-        found = find_implicit(path[0]) or schema.find(parse_path(path[0]))
+        found = find_metadata(path[0]) or schema.find(parse_path(path[0]))
     if found is None:
         return schema.get(path)
     if found.id > 0 and is_repeated(schema.ancestors(found.id)):
@@ -33,7 +35,7 @@ def resolve(schema: Schema, path: ColumnPath) -> Column:
     return found
 
 
-def bind_filters(filters: Any, schema: Schema) -> Bound | None:
+def bind_filters(filters: Any, schema: Schema) -> BoundFilter | None:
     """What a scan is asked to let pass, bound to a schema's columns; None for everything.
 
     Args:
@@ -45,7 +47,7 @@ def bind_filters(filters: Any, schema: Schema) -> Bound | None:
         InvalidRequestError: the filters make no sense.
     """
     unbound = parse_filters(filters)
-    return None if unbound is None else bind(unbound, lambda path: resolve(schema, path))
+    return None if unbound is None else bind_filter(unbound, lambda path: resolve(schema, path))
 
 
 def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:

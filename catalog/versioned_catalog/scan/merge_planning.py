@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.datafile.merge_task import Member, MergeTask
-from versioned_catalog.expressions.filters import Bound, about
+from versioned_catalog.expressions.filters import BoundFilter, filter_on
 from versioned_catalog.log.delta import PLAIN, Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.keys import Key, keys_or_none
-from versioned_catalog.projection.metadata_columns import OF_KEYED, is_implicit
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, is_metadata
 from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.scan.selection import Selected
 from versioned_catalog.scan.tasks import Plans, order_of, segment_task
@@ -53,12 +53,12 @@ class MergePlanner:
         self,
         state: TableState,
         wanted: Sequence[Column],
-        filter: Bound | None,
+        filter: BoundFilter | None,
         shown: int,
         *,
         tombstones: bool = False,
     ) -> None:
-        key_ids, internal = state.schema.row_key, {column.id for column in OF_KEYED}
+        key_ids, internal = state.schema.row_key, {column.id for column in KEYED_METADATA_COLUMNS}
         keys = [state.schema.column(column_id) for column_id in key_ids]
         values = [c for c in wanted if c.id not in key_ids and c.id not in internal]
         self._state = state
@@ -66,7 +66,7 @@ class MergePlanner:
         self._filter = filter
         self._shown = shown
         self._tombstones = tombstones
-        self._read = (*keys, *values, *OF_KEYED)
+        self._read = (*keys, *values, *KEYED_METADATA_COLUMNS)
         self._keys, self._values = len(keys), values
         self._plans = Plans(state, self._read)
 
@@ -118,7 +118,9 @@ class MergePlanner:
         )
 
     def _member(self, row: dict[str, Any], delta: Delta, ends: Ends, *, prune: bool) -> Member:
-        by_key = None if self._filter is None else about(self._filter, self._state.schema.row_key)
+        by_key = (
+            None if self._filter is None else filter_on(self._filter, self._state.schema.row_key)
+        )
         task = segment_task(self._state, row, self._plans, delta)
         order = order_of(row, delta)
         return Member(
@@ -136,5 +138,5 @@ class MergePlanner:
         return frozenset(
             at
             for at, column in enumerate(self._values)
-            if column.id in delta.patch or is_implicit(column)
+            if column.id in delta.patch or is_metadata(column)
         )

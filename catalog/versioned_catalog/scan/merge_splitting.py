@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from versioned_catalog.datafile.merge_task import Member, MergeTask
 from versioned_catalog.datafile.reader import open_segment
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.expressions.filters import And, Bound, Compare, Op
-from versioned_catalog.expressions.literal_binding import Literal
+from versioned_catalog.expressions.filters import And, BoundFilter, Compare, Op
+from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.merge_on_read.keys import Key, comparable, key_of
 from versioned_catalog.pruning.bounds import RowGroupBounds
 from versioned_catalog.storage.store import Store
@@ -77,7 +77,7 @@ def _cut(values: pa.Array, at: int) -> _Cut:
 
 def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> MergeTask:
     """The part from one value of the first key column up to another, of the segments that reach in."""
-    ends: list[Bound] = []
+    ends: list[BoundFilter] = []
     if low is not None:
         ends.append(Compare(key, Op.GE, low.value))
     if high is not None:
@@ -93,7 +93,7 @@ def _reaches(member: Member, low: _Cut | None, high: _Cut | None) -> bool:
     return not below and not above
 
 
-def _bounded(member: Member, ends: Sequence[Bound]) -> Member:
+def _bounded(member: Member, ends: Sequence[BoundFilter]) -> Member:
     if not ends:
         return member
     asked = () if member.task.filter is None else (member.task.filter,)

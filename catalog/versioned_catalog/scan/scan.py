@@ -17,12 +17,12 @@ from versioned_catalog.datafile.open_ahead import AHEAD
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, columns_of
+from versioned_catalog.expressions.filters import BoundFilter, columns_of
 from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
-from versioned_catalog.projection.resolver import SegmentPlan, resolve
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.projection.resolver import SegmentPlan, plan_segment
 from versioned_catalog.pruning.segments import every_match
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
@@ -81,7 +81,7 @@ class Scan:
         store: Store,
         state: TableState,
         columns: Sequence[Column],
-        filter: Bound | None = None,
+        filter: BoundFilter | None = None,
         *,
         prune: bool = True,
         limit: int | None = None,
@@ -121,7 +121,7 @@ class Scan:
         if clash:
             raise InvalidRequestError("a filter looks into a struct at a field that was cut away")
         extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
-        extra += [c for c in (*IMPLICIT, *OF_KEYED) if c.id in missing]
+        extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
         return (*self.columns, *extra)
 
     def _top(self, column_id: int) -> int:
@@ -145,7 +145,7 @@ class Scan:
 
     def plan(self, schema_version: int) -> SegmentPlan:
         """What is done with segments that were written under a schema version."""
-        return resolve(self.state.schemas[schema_version], self._wanted)
+        return plan_segment(self.state.schemas[schema_version], self._wanted)
 
     def merged_paths(self) -> frozenset[str]:
         """The paths of the segments whose rows are not all shown, so that only this library reads them:

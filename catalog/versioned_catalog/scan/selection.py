@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.expressions.filters import Bound, about
+from versioned_catalog.expressions.filters import BoundFilter, filter_on
 from versioned_catalog.log.delta import PLAIN, Delta, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges, touching
@@ -32,7 +32,9 @@ class Selected:
     groups: tuple[tuple[int, ...], ...] = ()
 
 
-def select(state: TableState, filter: Bound | None, limit: int | None, *, prune: bool) -> Selected:
+def select(
+    state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
+) -> Selected:
     """The segments that may hold wanted rows.
 
     Args:
@@ -52,13 +54,13 @@ def select(state: TableState, filter: Bound | None, limit: int | None, *, prune:
 
 
 def _select_keyed(
-    state: TableState, filter: Bound | None, limit: int | None, *, prune: bool
+    state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
 ) -> Selected:
     """A value may be that of a row which another segment replaces: only clean segments are skipped
     by what a filter says of values, and all by what it says of the row key."""
     core = state.segments.core
     every = repeat(True, state.segments.count)
-    by_key = about(filter, state.schema.row_key) if filter is not None and prune else None
+    by_key = filter_on(filter, state.schema.row_key) if filter is not None and prune else None
     near = every if by_key is None else some_match(state, by_key)
     deltas = list(map(delta_from_text, core["extra"].to_pylist()))
     groups = _groups(state, pc.indices_nonzero(near).to_pylist(), deltas)

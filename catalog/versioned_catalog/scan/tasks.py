@@ -10,7 +10,7 @@ from versioned_catalog.datafile.reader import SegmentTask
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.resolver import SegmentPlan, resolve_columns
+from versioned_catalog.projection.resolver import SegmentPlan, plan_columns
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE
 from versioned_catalog.types.types import Column
 
@@ -36,7 +36,7 @@ class Plans:
             internal = [
                 c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
             ]
-            self._known[key] = resolve_columns((*held, *internal), self._wanted)
+            self._known[key] = plan_columns((*held, *internal), self._wanted)
         return self._known[key]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from versioned_catalog.expressions.filters import And, Bound, Comparison, Op, bind
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import And, BoundFilter, Comparison, Op
 from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ttl import hides_rows, in_time_index, ttl_cutoff
@@ -25,7 +26,9 @@ def age_time(store: Store, state: TableState) -> datetime | None:
     return settled_time(store, state.version, state.time)
 
 
-def with_ttl(state: TableState, filter: Bound | None, time: datetime | None) -> Bound | None:
+def with_ttl(
+    state: TableState, filter: BoundFilter | None, time: datetime | None
+) -> BoundFilter | None:
     """A filter that lets no row pass that is too old for a snapshot.
 
     Args:
@@ -39,5 +42,5 @@ def with_ttl(state: TableState, filter: Bound | None, time: datetime | None) -> 
         return filter
     index = schema.column(schema.time_index)
     value = in_time_index(cut, index.type)
-    young = bind(Comparison((index.name,), Op.GE, value), lambda _: index)
+    young = bind_filter(Comparison((index.name,), Op.GE, value), lambda _: index)
     return young if filter is None else And((young, filter))

@@ -1,7 +1,7 @@
-"""Between a table's schema and Arrow's, both ways and without loss.
+"""Lossless conversion between a table's schema and an Arrow schema.
 
-A schema's Arrow form carries IDs, physical names, defaults and comments in its metadata, so that it
-can be turned back (as GreptimeDB keeps its column schemas in Arrow's).
+The Arrow schema carries the whole schema, with IDs, physical names, defaults and comments, in its
+metadata, as GreptimeDB's does.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _KEY = b"versioned.schema"
 
 
 def schema_to_arrow(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a table, our whole schema in its metadata."""
+    """The Arrow schema of a table, with the whole schema in its metadata."""
     text = json.dumps(schema_to_json(schema), separators=(",", ":"))
     return to_arrow_schema(schema.columns).with_metadata({_KEY: text.encode()})
 
 
 def schema_from_arrow(arrow: pa.Schema) -> Schema:
-    """The schema that ``schema_to_arrow`` made, or a new one without IDs from plain Arrow fields.
+    """The schema of an Arrow schema: the one in its metadata, or a new one without IDs.
 
     Raises:
-        InvalidRequestError: a type that can't be stored, named with its column.
+        InvalidRequestError: a column has a type that can't be stored.
     """
     kept = (arrow.metadata or {}).get(_KEY)
     if kept is not None:
@@ -36,8 +36,8 @@ def schema_from_arrow(arrow: pa.Schema) -> Schema:
             schema = schema_from_json(json.loads(kept))
         except (ValueError, RecursionError, VersionedError) as error:
             raise InvalidRequestError(
-                f"the metadata {_KEY.decode()} of the Arrow schema is no schema of ours: {error}; "
-                "take it away with remove_metadata()"
+                f"the Arrow schema's metadata {_KEY.decode()} is not a table's schema: {error}; "
+                "remove it with remove_metadata()"
             ) from None
         if to_arrow_schema(schema.columns).equals(arrow.remove_metadata()):
             return schema

@@ -1,10 +1,10 @@
-"""Column lists as Spark's DDL writes them: ``ts TIMESTAMP NOT NULL, host STRING DEFAULT 'a'``."""
+"""Column lists in Spark's DDL: ``ts TIMESTAMP NOT NULL, host STRING DEFAULT 'a'``."""
 
 from __future__ import annotations
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.paths import quote
-from versioned_catalog.types.tokens import Cursor, Kind
+from versioned_catalog.types.tokens import Cursor, TokenKind
 from versioned_catalog.types.type_text import (
     parse_type,
     render_comment,
@@ -13,19 +13,22 @@ from versioned_catalog.types.type_text import (
     take_type,
 )
 from versioned_catalog.types.types import UNASSIGNED, Column, Constant, DataType, WriteDefault
-from versioned_catalog.values.sql_literals import take_default, to_sql
+from versioned_catalog.values.sql_literals import take_default
+from versioned_catalog.values.sql_rendering import to_sql
 
 
 def parse_columns(ddl: str) -> tuple[Column, ...]:
-    """The columns of a list, without IDs. A DEFAULT is both the read and the write default;
-    ``current_timestamp()`` and ``current_date()`` are write defaults only.
+    """Parse a column list to columns without IDs.
+
+    A DEFAULT is the read and the write default; ``current_timestamp()`` and ``current_date()`` are
+    write defaults only.
 
     Raises:
         InvalidRequestError: it does not parse, a type can't be stored, or a default does not fit.
     """
     cursor = Cursor(ddl, "column list")
-    if cursor.token.kind is Kind.END:
-        raise InvalidRequestError("the column list is empty; a column is written as: host STRING")
+    if cursor.token.kind is TokenKind.END:
+        raise InvalidRequestError("the column list is empty; write columns as: host STRING, n INT")
     columns = [_take_column(cursor)]
     while cursor.accept(","):
         columns.append(_take_column(cursor))
@@ -51,7 +54,7 @@ def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
     while word := cursor.accept_word("NOT", "NULL", "DEFAULT", "COMMENT"):
         option = "NULL" if word == "NOT" else word
         if option in seen:
-            raise InvalidRequestError(f"{option} is said twice")
+            raise InvalidRequestError(f"{option} is given twice")
         seen.add(option)
         if word == "NOT":
             cursor.expect_word("NULL")
@@ -60,7 +63,7 @@ def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
             default = take_default(cursor, type_)
         elif word == "COMMENT":
             comment = cursor.string()
-    if not (cursor.token.kind is Kind.END or cursor.at_symbol(",")):
+    if not (cursor.token.kind is TokenKind.END or cursor.at_symbol(",")):
         raise cursor.error("a comma, NOT NULL, DEFAULT or COMMENT was expected")
     return Column(
         UNASSIGNED,
@@ -74,7 +77,7 @@ def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
 
 
 def render_columns(columns: tuple[Column, ...]) -> str:
-    """The DDL of columns, with their write defaults."""
+    """The DDL of columns. A DEFAULT in it is the write default."""
     return ", ".join(map(_render_column, columns))
 
 

@@ -1,4 +1,4 @@
-"""Which columns can be in a row key, or be a time index (FORMAT.md, section 13)."""
+"""The types of columns in a row key and of time indexes (FORMAT.md, section 13)."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ TIMES = (Atom.TIMESTAMP, Atom.TIMESTAMP_NTZ, Atom.DATE)
 
 
 def check_key_type(column: Column) -> None:
-    """Refuse a column that rows can't be told apart by.
+    """Check that a column can be in a row key.
 
     Raises:
-        InvalidRequestError: it may be null, or its values are not plain or have no one order.
+        InvalidRequestError: it is nullable, or its type is nested, opaque or floating-point.
     """
     name = render_path((column.name,))
     if column.nullable:
         raise InvalidRequestError(f"the column {name} is in the row key, so it must be NOT NULL")
     if is_nested(column.type) or is_opaque(column.type) or is_floating(column.type):
         raise InvalidRequestError(
-            f"the column {name} can't be in the row key as {type_name(column.type)}; use whole "
-            "numbers, decimals, text, binary, dates or times, and have no DOUBLE or FLOAT there"
+            f"the column {name} can't be in the row key as {type_name(column.type)}; use "
+            "whole numbers, decimals, text, binary, dates or times, but not DOUBLE or FLOAT"
         )
 
 
 def check_time_index_type(column: Column) -> None:
-    """Refuse a column that is no time.
+    """Check that a column can be a time index.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it has another type.
     """
     if column.type not in TIMES:
         raise InvalidRequestError(

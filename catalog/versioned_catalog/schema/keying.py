@@ -1,4 +1,4 @@
-"""The row key of a table as users name it: ``primary_key`` and ``time_index``."""
+"""The row key of a table by column name: ``primary_key`` and ``time_index``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
 PRIMARY_KEY = "primary_key"
 TIME_INDEX = "time_index"
 KEY_PROPERTIES = (PRIMARY_KEY, TIME_INDEX)
-"""What the row key is called among properties. It is kept in the schema, by column ID."""
+"""The properties that show the row key. The schema stores it, by column ID."""
 
 
 @dataclass(frozen=True)
 class KeyNames:
-    """A row key by name.
+    """A row key by column name.
 
     Args:
         primary_key: the columns of the primary key, in order; empty for none.
@@ -30,11 +30,11 @@ class KeyNames:
     time_index: ColumnPath | None = None
 
     def apply(self, schema: Schema) -> Schema:
-        """A new table's schema with the row key, whose columns become NOT NULL.
+        """A new table's schema with this row key, whose columns become NOT NULL.
 
         Raises:
-            NotFoundError: a column is not there.
-            InvalidRequestError: it can't be in a row key.
+            NotFoundError: a column does not exist.
+            InvalidRequestError: a column can't be in a row key.
         """
         key = tuple(_find(schema, path) for path in self.primary_key)
         time = None if self.time_index is None else _find(schema, self.time_index)
@@ -49,8 +49,8 @@ def _find(schema: Schema, path: ColumnPath) -> int:
     found = schema.get(path)
     if len(path) > 1:
         raise InvalidRequestError(
-            f"{render_path(path)} can't be in the row key, since it is inside a column; put its value "
-            "into a column of its own"
+            f"{render_path(path)} can't be in the row key, since it is inside another column; store its "
+            "value in a top-level column"
         )
     return found.id
 
@@ -58,40 +58,40 @@ def _find(schema: Schema, path: ColumnPath) -> int:
 def take_key(
     properties: dict[str, str], primary_key: Sequence[str], time_index: str | None
 ) -> KeyNames:
-    """The row key of a new table: as it is given, or as its properties say.
+    """The row key of a new table, from the arguments or the properties.
 
     Args:
-        properties: the table's; what says the key is taken out of them.
-        primary_key, time_index: as ``Catalog.create_table`` takes them.
+        properties: the table's properties; those of the row key are removed from them.
+        primary_key, time_index: see ``Catalog.create_table``.
 
     Raises:
-        InvalidRequestError: they are no names, or the properties say something else.
+        InvalidRequestError: a name is invalid, or arguments and properties differ.
     """
     if isinstance(primary_key, str):
-        raise InvalidRequestError(f"primary_key is a list of columns, not {primary_key!r}")
-    told = properties.pop(PRIMARY_KEY, None)
+        raise InvalidRequestError(f"primary_key must be a list of columns, not {primary_key!r}")
+    text = properties.pop(PRIMARY_KEY, None)
     key = tuple(map(parse_path, primary_key))
-    if told is not None:
-        named = tuple(map(parse_path, split_names(told, PRIMARY_KEY)))
-        _check_same(PRIMARY_KEY, key, named, told)
+    if text is not None:
+        named = tuple(map(parse_path, split_names(text, PRIMARY_KEY)))
+        _check_same(PRIMARY_KEY, key, named, text)
         key = named
     time = None if time_index is None else parse_path(time_index)
-    told = properties.pop(TIME_INDEX, None)
-    if told is not None:
-        _check_same(TIME_INDEX, time, parse_path(told), told)
-        time = parse_path(told)
+    text = properties.pop(TIME_INDEX, None)
+    if text is not None:
+        _check_same(TIME_INDEX, time, parse_path(text), text)
+        time = parse_path(text)
     return KeyNames(key, time)
 
 
-def _check_same(what: str, given: object, named: object, told: str) -> None:
+def _check_same(name: str, given: object, named: object, text: str) -> None:
     if given and given != named:
         raise InvalidRequestError(
-            f"the property {what} is {told!r}, and another {what} is given, too"
+            f"the property {name} is {text!r}, but another {name} is given; give one of them"
         )
 
 
 def key_properties(schema: Schema) -> Mapping[str, str]:
-    """The row key as properties, by the names of now."""
+    """The row key as properties, by current column names."""
     shown = {PRIMARY_KEY: ", ".join(map(schema.path_text, schema.primary_key))}
     if schema.time_index is not None:
         shown[TIME_INDEX] = schema.path_text(schema.time_index)
@@ -99,18 +99,19 @@ def key_properties(schema: Schema) -> Mapping[str, str]:
 
 
 def check_not_key(key: str) -> None:
-    """Refuse to change the row key of a table that is there.
+    """Check that a property of an existing table can be set.
 
     Raises:
-        InvalidRequestError: a property would.
+        InvalidRequestError: it is the row key's, or one that the table maintains itself.
     """
     if key == TTL_FLOOR:
         raise InvalidRequestError(
-            f"the property {key} is kept by the table itself; set {TTL}", condition="INVALID_OPTION"
+            f"the property {key} can't be set, since the table maintains it; set {TTL}",
+            condition="INVALID_OPTION",
         )
     if key in KEY_PROPERTIES:
         raise InvalidRequestError(
-            f"{key} is set when a table is made, and not after; make another table with the row key "
-            "that you want, and write the rows of this one to it",
+            f"the property {key} is set when a table is created and can't be changed; create another "
+            "table with the row key that you want, and copy the rows",
             condition="INVALID_OPTION",
         )

@@ -1,6 +1,6 @@
-"""Murmur3 x86 32 with seed 0 over many values at once.
+"""Murmur3 (x86, 32 bits, seed 0) of many values at once.
 
-The loops below go over the four-byte blocks of a value, never over the values.
+The loops run over the four-byte blocks of a value, never over the values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 
 
 def hash_longs(values: npt.NDArray[np.int64]) -> Hashes:
-    """The hash of each value as 8 bytes, little-endian."""
+    """The hash of each value's 8 little-endian bytes."""
     blocks = np.ascontiguousarray(values, dtype="<i8").view("<u4").reshape(-1, 2)
     hashes = np.zeros(len(blocks), dtype=np.uint32)
     hashes = _add(hashes, blocks[:, 0])
@@ -31,9 +31,9 @@ def hash_slices(data: Bytes, starts: Offsets, lengths: Offsets) -> Hashes:
 
     Args:
         data: the bytes of all values.
-        starts, lengths: where each value begins, and how many bytes it has.
+        starts, lengths: the first byte and the number of bytes of each value.
     """
-    # Reading whole blocks near the end must not leave the array; what is read too much is masked.
+    # The last block may reach beyond a value, and so beyond the array; the excess is masked.
     padded = np.concatenate([data, np.zeros(4, dtype=np.uint8)])
     hashes = np.zeros(len(starts), dtype=np.uint32)
     live = np.arange(len(starts))

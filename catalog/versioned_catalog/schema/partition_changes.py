@@ -1,4 +1,4 @@
-"""Changes of a partitioning as Iceberg's SQL writes them: ``ADD PARTITION FIELD bucket(16, id)``."""
+"""Changes of a partitioning in Iceberg's SQL: ``ADD PARTITION FIELD bucket(16, id)``."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ _SINGULAR = re.compile(r"(year|month|day|hour)\s*\(", re.IGNORECASE)
 
 
 def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
-    """The fields of a partitioning after one of them is added, dropped or replaced.
+    """The fields of a partitioning after a change.
 
     Args:
-        schema: the table's.
+        schema: the table's schema.
         change: ``ADD PARTITION FIELD f``, ``DROP PARTITION FIELD f`` or
             ``REPLACE PARTITION FIELD f WITH g``.
-        table: the table, for errors.
+        table: the table's name, for errors.
 
     Raises:
-        InvalidRequestError: it is none of them, a field is there already, or is not there.
-        NotFoundError: there is no such column.
+        InvalidRequestError: it does not parse, adds a field that exists, or drops one that does not.
+        NotFoundError: a column does not exist.
     """
     found = _CHANGE.fullmatch(change)
     if found is None:
         raise InvalidRequestError(
-            f"{table}: {change!r} is no change of the partitioning; write ADD PARTITION FIELD f, DROP "
-            "PARTITION FIELD f or REPLACE PARTITION FIELD f WITH g"
+            f"{table}: {change!r} is not a change of the partitioning; write ADD PARTITION FIELD f, "
+            "DROP PARTITION FIELD f or REPLACE PARTITION FIELD f WITH g"
         )
     fields = [
         render_field(schema.path(field.source), parse_transform(field.transform))
         for field in schema.partitioning
     ]
     if found["old"] is not None:
-        fields[_place(schema, found["old"], fields, table)] = _new(schema, found["new"], table)
+        fields[_index(schema, found["old"], fields, table)] = _new(schema, found["new"], table)
     elif found["what"].upper() == "ADD":
         fields.append(_new(schema, found["field"], table))
     else:
-        del fields[_place(schema, found["field"], fields, table)]
+        del fields[_index(schema, found["field"], fields, table)]
     return fields
 
 
 def _new(schema: Schema, text: str, table: str) -> str:
     if _NAMED.fullmatch(text):
         raise InvalidRequestError(
-            f"{table}: the fields of a partitioning have no names of their own here; leave out AS"
+            f"{table}: the fields of a partitioning have no names; leave out AS"
         )
     source, transform = _key(schema, text)
     field = render_field(schema.path(source), transform)
@@ -69,7 +69,7 @@ def _new(schema: Schema, text: str, table: str) -> str:
     return field
 
 
-def _place(schema: Schema, text: str, fields: list[str], table: str) -> int:
+def _index(schema: Schema, text: str, fields: list[str], table: str) -> int:
     has = [(field.source, parse_transform(field.transform)) for field in schema.partitioning]
     try:
         return has.index(_key(schema, text))
@@ -86,16 +86,16 @@ def _key(schema: Schema, text: str) -> tuple[int, Transform]:
 
 
 def split_fields(text: str, what: str = "fields") -> tuple[str, ...]:
-    """The fields of a partitioning that are written side by side; none where there is no text."""
+    """The fields of a partitioning, separated by commas; none for an empty text."""
     return split_outside(text, what) if text.strip() else ()
 
 
 def split_outside(text: str, what: str) -> tuple[str, ...]:
-    """The parts of a text between its commas, but for those in backticks or parentheses.
+    """Split a text at commas outside backticks and parentheses.
 
     Args:
         text: the text.
-        what: what it is, for the error.
+        what: the name of the option that it is given for, for the error.
 
     Raises:
         InvalidRequestError: a part is empty, or a backtick or parenthesis is not closed.
@@ -113,6 +113,6 @@ def split_outside(text: str, what: str) -> tuple[str, ...]:
             part += ch
     if quoted or depth or not all(found):
         raise InvalidRequestError(
-            f"{what} is {text!r}; write names with commas between them", condition="INVALID_OPTION"
+            f"{what} is {text!r}; write names separated by commas", condition="INVALID_OPTION"
         )
     return tuple(found)

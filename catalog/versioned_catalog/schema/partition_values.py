@@ -1,4 +1,4 @@
-"""Partition values of two schema versions: whether they mean the same partitions, and how."""
+"""Partition values across schema versions: which partitions are the same, and how they are shown."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ from versioned_catalog.schema.transforms import (
     Years,
     parse_transform,
 )
-from versioned_catalog.types.types import Atom, DataType, is_text
-from versioned_catalog.values.constants import widen_text
+from versioned_catalog.types.leaves import Family
+from versioned_catalog.types.types import Atom, DataType, family
+from versioned_catalog.values.fitting import widen_text
 
 PartitionKey = tuple[str | None, ...]
-"""The value texts (FORMAT.md, section 4.2) of a partition; None for null."""
-
-_INTEGERS = (Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG)
+"""The value texts (FORMAT.md, section 4.2) of a partition's fields; None for null."""
 
 
 def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKey] | None:
-    """How partitions of segments of one schema are called under another.
+    """How partition keys of one schema version translate to another.
 
     Args:
-        old: what the segments were written under.
-        new: another schema of the same life of the table, with columns no narrower.
+        old: the schema that segments were written under.
+        new: another schema of the same incarnation, whose column types are the same or wider.
 
     Returns:
-        From a key to the key that the same rows would have now; None where the two schemas do not
-        partition alike, so that one partition may be spread over several.
+        A function from a key under ``old`` to the key of the same rows under ``new``; None if the two
+        partition differently, so that rows of one partition may belong to several.
     """
     if old.partitioning != new.partitioning:
         return None
@@ -56,20 +55,20 @@ def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKe
 
 
 def is_unreadable(transform: Transform, type_: DataType) -> bool:
-    """Whether the values of a transform are shown as a text of their own.
+    """Whether people can't read the value texts of a transform; see ``partition_text``.
 
     Args:
-        transform: what is partitioned by.
-        type_: the type of its values.
+        transform: the transform.
+        type_: the type of its results.
     """
     return type_ is Atom.BINARY or isinstance(transform, Years | Months | Days | Hours)
 
 
 def partition_text(transform: Transform, type_: DataType, text: str) -> str:
-    """A partition's value text as people read it: ``2026-01-31`` of a day, hexadecimal of bytes.
+    """A partition's value text for people: ``2026-01-31`` for a day, hexadecimal for bytes.
 
     Args:
-        transform, type_: as for ``is_unreadable``; other values stay as they are.
+        transform, type_: see ``is_unreadable``; readable value texts are returned as they are.
         text: the value text.
     """
     match transform:
@@ -100,12 +99,12 @@ def _value_reader(
 
 
 def _commutes(transform: Transform, old: DataType, new: DataType) -> bool:
-    """Whether a value and the same, widened, are in partitions of the same value text."""
+    """Whether a value has the same partition value before and after it is widened."""
     match transform:
         case Bucket() | Truncate():
-            return (old in _INTEGERS and new in _INTEGERS) or (is_text(old) and is_text(new))
+            return family(old) == family(new) and family(old) in (Family.INTEGER, Family.TEXT)
         case Years() | Months() | Days() | Hours():
-            return True  # the one widening there is: the midnight that a date begins with
+            return True  # the only widening is from a date to its midnight
         case Identity():
             return False
 

@@ -1,4 +1,4 @@
-"""A schema: an ordered list of columns with IDs, and what the table is arranged by."""
+"""A schema: an ordered list of columns with IDs, and the arrangement of the table."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from versioned_catalog.types.types import (
 )
 
 INTERNAL_NAMES = ("__sequence", "__op_type")
-"""Physical names taken at the top level from the start (FORMAT.md, section 4.3)."""
+"""Physical names that are reserved at the top level (FORMAT.md, section 4.3)."""
 
 _SHOWN = 20
-"""How many columns a schema's ``repr`` shows."""
+"""The number of columns in a schema's ``repr``."""
 
 _ONE_I = {0x130: "i", 0x131: "i"}
-"""Spark takes dotted and dotless i for one letter, and fails inside over columns that differ by it."""
+"""Spark treats dotted and dotless i as one letter, and fails on columns that differ by it."""
 
 
 @lru_cache(maxsize=16_384)
 def name_key(name: str) -> str:
-    """What two names are compared by: they are the same name if their keys are equal."""
+    """The key that names are compared by, regardless of case."""
     return name.translate(_ONE_I).lower().casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """One part of a table's partitioning.
+    """A field of a table's partitioning.
 
     Args:
-        source: the ID of the column it is computed from.
+        source: the ID of the column that the partition value is computed from.
         transform: ``identity``, ``days``, ``bucket(16)``, …: see ``schema.transforms``.
     """
 
@@ -57,7 +57,7 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class SortField:
-    """One part of a table's sort order, by column ID."""
+    """A field of a table's sort order, by column ID."""
 
     source: int
     descending: bool = False
@@ -65,7 +65,7 @@ class SortField:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What a schema says beside its columns: the arguments of ``Schema`` of these names."""
+    """The members of a schema beside its columns; see ``Schema``."""
 
     partitioning: tuple[PartitionField, ...] = ()
     sort_by: tuple[SortField, ...] = ()
@@ -80,9 +80,8 @@ class Schema:
     Args:
         columns: the top-level columns, in order.
         version: the schema version.
-        partitioning, sort_by: what new segments are split and sorted by.
-        primary_key, time_index: what the rows of a keyed table are told apart by (FORMAT.md,
-            section 13), by column ID.
+        partitioning, sort_by: how new segments are partitioned and sorted.
+        primary_key, time_index: the column IDs of the row key (FORMAT.md, section 13).
 
     >>> schema = catalog.create_table("t", "id BIGINT NOT NULL, place STRUCT<zip: STRING>").schema
     >>> schema.names
@@ -91,8 +90,8 @@ class Schema:
     3
 
     Raises:
-        InvalidRequestError: names or IDs clash, a name is empty, or something refers to a column
-            that is not there, or can't be what it is to be.
+        InvalidRequestError: names or IDs occur twice, a name is invalid, or the arrangement refers to
+            a column that does not exist or has the wrong type.
     """
 
     columns: tuple[Column, ...]
@@ -106,7 +105,7 @@ class Schema:
     )
 
     def __repr__(self) -> str:
-        """One line, as DDL: the first columns, and what rows are arranged by."""
+        """One line: the DDL of the first columns, and the arrangement."""
         shown = render_columns(self.columns[:_SHOWN])
         more = len(self.columns) - _SHOWN
         arranged = {
@@ -130,7 +129,7 @@ class Schema:
         by_id: dict[int, tuple[Column, tuple[Column, ...]]] = {}
         for column, above in walk(self.columns):
             if column.id in by_id and column.id != UNASSIGNED:
-                raise InvalidRequestError(f"column ID {column.id} is given twice")
+                raise InvalidRequestError(f"column ID {column.id} occurs twice")
             if column.id >= FIRST_INTERNAL_ID or column.id < UNASSIGNED:
                 raise InvalidRequestError(f"column ID {column.id} is out of range")
             by_id[column.id] = (column, above)
@@ -138,11 +137,14 @@ class Schema:
         arranged: tuple[PartitionField | SortField, ...] = (*self.partitioning, *self.sort_by)
         for used in arranged:
             if used.source not in by_id:
-                raise InvalidRequestError(f"there is no column with ID {used.source} to arrange by")
+                raise InvalidRequestError(
+                    "the table is partitioned or sorted by a column that does not exist: ID "
+                    f"{used.source}"
+                )
             if is_repeated((*by_id[used.source][1], by_id[used.source][0])):
                 raise InvalidRequestError(
-                    f"{self.path_text(used.source)} is inside a list or map or is one; "
-                    "partition and sort by columns that have one value a row"
+                    f"can't partition or sort by {self.path_text(used.source)}, since it is a list or "
+                    "map or inside one; use columns that have one value per row"
                 )
         self._check_key()
 
@@ -150,26 +152,26 @@ class Schema:
         if not self.row_key:
             return
         if len(set(self.primary_key)) < len(self.primary_key):
-            raise InvalidRequestError("a column is in the primary key twice; name it once")
+            raise InvalidRequestError("the primary key names a column twice; name it once")
         top = {column.id: column for column in self.columns}
         for column_id in self.row_key:
             if column_id not in top:
                 raise InvalidRequestError(
-                    f"there is no top-level column with ID {column_id} to be in the row key"
+                    f"the row key names column ID {column_id}, which is not a top-level column"
                 )
             check_key_type(top[column_id])
         if self.time_index is not None:
             check_time_index_type(top[self.time_index])
         if self.sort_by:
             raise InvalidRequestError(
-                f"rows are sorted by the row key ({self._key_text()}) and by nothing else; leave "
-                "out sort_by"
+                f"a table with a row key is sorted by it ({self._key_text()}) and by nothing else; "
+                "leave out sort_by"
             )
         for part in self.partitioning:
             if self.primary_key and part.source not in self.row_key:
                 raise InvalidRequestError(
                     f"a table with a primary key can't be partitioned by {self.path_text(part.source)}, "
-                    "since the versions of one row could be in several partitions; partition by "
+                    "since versions of one row could be in several partitions; partition by "
                     f"columns of its row key ({self._key_text()})"
                 )
 
@@ -178,7 +180,7 @@ class Schema:
 
     @property
     def arrangement(self) -> Arrangement:
-        """What it says beside its columns."""
+        """The members beside the columns."""
         return Arrangement(self.partitioning, self.sort_by, self.primary_key, self.time_index)
 
     @staticmethod
@@ -202,7 +204,7 @@ class Schema:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether there is one row a key: writes are upserts then."""
+        """Whether the table has a primary key, so that writes are upserts."""
         return bool(self.primary_key)
 
     @property
@@ -211,7 +213,7 @@ class Schema:
         return self._by_id.keys()
 
     def numbered(self, version: int) -> Schema:
-        """This schema under another version number; what was checked is not checked again."""
+        """This schema under another version number, without checking it again."""
         if version == self.version:
             return self
         twin = copy.copy(self)
@@ -219,7 +221,7 @@ class Schema:
         return twin
 
     def same_but_version(self, other: Schema) -> bool:
-        """Whether another schema says the same under whatever version number."""
+        """Whether another schema is equal except for the version number."""
         return self == other.numbered(self.version)
 
     @property
@@ -231,12 +233,12 @@ class Schema:
         """The column with this ID.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: it does not exist.
         """
         return self._entry(column_id)[0]
 
     def ancestors(self, column_id: int) -> tuple[Column, ...]:
-        """The columns that a nested column is inside of, outermost first."""
+        """The columns around a nested column, outermost first."""
         return self._entry(column_id)[1]
 
     def _entry(self, column_id: int) -> tuple[Column, tuple[Column, ...]]:
@@ -248,7 +250,7 @@ class Schema:
             ) from None
 
     def find(self, path: ColumnPath) -> Column | None:
-        """The column at a path of names, without regard to case, or None."""
+        """The column at a path of names, regardless of case, or None."""
         return self._by_path.get(tuple(map(name_key, path)))
 
     @cached_property
@@ -260,10 +262,10 @@ class Schema:
         }
 
     def get(self, path: ColumnPath) -> Column:
-        """The column at a path.
+        """The column at a path of names, regardless of case.
 
         Raises:
-            NotFoundError: there is none; the message says what is there.
+            NotFoundError: it does not exist; the message lists the columns that do.
         """
         found = self.find(path)
         if found is None:
@@ -279,21 +281,21 @@ class Schema:
         return ", ".join(render_path((c.name,)) for c in columns[:50]) or "none"
 
     def path(self, column_id: int) -> ColumnPath:
-        """The names that lead to the column with this ID."""
+        """The path of names of the column with this ID."""
         column, above = self._entry(column_id)
         return (*(c.name for c in above), column.name)
 
     def path_text(self, column_id: int) -> str:
-        """The path as a user writes it."""
+        """The dotted path of the column with this ID."""
         return render_path(self.path(column_id))
 
     def physical_path(self, column_id: int) -> ColumnPath:
-        """The physical names that lead to the column with this ID."""
+        """The path of physical names of the column with this ID."""
         column, above = self._entry(column_id)
         return (*(c.physical_name for c in above), column.physical_name)
 
     def replace_column(self, column_id: int, change: Callable[[Column], Column]) -> Schema:
-        """This schema with one column, wherever it is, put through ``change``."""
+        """This schema with ``change`` applied to one column, nested or not."""
         return self.edit_siblings(
             column_id,
             lambda siblings: tuple(change(c) if c.id == column_id else c for c in siblings),
@@ -302,14 +304,14 @@ class Schema:
     def edit_siblings(
         self, column_id: int, edit: Callable[[tuple[Column, ...]], tuple[Column, ...]]
     ) -> Schema:
-        """This schema with ``edit`` applied to the list of columns that holds the one named."""
+        """This schema with ``edit`` applied to a column and its siblings."""
         above = self.ancestors(column_id)
         return self.edit_children(above[-1].id if above else None, edit)
 
     def edit_children(
         self, parent_id: int | None, edit: Callable[[tuple[Column, ...]], tuple[Column, ...]]
     ) -> Schema:
-        """This schema with ``edit`` applied to the columns inside a parent (None: the top)."""
+        """This schema with ``edit`` applied to the columns inside a parent (None: the top level)."""
         if parent_id is None:
             return replace(self, columns=edit(self.columns))
 
@@ -347,59 +349,10 @@ def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
         key = name_key(column.name)
         if key in seen:
             raise InvalidRequestError(
-                f"the column {render_path(here)} is there twice (also as {seen[key]}); "
-                "names are the same whatever their case",
+                f"the column {render_path(here)} occurs twice (also as {seen[key]}); "
+                "names are compared regardless of case",
                 condition="COLUMN_ALREADY_EXISTS",
             )
         seen[key] = column.name
         if isinstance(column.type, Struct | Array | Map):
             _check_names(children(column.type), here)
-
-
-def physical_candidates(name: str, column_id: int) -> Iterable[str]:
-    """Physical names for a new column, best first (FORMAT.md, section 4.3)."""
-    safe = re.sub(r"\W", "_", name)
-    yield safe
-    while True:
-        safe = f"{safe}_{column_id}"
-        yield safe
-
-
-def assign_ids(column: Column, next_id: int, used: set[str]) -> tuple[Column, int]:
-    """Give a new column, and all below it, IDs and physical names.
-
-    Args:
-        column: the column; IDs in it are forgotten.
-        next_id: the first ID that is free.
-        used: the physical names, as ``name_key``, that its siblings have or ever had.
-
-    Returns:
-        The column, and the next ID that is free.
-    """
-    candidates = physical_candidates(column.name, next_id)
-    physical = next(name for name in candidates if name_key(name) not in used)
-    inner, after = assign_all(children(column.type), next_id + 1, set())
-    type_ = with_children(column.type, inner)
-    return replace(column, id=next_id, physical_name=physical, type=type_), after
-
-
-def assign_all(
-    columns: Iterable[Column], next_id: int, used: set[str]
-) -> tuple[tuple[Column, ...], int]:
-    """``assign_ids`` for siblings, one after another."""
-    done, used = list[Column](), set(used)
-    for column in columns:
-        assigned, next_id = assign_ids(column, next_id, used)
-        used.add(name_key(assigned.physical_name))
-        done.append(assigned)
-    return tuple(done), next_id
-
-
-def new_schema(columns: Iterable[Column], next_id: int, version: int) -> tuple[Schema, int]:
-    """The first schema of a table's life: every column given an ID and a physical name.
-
-    Returns:
-        The schema, and the next ID that is free.
-    """
-    assigned, after = assign_all(columns, next_id, {name_key(name) for name in INTERNAL_NAMES})
-    return Schema(assigned, version), after

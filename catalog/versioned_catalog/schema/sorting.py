@@ -1,4 +1,4 @@
-"""The sort order of a table as the text of its property ``sort_by``: ``host, ts DESC``."""
+"""The sort order of a table, as the text of the property ``sort_by``: ``host, ts DESC``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.paths import ColumnPath, parse_path
 
 SORT_BY = "sort_by"
-"""The property's key. It is kept in the schema, by column ID, not among the properties."""
+"""The key of the property. The schema stores the sort order, by column ID."""
 
 _PART = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
 _FIELD = re.compile(r"(.+?)(?:\s+(ASC|DESC))?", re.IGNORECASE | re.DOTALL)
 
 
 def parse_sort_by(text: str) -> list[tuple[ColumnPath, bool]]:
-    """The columns of a sort order, each with whether it descends.
+    """Parse a sort order to column paths, each with whether it descends.
 
     Raises:
         InvalidRequestError: it does not parse.
@@ -25,8 +25,8 @@ def parse_sort_by(text: str) -> list[tuple[ColumnPath, bool]]:
     fields = [_FIELD.fullmatch(part.strip()) for part in parts]
     if ",".join(parts) != text or not fields or None in fields:
         raise InvalidRequestError(
-            f"{SORT_BY} is {text[:100]!r}, which is no sort order; write it as 'host, ts DESC', "
-            "or unset it to have none"
+            f"{SORT_BY} is {text[:100]!r}, which is not a sort order; write it as 'host, ts DESC', "
+            "or unset the property"
         )
     return [
         (parse_path(field[1]), (field[2] or "").upper() == "DESC")
@@ -36,10 +36,14 @@ def parse_sort_by(text: str) -> list[tuple[ColumnPath, bool]]:
 
 
 def split_names(text: str, what: str) -> list[str]:
-    """The names in a list of columns, as in ``host, `a,b```.
+    """Split a list of column names, such as ``host, `a,b```.
+
+    Args:
+        text: the list.
+        what: the argument or property that it is given for, for the error.
 
     Raises:
-        InvalidRequestError: it is no such list; ``what`` it is, is told.
+        InvalidRequestError: it is not a list of columns.
     """
     parts = _PART.findall(text)
     if ",".join(parts) != text or not all(part.strip() for part in parts) or not parts:
@@ -48,7 +52,7 @@ def split_names(text: str, what: str) -> list[str]:
 
 
 def render_sort_by(schema: Schema) -> str:
-    """The sort order of a schema, by its names of now; empty if it has none."""
+    """The sort order of a schema by current column names; empty if it has none."""
     return ", ".join(
         schema.path_text(field.source) + (" DESC" if field.descending else "")
         for field in schema.sort_by

@@ -1,6 +1,6 @@
-"""The store schema: what a segment holds, in order (FORMAT.md, section 13).
+"""The store schema: the columns of a segment, in order (FORMAT.md, section 13).
 
-The order is GreptimeDB's: the row key, the other columns, then the internal ones.
+As in GreptimeDB, the order is: row key, other columns, internal columns.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from versioned_catalog.types.types import Atom, Column
 SEQUENCE = Column(2_147_483_646, "__sequence", Atom.LONG, False, physical_name="__sequence")
 OP_TYPE = Column(2_147_483_647, "__op_type", Atom.BYTE, False, physical_name="__op_type")
 INTERNAL = (SEQUENCE, OP_TYPE)
-"""What a segment of a keyed table may hold beside the table's columns."""
+"""The columns that a segment of a keyed table may hold beside the table's."""
 
 
 def arranged_columns(schema: Schema) -> tuple[Column, ...]:
-    """The columns of a schema in the order of its segments."""
+    """The columns of a schema in the order of the segments written under it."""
     key = tuple(schema.column(column_id) for column_id in schema.row_key)
     rest = (column for column in schema.columns if column.id not in schema.row_key)
     return (*key, *rest)
@@ -27,7 +27,7 @@ def store_columns(schema: Schema, internal: Sequence[Column] = INTERNAL) -> tupl
     """The columns of a segment of a keyed table.
 
     Args:
-        schema: what it is written under.
-        internal: which of the internal columns it holds.
+        schema: the schema that it is written under.
+        internal: the internal columns that it holds.
     """
     return (*arranged_columns(schema), *internal)

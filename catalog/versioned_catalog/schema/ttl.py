@@ -1,4 +1,4 @@
-"""How long rows are shown: the property ``ttl`` (FORMAT.md, section 13)."""
+"""Row expiry by age: the property ``ttl`` (FORMAT.md, section 13)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from versioned_catalog.types.types import Atom, DataType
 
 TTL = "ttl"
 TTL_FLOOR = "ttl_floor"
-"""The property that keeps hidden what an earlier ``ttl`` hid: microseconds since 1970."""
+"""The property that keeps rows hidden that an earlier ``ttl`` hid: microseconds since 1970."""
 
 _DURATION = re.compile(r"(\d{1,9})\s*(second|minute|hour|day|week)s?", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,16 +20,16 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def shown(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that are a user's own."""
+def user_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that users set, without those that the table maintains."""
     return {key: text for key, text in properties.items() if key != TTL_FLOOR}
 
 
 def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
-    """How long rows are shown, or None for ever.
+    """The age from which rows are hidden, or None if there is no limit.
 
     Raises:
-        InvalidRequestError: the property is no duration.
+        InvalidRequestError: the property is not a duration.
     """
     text = properties.get(TTL)
     if text is None:
@@ -44,29 +44,29 @@ def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:
 
 
 def check_ttl(properties: Mapping[str, str], schema: Schema) -> None:
-    """Refuse a ``ttl`` of a table whose rows have no time.
+    """Check that a table with a ``ttl`` has a time index.
 
     Raises:
-        InvalidRequestError: there is no time index.
+        InvalidRequestError: it has none.
     """
     if parse_ttl(properties) is not None and schema.time_index is None:
         raise InvalidRequestError(
-            f"the property {TTL} needs a time index, which is set when a table is made",
+            f"the property {TTL} needs a time index, which is set when a table is created",
             condition="INVALID_OPTION",
         )
 
 
 def hides_rows(properties: Mapping[str, str]) -> bool:
-    """Whether rows of a table may be too old to be shown."""
+    """Whether rows of a table may be hidden by their age."""
     return TTL in properties or TTL_FLOOR in properties
 
 
 def ttl_cutoff(properties: Mapping[str, str], time: datetime) -> datetime | None:
-    """The time before which rows are not shown, or None where all are.
+    """The time before which rows are hidden, or None if none are.
 
     Args:
-        properties: the table's, in the snapshot.
-        time: the snapshot's, which is not in the future.
+        properties: the table's properties in the snapshot.
+        time: the snapshot's time, which is not in the future.
     """
     ttl, floor = parse_ttl(properties), _floor(properties, time)
     cuts = [] if floor is None else [floor]
@@ -78,7 +78,7 @@ def ttl_cutoff(properties: Mapping[str, str], time: datetime) -> datetime | None
 def _floor(properties: Mapping[str, str], time: datetime) -> datetime | None:
     """The time before which an earlier ``ttl`` hid rows.
 
-    A floor after the snapshot is of a clock that was ahead: it is ignored, and no row is lost.
+    A time after the snapshot comes from a clock that was ahead. It is ignored, so no row is lost.
     """
     text = properties.get(TTL_FLOOR)
     if text is None or int(text) > (time - _EPOCH) // _MICROSECOND:
@@ -87,18 +87,20 @@ def _floor(properties: Mapping[str, str], time: datetime) -> datetime | None:
 
 
 def without_false_floor(properties: Mapping[str, str], time: datetime) -> dict[str, str]:
-    """Properties without a floor that lies after the time of their snapshot: that time would come."""
+    """Properties without a ``ttl_floor`` after their snapshot, which would take effect later."""
     is_false = TTL_FLOOR in properties and _floor(properties, time) is None
     return {key: text for key, text in properties.items() if not (is_false and key == TTL_FLOOR)}
 
 
-def next_floor(before: Mapping[str, str], time: datetime, after: dict[str, str]) -> dict[str, str]:
-    """Properties after an ALTER: where it changes ``ttl``, what was hidden stays hidden.
+def with_ttl_floor(
+    before: Mapping[str, str], time: datetime, after: dict[str, str]
+) -> dict[str, str]:
+    """The properties after an ALTER, extended so that a new ``ttl`` leaves hidden rows hidden.
 
     Args:
-        before, time: the properties of the snapshot that is altered, and its time, which is not in the
-            future.
-        after: the properties that it is to have.
+        before: the properties of the snapshot that is altered.
+        time: the time of that snapshot, which is not in the future.
+        after: the requested properties.
     """
     if before.get(TTL) == after.get(TTL):
         return after
@@ -107,7 +109,7 @@ def next_floor(before: Mapping[str, str], time: datetime, after: dict[str, str])
 
 
 def in_time_index(cut: datetime, type_: DataType) -> date | datetime:
-    """The least value of a time index that is not before a time."""
+    """The smallest value of a time index that is not before ``cut``."""
     match type_:
         case Atom.TIMESTAMP:
             return cut

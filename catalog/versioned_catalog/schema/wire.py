@@ -1,22 +1,20 @@
-"""Types, columns and schemas to and from the JSON of FORMAT.md, sections 4.1 to 4.4."""
+"""JSON of types, columns and schemas (FORMAT.md, sections 4.1 to 4.4).
+
+The functions that read JSON raise CorruptTableError if it is not what they read.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from versioned_catalog.errors import (
-    CorruptTableError,
-    InvalidRequestError,
-)
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import SCHEMA_VERSIONS
 from versioned_catalog.schema.schema import Arrangement, PartitionField, Schema, SortField
 from versioned_catalog.storage.json_text import check_depth
 from versioned_catalog.types.types import (
-    DAY_TIME_UNITS,
     Array,
     Atom,
     Char,
@@ -33,59 +31,38 @@ from versioned_catalog.types.types import (
     Time,
     Varchar,
     WriteDefault,
+    leaf_name,
 )
+from versioned_catalog.values.value_text import constant_of
 
 Json = Any
 T = TypeVar("T")
 
-_UNIT = f"({'|'.join(DAY_TIME_UNITS)})"
-_PARAMETRIC: list[tuple[re.Pattern[str], Callable[..., DataType]]] = [
-    (re.compile(r"decimal\(([0-9]{1,10}),([0-9]{1,10})\)"), lambda p, s: Decimal(int(p), int(s))),
-    (re.compile(r"char\(([0-9]{1,10})\)"), lambda n: Char(int(n))),
-    (re.compile(r"varchar\(([0-9]{1,10})\)"), lambda n: Varchar(int(n))),
-    (re.compile(r"time\(([0-9]{1,10})\)"), lambda p: Time(int(p))),
-    (re.compile(r"geometry\(([0-9]{1,10})\)"), lambda n: Geometry(int(n))),
-    (re.compile(r"geography\(([0-9]{1,10})\)"), lambda n: Geography(int(n))),
-    (re.compile(rf"interval {_UNIT}(?: to {_UNIT})?"), lambda a, b: DayTimeInterval(a, b or a)),
-]
 _ATOMS = {atom.value: atom for atom in Atom}
+_PARAMETRIC = {
+    class_.leaf.name: class_ for class_ in (Decimal, Char, Varchar, Time, Geometry, Geography)
+}
+_NUMBERS = re.compile(r"([a-z]+)\(([0-9]{1,10})(?:,([0-9]{1,10}))?\)")
+_INTERVAL = re.compile("interval ([a-z]+)(?: to ([a-z]+))?")
 
 
 def type_to_json(type_: DataType) -> Json:
     """The JSON of a type."""
     match type_:
-        case Atom():
-            return type_.value
-        case Decimal(precision, scale):
-            return f"decimal({precision},{scale})"
-        case Char(length):
-            return f"char({length})"
-        case Varchar(length):
-            return f"varchar({length})"
-        case Time(precision):
-            return f"time({precision})"
-        case DayTimeInterval(start, end):
-            return f"interval {start}" if start == end else f"interval {start} to {end}"
-        case Geometry(srid):
-            return f"geometry({srid})"
-        case Geography(srid):
-            return f"geography({srid})"
         case Struct(fields):
             return {"type": "struct", "fields": [column_to_json(f) for f in fields]}
         case Array(element):
             return {"type": "array", "element": column_to_json(element)}
         case Map(key, value):
             return {"type": "map", "key": column_to_json(key), "value": column_to_json(value)}
+        case _:
+            return leaf_name(type_)
 
 
 def type_from_json(value: Json) -> DataType:
-    """A type from its JSON.
-
-    Raises:
-        CorruptTableError: it is none.
-    """
+    """Read a type."""
     if isinstance(value, str):
-        return _named_type(value)
+        return _leaf_type(value)
     kind = member(value, "type", str)
     if kind == "struct":
         fields = tuple(map(column_from_json, member(value, "fields", list)))
@@ -99,20 +76,21 @@ def type_from_json(value: Json) -> DataType:
         if key.nullable:
             raise CorruptTableError("the key of a map is nullable")
         return Map(key, column_from_json(member(value, "value", dict)))
-    raise CorruptTableError(f"{kind!r} is no type")
+    raise CorruptTableError(f"{kind!r} is not a type")
 
 
-def _named_type(text: str) -> DataType:
+def _leaf_type(text: str) -> DataType:
     if text in _ATOMS:
         return _ATOMS[text]
-    for pattern, make in _PARAMETRIC:
-        match = pattern.fullmatch(text)
-        if match:
-            try:
-                return make(*match.groups())
-            except InvalidRequestError as error:
-                raise CorruptTableError(f"{text[:100]!r} is no type: {error}") from None
-    raise CorruptTableError(f"{text[:100]!r} is no type")
+    try:
+        if match := _INTERVAL.fullmatch(text):
+            return DayTimeInterval(match[1], match[2] or match[1])
+        if match := _NUMBERS.fullmatch(text):
+            numbers = [int(number) for number in match.groups()[1:] if number is not None]
+            return _PARAMETRIC[match[1]](*numbers)
+    except (InvalidRequestError, KeyError, TypeError) as error:
+        raise CorruptTableError(f"{text[:100]!r} is not a type: {error}") from None
+    raise CorruptTableError(f"{text[:100]!r} is not a type")
 
 
 def column_to_json(column: Column) -> Json:
@@ -140,15 +118,11 @@ def _write_default_to_json(default: WriteDefault) -> Json:
 
 
 def column_from_json(value: Json) -> Column:
-    """A column from its JSON.
-
-    Raises:
-        CorruptTableError: it is none.
-    """
+    """Read a column."""
     if isinstance(value, dict) and value.keys() <= _PLAIN:
-        said = tuple(map(value.get, _MEMBERS))
-        if all(type(one) in (int, str, bool, type(None)) for one in said):
-            return _plain_column(*said)
+        values = tuple(map(value.get, _MEMBERS))
+        if all(type(one) in (int, str, bool, type(None)) for one in values):
+            return _plain_column(*values)
     return _column(value)
 
 
@@ -157,9 +131,9 @@ _PLAIN = frozenset(_MEMBERS)
 
 
 @lru_cache(maxsize=16_384, typed=True)
-def _plain_column(*said: Json) -> Column:
-    """A column that has no default: an ALTER repeats all those that it does not change."""
-    return _column(dict(zip(_MEMBERS, said, strict=True)))
+def _plain_column(*values: Json) -> Column:
+    """A column without defaults and comment; cached, since an ALTER repeats the unchanged columns."""
+    return _column(dict(zip(_MEMBERS, values, strict=True)))
 
 
 def _column(value: Json) -> Column:
@@ -181,10 +155,12 @@ def _write_default_from_json(value: Json) -> WriteDefault | None:
     if value is None:
         return None
     if isinstance(value, dict) and "function" in value:
-        function = value["function"]
-        if function in ("current_timestamp", "current_date"):
-            return Now(function)
-        raise CorruptTableError(f"{str(function)[:100]!r} is no write default")
+        try:
+            return Now(value["function"])
+        except ValueError:
+            raise CorruptTableError(
+                f"{str(value['function'])[:100]!r} is not a write default"
+            ) from None
     return _constant(member(value, "value", (str, list, dict)))
 
 
@@ -194,12 +170,7 @@ def _constant(value: Json) -> Constant | None:
     if not isinstance(value, str | list | dict):
         raise CorruptTableError("a default is text, or a list or object of texts")
     check_depth(value, "a default")
-    return constant_from_json(value)
-
-
-def constant_from_json(value: Json) -> Constant:
-    """A constant from its value text, which is JSON."""
-    return Constant(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return constant_of(value)
 
 
 def schema_to_json(schema: Schema) -> Json:
@@ -209,7 +180,7 @@ def schema_to_json(schema: Schema) -> Json:
 
 
 def arrangement_to_json(schema: Schema | Arrangement) -> dict[str, Json]:
-    """What a schema says beside its columns."""
+    """The JSON of a schema's arrangement."""
     return {
         "primary_key": list(schema.primary_key),
         "time_index": schema.time_index,
@@ -221,35 +192,22 @@ def arrangement_to_json(schema: Schema | Arrangement) -> dict[str, Json]:
 
 
 def schema_from_json(value: Json) -> Schema:
-    """A schema from its JSON.
-
-    Raises:
-        CorruptTableError: it is none.
-    """
+    """Read a schema."""
     columns = tuple(map(column_from_json, member(value, "columns", list)))
     return schema_of(columns, schema_version_from_json(value), arrangement_from_json(value))
 
 
 def schema_of(columns: tuple[Column, ...], version: int, arrangement: Arrangement) -> Schema:
-    """A schema of stored parts.
-
-    Raises:
-        CorruptTableError: they do not hold together.
-    """
-    said = arrangement
-    key = (said.primary_key, said.time_index)
+    """A schema of stored parts; raises CorruptTableError if they contradict one another."""
+    key = (arrangement.primary_key, arrangement.time_index)
     try:
-        return Schema(columns, version, said.partitioning, said.sort_by, *key)
+        return Schema(columns, version, arrangement.partitioning, arrangement.sort_by, *key)
     except InvalidRequestError as error:
-        raise CorruptTableError(f"a stored schema does not hold together: {error}") from None
+        raise CorruptTableError(f"a stored schema is invalid: {error}") from None
 
 
 def arrangement_from_json(value: Json) -> Arrangement:
-    """What a schema says beside its columns, from its JSON.
-
-    Raises:
-        CorruptTableError: it is not as it must be.
-    """
+    """Read an arrangement."""
     partitioning = tuple(
         PartitionField(member(f, "source", int), member(f, "transform", str))
         for f in member(value, "partitioning", list)
@@ -260,16 +218,12 @@ def arrangement_from_json(value: Json) -> Arrangement:
     )
     key = tuple(optional(value, "primary_key", list) or ())
     if not all(isinstance(column_id, int) for column_id in key):
-        raise CorruptTableError("a primary key is made of column IDs")
+        raise CorruptTableError("a primary key is a list of column IDs")
     return Arrangement(partitioning, sort_by, key, optional(value, "time_index", int))
 
 
 def schema_version_from_json(value: Json) -> int:
-    """The number of a schema.
-
-    Raises:
-        CorruptTableError: it is none.
-    """
+    """Read the version number of a schema."""
     version: int = member(value, "schema_version", int)
     if not 0 <= version < SCHEMA_VERSIONS:
         raise CorruptTableError(f"the schema version {str(version)[:50]} is out of range")
@@ -277,29 +231,27 @@ def schema_version_from_json(value: Json) -> int:
 
 
 def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
-    """A member of a JSON object that must be there and of a kind.
+    """A required member of a JSON object.
 
-    Raises:
-        CorruptTableError: it is not.
+    Args:
+        value: the object.
+        name: the member's name.
+        kind: the class that its value must have.
     """
     if not isinstance(value, dict):
         raise CorruptTableError(f"an object with {name!r} was expected, not {str(value)[:100]!r}")
     found = value.get(name)
-    # bool is an int to isinstance, and never what is meant.
+    # isinstance takes a bool for an int.
     if not isinstance(found, kind) or (isinstance(found, bool) and kind is int):
-        raise CorruptTableError(f"the member {name!r} is missing or not as it must be")
+        raise CorruptTableError(f"the member {name!r} is missing or of the wrong type")
     return found  # type: ignore[return-value]
 
 
 def optional(value: Json, name: str, kind: type[T]) -> T | None:
-    """A member of a JSON object that may be missing or null, else must be of a kind."""
+    """An optional member of a JSON object; None if it is missing or null (see ``member``)."""
     return None if value.get(name) is None else member(value, name, kind)
 
 
 def texts(value: dict[str, Any]) -> dict[str, str]:
-    """A JSON object whose members are all text.
-
-    Raises:
-        CorruptTableError: one is not.
-    """
+    """Read an object whose members are all strings."""
     return {key: member(value, key, str) for key in value}

@@ -1,33 +1,20 @@
-"""The least and the greatest of Arrow values, and the value text in which they are kept.
+"""Minimum and maximum of Arrow values, and their value text, cut where it is long.
 
-In between they are Python values that compare as FORMAT.md says: dates and times as integers, texts
-as their UTF-8.
+In between they are Python values that compare as FORMAT.md says: temporal values as the stored
+integers, text as its UTF-8 bytes.
 """
 
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.types.types import (
-    Array,
-    Atom,
-    Char,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
-    Map,
-    Struct,
-    Time,
-    Varchar,
-)
-from versioned_catalog.values.value_text import leaf_text
+from versioned_catalog.types.leaves import Family
+from versioned_catalog.types.types import Atom, DataType, NestedType
+from versioned_catalog.values.leaf_text import leaf_text
 
 Key = bool | int | float | decimal.Decimal | bytes
 """A value of a column; all of one column compare with one another."""
@@ -36,44 +23,36 @@ LONGEST = 64
 """Code points or bytes; longer bounds are cut."""
 
 
-def key_reader(type_: DataType) -> Callable[[pa.Scalar], Key] | None:
-    """What turns an Arrow scalar of a type into a key; None where a type has no bounds."""
-    match type_:
-        case Atom.DATE | Atom.TIMESTAMP | Atom.TIMESTAMP_NTZ | Time():
-            return lambda scalar: cast(int, scalar.value)
-        case Atom.STRING | Char() | Varchar() | Atom.BINARY:
-            return lambda scalar: cast(bytes, scalar.as_buffer().to_pybytes())
-        case (
-            Atom.BOOLEAN
-            | Atom.BYTE
-            | Atom.SHORT
-            | Atom.INT
-            | Atom.LONG
-            | Atom.FLOAT
-            | Atom.DOUBLE
-            | Decimal()
-            | DayTimeInterval()
-        ):
-            return lambda scalar: cast(Key, scalar.as_py())
-        case Atom.VARIANT | Geometry() | Geography() | Struct() | Array() | Map():
-            return None
+def has_bounds(type_: DataType) -> bool:
+    """Whether columns of a type have a minimum and a maximum."""
+    return not isinstance(type_, NestedType) and type_.leaf.family is not Family.OPAQUE
 
 
-def extremes(array: pa.Array, read: Callable[[pa.Scalar], Key]) -> tuple[Key, Key] | None:
-    """The least and the greatest value, nulls and NaNs left out; None where there is no other."""
-    if pa.types.is_duration(array.type):
-        array = array.cast(pa.int64())  # there is no kernel for intervals
+def extremes(array: pa.Array) -> tuple[Key, Key] | None:
+    """The minimum and the maximum, nulls and NaNs left out; None if nothing else is there.
+
+    Args:
+        array: values of a type that ``has_bounds``.
+    """
+    if pa.types.is_temporal(array.type):
+        array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
     found = pc.min_max(array)
     least = found["min"]
     if not least.is_valid:
         return None
-    low, high = read(least), read(found["max"])
-    # It gives NaN only where there is nothing else.
+    low, high = _key(least), _key(found["max"])
+    # The minimum is NaN only if all values are.
     return (low, high) if low == low else None  # noqa: PLR0124 - NaN differs from itself
 
 
+def _key(scalar: Any) -> Any:
+    # The bytes of text, which may not be UTF-8.
+    is_bytes = pa.types.is_string(scalar.type) or pa.types.is_binary(scalar.type)
+    return scalar.as_buffer().to_pybytes() if is_bytes else scalar.as_py()
+
+
 def lower_text(key: Key, type_: DataType) -> tuple[str, bool] | None:
-    """A lower bound as value text, and whether it was cut; None where there is none."""
+    """The value text of a lower bound, and whether it was cut; None for bytes that are not UTF-8."""
     if not isinstance(key, bytes):
         return leaf_text(key, type_), False
     if type_ is Atom.BINARY:
@@ -83,7 +62,11 @@ def lower_text(key: Key, type_: DataType) -> tuple[str, bool] | None:
 
 
 def upper_text(key: Key, type_: DataType) -> tuple[str, bool] | None:
-    """An upper bound as value text, and whether it was cut; None where there is none."""
+    """The value text of an upper bound, and whether it was cut.
+
+    A cut bound is raised to stay an upper one. None if it can't be raised, or for bytes that are not
+    UTF-8.
+    """
     if not isinstance(key, bytes):
         return leaf_text(key, type_), False
     if type_ is Atom.BINARY:
@@ -100,7 +83,7 @@ def upper_text(key: Key, type_: DataType) -> tuple[str, bool] | None:
 
 
 def _decoded(key: bytes) -> str | None:
-    """The text; None for bytes that are no UTF-8, which Arrow does not look at."""
+    """The text of bytes; None if they are not UTF-8, which Arrow does not check."""
     try:
         return key.decode()
     except UnicodeDecodeError:
@@ -109,13 +92,3 @@ def _decoded(key: bytes) -> str | None:
 
 def _next(character: str) -> str:
     return "\ue000" if character == "\ud7ff" else chr(ord(character) + 1)
-
-
-def least(a: Any, b: Any) -> Any:
-    """The lesser of two keys."""
-    return b if b < a else a
-
-
-def greatest(a: Any, b: Any) -> Any:
-    """The greater of two keys."""
-    return b if a < b else a

@@ -1,7 +1,7 @@
-"""Statistics of a segment from the footer that Spark's Parquet writer (parquet-mr) left in it.
+"""Statistics of a segment from the footer that Spark's Parquet writer (parquet-mr) wrote.
 
-A footer tells less than the values do: how often a leaf is null for whatever reason, and bounds in
-which NaN is the greatest double. What can't be told for certain is left out.
+A footer holds less than the values do: null counts that include the nulls of parents, and bounds in
+which NaN is the greatest double. Statistics that do not follow for certain are left out.
 """
 
 from __future__ import annotations
@@ -15,23 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.statistics.extremes import (
-    Key,
-    greatest,
-    least,
-    lower_text,
-    upper_text,
-)
+from versioned_catalog.statistics.extremes import Key, lower_text, upper_text
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
+from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import (
-    Atom,
-    Char,
     Column,
     DataType,
     Decimal,
     Struct,
-    Varchar,
+    family,
     is_floating,
     is_nested,
     is_opaque,
@@ -45,7 +38,7 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
         tail: the end of the file, from the footer on.
 
     Raises:
-        CorruptTableError: it is none.
+        CorruptTableError: it is not a Parquet footer.
     """
     source, what = pa.BufferReader(tail), "what was written"
     footer = open_parquet(source, what).metadata
@@ -54,75 +47,79 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
 
 
 def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnStats]:
-    """What a footer tells for certain, by column ID.
+    """The statistics that follow from a footer for certain, by column ID.
 
     Args:
-        footer: of a file that parquet-mr wrote, with all columns of the schema.
-        schema: what the file was written under.
+        footer: the footer of a file that parquet-mr wrote, with all columns of the schema.
+        schema: the schema that the file was written under.
     """
-    places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+    leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ColumnStats] = {}
     with told("what was written", "has bounds that can't be"):
         for column in schema.columns:
-            found |= _visit(footer, places, column, column.physical_name, parents_null=False)
+            found |= _visit(footer, leaves, column, column.physical_name, parents_null=False)
     return found
 
 
 def _visit(
     footer: pq.FileMetaData,
-    places: dict[str, int],
+    leaves: dict[str, int],
     column: Column,
     path: str,
     *,
     parents_null: bool,
 ) -> dict[int, ColumnStats]:
-    """The statistics of a column and those in it.
+    """The statistics of a column and of the columns inside it, by ID.
 
     Args:
+        footer: the footer.
+        leaves: the index of each leaf in the footer, by its dotted path.
+        column: the column.
+        path: its dotted path.
         parents_null: whether a struct around it may be null in some row.
     """
     if isinstance(column.type, Struct):
-        inside = list(_leaves(column.type.fields, path))
-        full = any(_nulls(footer, places.get(leaf)) == 0 for leaf in inside)
+        inside = list(_leaf_paths(column.type.fields, path))
+        full = any(_nulls(footer, leaves.get(leaf)) == 0 for leaf in inside)
         found = {column.id: ColumnStats(0)} if full else {}
         for field in column.type.fields:
             below = f"{path}.{field.physical_name}"
-            found |= _visit(footer, places, field, below, parents_null=not full)
+            found |= _visit(footer, leaves, field, below, parents_null=not full)
         return found
-    if is_nested(column.type) or is_opaque(column.type) or path not in places:
+    if is_nested(column.type) or is_opaque(column.type) or path not in leaves:
         return {}
-    return {column.id: _leaf(footer, places[path], column.type, parents_null=parents_null)}
+    return {column.id: _leaf(footer, leaves[path], column.type, parents_null=parents_null)}
 
 
-def _leaves(fields: Iterable[Column], above: str) -> Iterator[str]:
+def _leaf_paths(fields: Iterable[Column], above: str) -> Iterator[str]:
     for field in fields:
         path = f"{above}.{field.physical_name}"
         if isinstance(field.type, Struct):
-            yield from _leaves(field.type.fields, path)
+            yield from _leaf_paths(field.type.fields, path)
         else:
             yield path
 
 
-def _chunks(footer: pq.FileMetaData, place: int) -> list[Any]:
-    return [footer.row_group(g).column(place).statistics for g in range(footer.num_row_groups)]
+def _chunks(footer: pq.FileMetaData, index: int) -> list[Any]:
+    return [footer.row_group(g).column(index).statistics for g in range(footer.num_row_groups)]
 
 
-def _nulls(footer: pq.FileMetaData, place: int | None) -> int | None:
-    """How often a leaf is null, be it for a parent's sake."""
-    if place is None:
+def _nulls(footer: pq.FileMetaData, index: int | None) -> int | None:
+    """How often a leaf is null, its parents' nulls included; None if unknown."""
+    if index is None:
         return None
-    chunks = _chunks(footer, place)
+    chunks = _chunks(footer, index)
     if not all(chunk is not None and chunk.has_null_count for chunk in chunks):
         return None
     return sum(int(chunk.null_count) for chunk in chunks)
 
 
 def _leaf(
-    footer: pq.FileMetaData, place: int, type_: DataType, *, parents_null: bool
+    footer: pq.FileMetaData, index: int, type_: DataType, *, parents_null: bool
 ) -> ColumnStats:
-    all_nulls = _nulls(footer, place)
+    all_nulls = _nulls(footer, index)
     nulls = None if parents_null and all_nulls != 0 else all_nulls
-    bounds = _bounds(_chunks(footer, place), type_)
+    bounds = _bounds(_chunks(footer, index), type_)
     only_nulls = all_nulls == footer.num_rows
     nans = 0 if is_floating(type_) and (only_nulls or bounds is not None) else None
     if bounds is None:
@@ -133,30 +130,30 @@ def _leaf(
 
 
 def _bounds(chunks: list[Any], type_: DataType) -> tuple[Key, Key] | None:
-    """The least and the greatest value; None where a part of the file does not tell, or holds NaN."""
+    """The minimum and the maximum; None if a row group has no bounds or may hold NaN."""
     found: tuple[Key, Key] | None = None
     for chunk in chunks:
         if chunk is None or not chunk.has_min_max:
             if chunk is not None and chunk.has_null_count and chunk.num_values == 0:
-                continue  # nothing but nulls
+                continue  # only nulls
             return None
         low, high = _key(chunk.min_raw, type_), _key(chunk.max_raw, type_)
         if isinstance(low, float) and isinstance(high, float):
             if math.isnan(low) or math.isnan(high):
                 return None
             low, high = low or -0.0, high or 0.0
-        found = (low, high) if found is None else (least(found[0], low), greatest(found[1], high))
+        found = (low, high) if found is None else (min(found[0], low), max(found[1], high))
     return found
 
 
 def _key(raw: Any, type_: DataType) -> Key:
-    """A bound as it stands in the file, as something that compares."""
+    """A raw bound of the file as a comparable value."""
     match type_:
         case Decimal(_, scale):
             unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
             digits = tuple(map(int, str(abs(unscaled))))
             return decimal.Decimal((int(unscaled < 0), digits, -scale))
-        case Atom.STRING | Char() | Varchar() | Atom.BINARY:
+        case _ if family(type_) in (Family.TEXT, Family.BINARY):
             return raw if isinstance(raw, bytes) else str(raw).encode()
         case _:
             key: Key = raw

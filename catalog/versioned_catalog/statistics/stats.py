@@ -1,9 +1,12 @@
-"""Statistics of the columns of a segment (FORMAT.md, section 7)."""
+"""Statistics of the columns of a segment (FORMAT.md, section 7).
+
+The functions that read JSON raise CorruptTableError if it is not statistics.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,43 +14,19 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.wire import Json, optional
-from versioned_catalog.statistics.extremes import (
-    Key,
-    extremes,
-    greatest,
-    key_reader,
-    least,
-    lower_text,
-    upper_text,
-)
-from versioned_catalog.types.types import (
-    Array,
-    Atom,
-    Char,
-    Column,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
-    Map,
-    Struct,
-    Time,
-    Varchar,
-    is_floating,
-    walk,
-)
+from versioned_catalog.statistics.extremes import Key, extremes, has_bounds, lower_text, upper_text
+from versioned_catalog.types.types import Array, Column, DataType, Map, Struct, is_floating, walk
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """What is known of one column of a segment; None is unknown.
+    """The statistics of one column of a segment; None is unknown.
 
     Args:
-        nulls: how many values are null of themselves: the parent is there and this is null.
-        nans: how many are NaN; None for what is no float.
-        min, max: bounds over values neither null nor NaN, as value text.
-        min_inexact, max_inexact: whether the bound was cut, and may not occur.
+        nulls: the number of nulls whose parent is not null.
+        nans: the number of NaNs; None for a type that is not floating-point.
+        min, max: bounds of the values that are neither null nor NaN, as value text.
+        min_inexact, max_inexact: whether the bound was cut, so that it may not occur as a value.
     """
 
     nulls: int | None = None
@@ -81,16 +60,14 @@ def stats_to_json(stats: ColumnStats) -> Json:
 
 
 def stats_from_json(value: Json) -> ColumnStats:
-    """One column's statistics from their JSON; whether bounds fit the column is not looked at.
-
-    Raises:
-        CorruptTableError: they are none.
-    """
+    """Read one column's statistics. Bounds are not checked against the column's type."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
     word = optional(value, "inexact", str)
     if word not in _FLAGS:
-        raise CorruptTableError(f"{str(word)[:100]!r} is no way for bounds to be inexact")
+        raise CorruptTableError(
+            f"{str(word)[:100]!r} is not a value of the member 'inexact' of statistics"
+        )
     return ColumnStats(
         _count(value, "nulls"),
         _count(value, "nans"),
@@ -103,33 +80,33 @@ def stats_from_json(value: Json) -> ColumnStats:
 def _count(value: Json, name: str) -> int | None:
     count = optional(value, name, int)
     if count is not None and not 0 <= count < 2**63:
-        raise CorruptTableError(f"the member {name!r} of statistics is {count}, which is no count")
+        raise CorruptTableError(
+            f"the member {name!r} of statistics is {count}, which is not a count"
+        )
     return count
 
 
 def columns_to_json(stats: Mapping[int, ColumnStats]) -> Json:
-    """The member ``columns`` of a segment record."""
+    """The JSON of the member ``columns`` of a segment record."""
     return {str(column_id): stats_to_json(found) for column_id, found in stats.items()}
 
 
 def columns_from_json(value: Json) -> dict[int, ColumnStats]:
-    """Statistics by column ID from the member ``columns`` of a segment record.
-
-    Raises:
-        CorruptTableError: they are none.
-    """
+    """Read the member ``columns`` of a segment record: statistics by column ID."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"statistics must be an object, not {str(value)[:100]!r}")
     for key in value:
         if not _ID.fullmatch(key) or int(key) >= 2**31:
-            raise CorruptTableError(f"{key[:100]!r} is no column ID to have statistics")
+            raise CorruptTableError(
+                f"statistics are stored for {key[:100]!r}, which is not a column ID"
+            )
     return {int(key): stats_from_json(found) for key, found in value.items()}
 
 
 def collect(
     columns: tuple[Column, ...], batch: pa.RecordBatch | pa.Table
 ) -> dict[int, ColumnStats]:
-    """Statistics by column ID of one batch: see ``StatsCollector``."""
+    """Statistics by column ID of one batch (see ``StatsCollector``)."""
     collector = StatsCollector(columns)
     collector.update(batch)
     return collector.finish()
@@ -147,22 +124,22 @@ class StatsCollector:
         self._found = {column.id: _Running.of(column.type) for column, _ in walk(columns)}
 
     def update(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Take in rows, whose columns stand in order and have the Arrow types of ours."""
+        """Add rows, whose columns have the order and the Arrow types of ``columns``."""
         batches = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
         for one in batches:
             for column, array in zip(self._columns, one.columns, strict=True):
                 self._visit(column, array, 0)
 
     def finish(self) -> dict[int, ColumnStats]:
-        """The statistics of what was taken in so far."""
+        """The statistics of all rows added so far, by column ID."""
         return {column_id: running.stats() for column_id, running in self._found.items()}
 
     def _visit(self, column: Column, array: pa.Array, parents_null: int) -> None:
-        """Take in a column's values, null also where one of ``parents_null`` parents is."""
+        """Add a column's values, ``parents_null`` of which are null because their parent is."""
         self._found[column.id].update(array, parents_null)
         match column.type:
             case Struct(fields):
-                # flatten(), unlike field(), applies the parent's nulls and offset.
+                # Unlike field(), flatten() applies the parent's nulls and offset.
                 for child, values in zip(fields, array.flatten(), strict=True):
                     self._visit(child, values, array.null_count)
             case Array(element):
@@ -171,21 +148,12 @@ class StatsCollector:
                 keys, items = _entries(array)
                 self._visit(key, keys, 0)
                 self._visit(value, items, 0)
-            case (
-                Atom()
-                | Decimal()
-                | Char()
-                | Varchar()
-                | Time()
-                | DayTimeInterval()
-                | Geometry()
-                | Geography()
-            ):
+            case _:
                 pass
 
 
 def _entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """Keys and values of a map, without those that are behind nulls or outside a slice."""
+    """The keys and values of a map array, without those of nulls or outside its slice."""
     if array.null_count:
         array = array.drop_null()
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
@@ -197,23 +165,22 @@ class _Running:
     """One column's statistics so far."""
 
     type: DataType
-    read: Callable[[pa.Scalar], Key] | None
     nulls: int
     nans: int | None
     range: tuple[Key, Key] | None
 
     @staticmethod
     def of(type_: DataType) -> _Running:
-        return _Running(type_, key_reader(type_), 0, 0 if is_floating(type_) else None, None)
+        return _Running(type_, 0, 0 if is_floating(type_) else None, None)
 
     def update(self, array: pa.Array, parents_null: int) -> None:
         self.nulls += array.null_count - parents_null
         if self.nans is not None:
             self.nans += pc.is_nan(array).true_count
-        found = None if self.read is None else extremes(array, self.read)
+        found = extremes(array) if has_bounds(self.type) else None
         if found is not None:
             old = self.range or found
-            self.range = least(old[0], found[0]), greatest(old[1], found[1])
+            self.range = min(old[0], found[0]), max(old[1], found[1])
 
     def stats(self) -> ColumnStats:
         if self.range is None:

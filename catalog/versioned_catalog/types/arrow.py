@@ -1,7 +1,8 @@
-"""Between our types and Arrow's, both ways."""
+"""Conversion between column types and Arrow types."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,6 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.types import (
     Array,
     Atom,
-    Char,
     Column,
     DataType,
     DayTimeInterval,
@@ -20,35 +20,31 @@ from versioned_catalog.types.types import (
     Map,
     Struct,
     Time,
-    Varchar,
 )
 
-_ATOMS: dict[Atom, pa.DataType] = {
-    Atom.BOOLEAN: pa.bool_(),
-    Atom.BYTE: pa.int8(),
-    Atom.SHORT: pa.int16(),
-    Atom.INT: pa.int32(),
-    Atom.LONG: pa.int64(),
-    Atom.FLOAT: pa.float32(),
-    Atom.DOUBLE: pa.float64(),
-    Atom.STRING: pa.string(),
-    Atom.BINARY: pa.binary(),
-    Atom.DATE: pa.date32(),
-    Atom.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    Atom.TIMESTAMP_NTZ: pa.timestamp("us"),
-    # The names and the mark are those by which PySpark knows a variant in Arrow.
-    Atom.VARIANT: pa.struct(
-        [
-            pa.field("value", pa.binary(), nullable=False),
-            pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
-        ]
-    ),
-}
+
+def to_arrow_type(type_: DataType) -> pa.DataType:
+    """The Arrow type that values of ``type_`` have in memory, with logical names inside."""
+    match type_:
+        case Atom():
+            return type_.leaf.arrow
+        case Decimal(precision, scale):
+            return pa.decimal128(precision, scale)
+        case Geometry(srid) | Geography(srid):
+            return _shape_type(type_.leaf.name, srid)
+        case Struct(fields):
+            return pa.struct([to_arrow_field(f) for f in fields])
+        case Array(element):
+            return pa.list_(to_arrow_field(element))
+        case Map(key, value):
+            return pa.map_(to_arrow_field(key), to_arrow_field(value))
+        case _:
+            return type_.leaf.arrow
 
 
-def _shape_type(kind: str, srid: int) -> pa.DataType:
-    # As above: PySpark's own marks.
-    meta = {b"srid": str(srid).encode(), kind.encode(): b"true"}
+def _shape_type(name: str, srid: int) -> pa.DataType:
+    # PySpark recognizes shapes in Arrow data by these names and this metadata.
+    meta = {b"srid": str(srid).encode(), name.encode(): b"true"}
     return pa.struct(
         [
             pa.field("srid", pa.int32(), nullable=False),
@@ -57,38 +53,13 @@ def _shape_type(kind: str, srid: int) -> pa.DataType:
     )
 
 
-def to_arrow_type(type_: DataType) -> pa.DataType:
-    """The Arrow type that values of ``type_`` have in memory, logical names inside."""
-    match type_:
-        case Atom():
-            return _ATOMS[type_]
-        case Decimal(precision, scale):
-            return pa.decimal128(precision, scale)
-        case Char() | Varchar():
-            return pa.string()
-        case Time():
-            return pa.time64("us")
-        case DayTimeInterval():
-            return pa.duration("us")
-        case Geometry(srid):
-            return _shape_type("geometry", srid)
-        case Geography(srid):
-            return _shape_type("geography", srid)
-        case Struct(fields):
-            return pa.struct([to_arrow_field(f) for f in fields])
-        case Array(element):
-            return pa.list_(to_arrow_field(element))
-        case Map(key, value):
-            return pa.map_(to_arrow_field(key), to_arrow_field(value))
-
-
 def to_arrow_field(column: Column) -> pa.Field:
     """The Arrow field of a column: name, type and nullability, nothing else."""
     return pa.field(column.name, to_arrow_type(column.type), column.nullable)
 
 
 def to_arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
-    """The Arrow schema in which rows of these columns are shown."""
+    """The Arrow schema of rows of these columns."""
     return pa.schema([to_arrow_field(column) for column in columns])
 
 
@@ -96,7 +67,7 @@ def column_from_field(field: pa.Field) -> Column:
     """A column without ID from an Arrow field.
 
     Raises:
-        InvalidRequestError: its type can't be stored.
+        InvalidRequestError: the type of the field can't be stored.
     """
     try:
         type_ = from_arrow_type(field.type)
@@ -106,10 +77,10 @@ def column_from_field(field: pa.Field) -> Column:
 
 
 def from_arrow_type(arrow: pa.DataType) -> DataType:
-    """Our type for an Arrow type; widths and units are made those that we store.
+    """The column type for an Arrow type, of the stored width and unit.
 
     Raises:
-        InvalidRequestError: there is none.
+        InvalidRequestError: no column type can store it.
     """
     simple = _simple(arrow)
     if simple is not None:
@@ -134,32 +105,24 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
 
 def _simple(arrow: pa.DataType) -> DataType | None:
     t = pa.types
-    tests: list[tuple[Any, DataType]] = [
-        (t.is_boolean, Atom.BOOLEAN),
-        (t.is_int8, Atom.BYTE),
-        (lambda a: t.is_int16(a) or t.is_uint8(a), Atom.SHORT),
-        (lambda a: t.is_int32(a) or t.is_uint16(a), Atom.INT),
-        (lambda a: t.is_int64(a) or t.is_uint32(a), Atom.LONG),
-        (t.is_uint64, Decimal(20, 0)),
-        (lambda a: t.is_float16(a) or t.is_float32(a), Atom.FLOAT),
-        (t.is_float64, Atom.DOUBLE),
-        (lambda a: t.is_string(a) or t.is_large_string(a) or t.is_string_view(a), Atom.STRING),
-        (
-            lambda a: (
-                t.is_binary(a)
-                or t.is_large_binary(a)
-                or t.is_binary_view(a)
-                or t.is_fixed_size_binary(a)
-            ),
-            Atom.BINARY,
-        ),
-        (t.is_date, Atom.DATE),
-        (lambda a: t.is_timestamp(a) and a.tz is not None, Atom.TIMESTAMP),
-        (t.is_timestamp, Atom.TIMESTAMP_NTZ),
-        (t.is_time, Time(6)),
-        (t.is_duration, DayTimeInterval()),
+    types: list[tuple[DataType, tuple[Callable[[pa.DataType], bool], ...]]] = [
+        (Atom.BOOLEAN, (t.is_boolean,)),
+        (Atom.BYTE, (t.is_int8,)),
+        (Atom.SHORT, (t.is_int16, t.is_uint8)),
+        (Atom.INT, (t.is_int32, t.is_uint16)),
+        (Atom.LONG, (t.is_int64, t.is_uint32)),
+        (Decimal(20, 0), (t.is_uint64,)),
+        (Atom.FLOAT, (t.is_float16, t.is_float32)),
+        (Atom.DOUBLE, (t.is_float64,)),
+        (Atom.STRING, (t.is_string, t.is_large_string, t.is_string_view)),
+        (Atom.BINARY, (t.is_binary, t.is_large_binary, t.is_binary_view, t.is_fixed_size_binary)),
+        (Atom.DATE, (t.is_date,)),
+        (Time(6), (t.is_time,)),
+        (DayTimeInterval(), (t.is_duration,)),
     ]
-    return next((ours for test, ours in tests if test(arrow)), None)
+    if t.is_timestamp(arrow):
+        return Atom.TIMESTAMP_NTZ if arrow.tz is None else Atom.TIMESTAMP
+    return next((type_ for type_, tests in types if any(test(arrow) for test in tests)), None)
 
 
 def _decimal(arrow: Any) -> Decimal:

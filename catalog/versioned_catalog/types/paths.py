@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.types.tokens import has_surrogate
 
 ColumnPath = tuple[str, ...]
 
@@ -13,25 +14,25 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
-    """A path from dotted text, with backticks around parts that hold dots, or from a tuple.
+    """A path from dotted text, with backticks around names that hold dots, or from a tuple.
 
     Raises:
-        InvalidRequestError: it is empty or the backticks do not match.
+        InvalidRequestError: it is empty, or a backtick is not closed.
     """
     if not isinstance(path, str):
         parts = tuple(path) if isinstance(path, tuple | list) else ()
         if not parts or not all(isinstance(part, str) and part for part in parts):
-            raise InvalidRequestError(f"{path!r} is no path of names", condition="INVALID_NAME")
-        _check_whole("".join(parts))
+            raise InvalidRequestError(f"{path!r} is not a valid name", condition="INVALID_NAME")
+        _check_encodable("".join(parts))
         return parts
-    _check_whole(path)
+    _check_encodable(path)
     found: list[str] = []
     at = 0
     while True:
         match = _PART.match(path, at)
         if match is None:
             raise InvalidRequestError(
-                f"{path!r} is no path of names: write parts that hold dots in backticks, as `a.b`.c",
+                f"{path!r} is not a valid name; write names that hold dots in backticks, as `a.b`.c",
                 condition="INVALID_NAME",
             )
         quoted, plain = match.groups()
@@ -41,23 +42,23 @@ def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
             return tuple(found)
         if path[at] != ".":
             raise InvalidRequestError(
-                f"{path!r} is no path of names: a dot is missing at {at}", condition="INVALID_NAME"
+                f"{path!r} is not a valid name: a dot is missing at {at}", condition="INVALID_NAME"
             )
         at += 1
 
 
-def _check_whole(text: str) -> None:
-    if re.search("[\ud800-\udfff]", text):
+def _check_encodable(text: str) -> None:
+    if has_surrogate(text):
         raise InvalidRequestError(
             f"{text!r} holds half a character (an unpaired surrogate)", condition="INVALID_NAME"
         )
 
 
 def quote(name: str) -> str:
-    """One name as SQL writes it: in backticks where it needs them."""
+    """A name in SQL, in backticks if it needs them."""
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def render_path(path: ColumnPath) -> str:
-    """The path as a user writes it."""
+    """The dotted text of a path."""
     return ".".join(quote(part) for part in path)

@@ -1,4 +1,4 @@
-"""The tokens of SQL: what types, column lists and literals are made of; and quoted strings."""
+"""A tokenizer for SQL types, column lists, literals and conditions, and text for messages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from versioned_catalog.errors import InvalidRequestError
 
 
-class Kind(enum.Enum):
-    """What a token is."""
+class TokenKind(enum.Enum):
+    """The kind of a token."""
 
     WORD = enum.auto()
     NAME = enum.auto()
@@ -25,18 +25,18 @@ class Token:
     """One token.
 
     Args:
-        kind: what it is; NAME is a word in backticks.
-        text: its meaning: quotes taken off and escapes resolved.
-        start, end: where it stands in the source.
+        kind: the kind; NAME is a word in backticks.
+        text: the text without quotes and with escapes resolved.
+        start, end: the offsets in the source.
     """
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
 
 
-# A number ends where a word could not go on: 1a is a word to Spark, 1e5 and 10L are numbers.
+# Spark reads 1a as a word, but 1e5 and 10L as numbers.
 _TOKEN = re.compile(
     r"""
       (?P<space>  \s+ | --[^\n]* | /\*.*?\*/ )
@@ -52,15 +52,15 @@ _TOKEN = re.compile(
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _LETTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-# Left as they are: the pattern of a LIKE gives them their meaning.
+# Kept with their backslash, which means something in the pattern of a LIKE.
 _KEPT = "%_"
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text, an END at last; white space and comments are left out.
+    """The tokens of a text, without white space and comments; the last one is END.
 
     Raises:
-        InvalidRequestError: a quote that is not closed, or an escape that is no character.
+        InvalidRequestError: a quote is not closed, or an escape is not a character.
     """
     tokens: list[Token] = []
     at = 0
@@ -74,7 +74,7 @@ def tokenize(text: str) -> list[Token]:
         at = match.end()
         if match.lastgroup != "space":
             tokens.append(_token(match))
-    tokens.append(Token(Kind.END, "", len(text), len(text)))
+    tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return tokens
 
 
@@ -83,23 +83,23 @@ def _token(match: re.Match[str]) -> Token:
     start, end = match.span()
     match match.lastgroup:
         case "raw":
-            return Token(Kind.STRING, text[2:-1], start, end)
+            return Token(TokenKind.STRING, text[2:-1], start, end)
         case "string":
             body = text[1:-1].replace(text[0] * 2, text[0]) if "\\" not in text else _undouble(text)
-            return Token(Kind.STRING, _unescape(body), start, end)
+            return Token(TokenKind.STRING, _unescape(body), start, end)
         case "name":
-            return Token(Kind.NAME, text[1:-1].replace("``", "`"), start, end)
+            return Token(TokenKind.NAME, text[1:-1].replace("``", "`"), start, end)
         case "number":
-            return Token(Kind.NUMBER, text, start, end)
+            return Token(TokenKind.NUMBER, text, start, end)
         case "word":
-            return Token(Kind.WORD, text, start, end)
+            return Token(TokenKind.WORD, text, start, end)
         case _:
-            return Token(Kind.SYMBOL, text, start, end)
+            return Token(TokenKind.SYMBOL, text, start, end)
 
 
 def _undouble(text: str) -> str:
     quote = text[0]
-    # An escaped quote is no half of a doubled one.
+    # An escaped quote does not count as half of a doubled one.
     return re.sub(rf"(\\.)|{quote}{quote}", lambda m: m[1] or quote, text[1:-1], flags=re.DOTALL)
 
 
@@ -114,13 +114,13 @@ def _unescape(text: str) -> str:
         code = int(short or long, 16) if octal is None else int(octal, 8)
         if code > 0x10FFFF:
             raise InvalidRequestError(
-                f"the escape {match[0]} is no character", condition="SYNTAX_ERROR"
+                f"the escape {match[0]} is not a character", condition="SYNTAX_ERROR"
             )
         return chr(code)
 
     resolved = _ESCAPE.sub(resolve, text)
     try:
-        # Java writes characters beyond U+FFFF as two escapes.
+        # Java writes a character beyond U+FFFF as two escapes.
         return resolved.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
         raise InvalidRequestError(
@@ -128,11 +128,12 @@ def _unescape(text: str) -> str:
         ) from None
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSAFE = re.compile(r"['\\\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def sql_string(text: str) -> str:
-    """A string literal that reads back as ``text``."""
+    """The SQL string literal of a text."""
 
     def escape(match: re.Match[str]) -> str:
         ch = match[0]
@@ -142,21 +143,34 @@ def sql_string(text: str) -> str:
 
 
 def clip(text: str, length: int = 100) -> str:
-    """A text for a message: its beginning, where it is long."""
+    """A text for a message, cut to ``length`` characters."""
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
+def clip_repr(value: object) -> str:
+    """The ``repr`` of a value for a message, cut if it is long."""
+    try:
+        return clip(repr(value))
+    except (ValueError, RecursionError):  # Python writes no integers of thousands of digits
+        return f"a very large {type(value).__name__}"
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether a text holds half a character (an unpaired surrogate), which UTF-8 can't encode."""
+    return not text.isascii() and _SURROGATE.search(text) is not None
+
+
 class Cursor:
-    """A place in a text that is being parsed.
+    """A position in a text that is being parsed.
 
     Args:
         text: the whole text.
-        what: what it is, for messages: ``type``, ``column list``, …
+        what: the name of such a text in messages: ``type``, ``column list``, …
     """
 
     def __init__(self, text: str, what: str) -> None:
         if not isinstance(text, str):
-            raise InvalidRequestError(f"a {what} is text, not {type(text).__name__}")
+            raise InvalidRequestError(f"a {what} must be a str, not {type(text).__name__}")
         self.text = text
         self._what = what
         self._tokens = tokenize(text)
@@ -164,74 +178,74 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """The token that is next."""
+        """The next token."""
         return self._tokens[self._at]
 
     def take(self) -> Token:
-        """The token that is next, which is then behind; END stays."""
+        """Consume and return the next token; END is never consumed."""
         token = self.token
         self._at = min(self._at + 1, len(self._tokens) - 1)
         return token
 
     def peek(self) -> Token:
-        """The token after the next one."""
+        """The token after the next one, not consumed."""
         return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
 
     def at_word(self, *words: str) -> bool:
-        """Whether one of these words, given in upper case, is next."""
-        return self.token.kind is Kind.WORD and self.token.text.upper() in words
+        """Whether the next token is one of these upper-case words, in any case."""
+        return self.token.kind is TokenKind.WORD and self.token.text.upper() in words
 
     def at_symbol(self, *symbols: str) -> bool:
-        """Whether one of these symbols is next."""
-        return self.token.kind is Kind.SYMBOL and self.token.text in symbols
+        """Whether the next token is one of these symbols."""
+        return self.token.kind is TokenKind.SYMBOL and self.token.text in symbols
 
     def accept_word(self, *words: str) -> str | None:
-        """Take the next token if it is one of these words; gives it in upper case."""
+        """Consume the next token if it is one of these words, and return it in upper case."""
         return self.take().text.upper() if self.at_word(*words) else None
 
     def accept(self, symbol: str) -> bool:
-        """Take the next token if it is this symbol."""
+        """Consume the next token if it is this symbol, and return whether it was."""
         found = self.at_symbol(symbol)
         if found:
             self.take()
         return found
 
     def expect(self, symbol: str) -> None:
-        """Take this symbol, which must be next."""
+        """Consume this symbol, or raise InvalidRequestError."""
         if not self.accept(symbol):
             raise self.error(f"{symbol!r} was expected")
 
     def expect_word(self, *words: str) -> str:
-        """Take one of these words, which must be next."""
+        """Consume one of these words, or raise InvalidRequestError."""
         found = self.accept_word(*words)
         if found is None:
             raise self.error(f"{' or '.join(words)} was expected")
         return found
 
     def expect_end(self) -> None:
-        """There must be nothing more."""
-        if self.token.kind is not Kind.END:
+        """Check that nothing is left, or raise InvalidRequestError."""
+        if self.token.kind is not TokenKind.END:
             raise self.error("nothing more was expected")
 
     def name(self) -> str:
-        """Take a name, with or without backticks."""
-        if self.token.kind not in (Kind.WORD, Kind.NAME) or not self.token.text:
+        """Consume a name, with or without backticks."""
+        if self.token.kind not in (TokenKind.WORD, TokenKind.NAME) or not self.token.text:
             raise self.error("a name was expected (in backticks if it is not letters and digits)")
         return self.take().text
 
     def string(self) -> str:
-        """Take a string; strings that stand side by side are one."""
-        if self.token.kind is not Kind.STRING:
+        """Consume a string; adjacent strings are joined."""
+        if self.token.kind is not TokenKind.STRING:
             raise self.error("a string in quotes was expected")
         parts = []
-        while self.token.kind is Kind.STRING:
+        while self.token.kind is TokenKind.STRING:
             parts.append(self.take().text)
         return "".join(parts)
 
     def integer(self) -> int:
-        """Take a number without sign, point and exponent, below 2^31."""
+        """Consume a number below 2^31 without sign, point and exponent."""
         text = self.token.text
-        if self.token.kind is not Kind.NUMBER or not text.isdigit():
+        if self.token.kind is not TokenKind.NUMBER or not text.isdigit():
             raise self.error("a whole number was expected")
         if len(text) > 10 or int(text) >= 2**31:
             raise self.error("a number below 2147483648 was expected")
@@ -239,7 +253,7 @@ class Cursor:
         return int(text)
 
     def error(self, problem: str) -> InvalidRequestError:
-        """An error that says where it is."""
+        """An error about the next token, with its position."""
         token = self.token
         found = clip(self.text[token.start : token.end], 40) or "the end"
         return InvalidRequestError(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.limits import TYPE_DEPTH
+from versioned_catalog.types.leaves import DAY_TIME_UNITS
 from versioned_catalog.types.paths import quote
-from versioned_catalog.types.tokens import Cursor, Kind, sql_string
+from versioned_catalog.types.tokens import Cursor, TokenKind, sql_string
 from versioned_catalog.types.types import (
     UNASSIGNED,
     Array,
@@ -17,64 +18,33 @@ from versioned_catalog.types.types import (
     Decimal,
     Geography,
     Geometry,
+    LeafType,
     Map,
     Struct,
     Time,
     Varchar,
+    leaf_sql,
 )
 
-MAX_DEPTH = TYPE_DEPTH
-"""How deep types and literals may be nested; parsing is recursive."""
-
-UNITS = ("day", "hour", "minute", "second")
-"""The units of day-time intervals, from large to small."""
-
-_ATOMS = {
-    "BOOLEAN": Atom.BOOLEAN,
-    "TINYINT": Atom.BYTE,
-    "BYTE": Atom.BYTE,
-    "SMALLINT": Atom.SHORT,
-    "SHORT": Atom.SHORT,
-    "INT": Atom.INT,
-    "INTEGER": Atom.INT,
-    "BIGINT": Atom.LONG,
-    "LONG": Atom.LONG,
-    "FLOAT": Atom.FLOAT,
-    "REAL": Atom.FLOAT,
-    "DOUBLE": Atom.DOUBLE,
-    "STRING": Atom.STRING,
-    "BINARY": Atom.BINARY,
-    "DATE": Atom.DATE,
-    "TIMESTAMP": Atom.TIMESTAMP,
-    "TIMESTAMP_LTZ": Atom.TIMESTAMP,
-    "TIMESTAMP_NTZ": Atom.TIMESTAMP_NTZ,
-    "VARIANT": Atom.VARIANT,
+_ATOMS = {name: atom for atom in Atom for name in atom.leaf.sql_names}
+_WITH_PARAMETERS = {
+    name: class_
+    for class_ in (Char, Varchar, Decimal, Time, DayTimeInterval, Geometry, Geography)
+    for name in class_.leaf.sql_names
 }
-_SQL_NAMES = {
-    Atom.BOOLEAN: "BOOLEAN",
-    Atom.BYTE: "TINYINT",
-    Atom.SHORT: "SMALLINT",
-    Atom.INT: "INT",
-    Atom.LONG: "BIGINT",
-    Atom.FLOAT: "FLOAT",
-    Atom.DOUBLE: "DOUBLE",
-    Atom.STRING: "STRING",
-    Atom.BINARY: "BINARY",
-    Atom.DATE: "DATE",
-    Atom.TIMESTAMP: "TIMESTAMP",
-    Atom.TIMESTAMP_NTZ: "TIMESTAMP_NTZ",
-    Atom.VARIANT: "VARIANT",
-}
+_INSIDE = {"ARRAY": "INT", "MAP": "STRING, INT", "STRUCT": "a: INT"}
+"""Nested types, with a sample of the types inside."""
+_UNITS = [unit.upper() for unit in DAY_TIME_UNITS]
 _REFUSED = {
-    "VOID": "VOID columns can't be stored; give the column the type it shall have, such as STRING",
-    "NULL": "NULL is no type that can be stored; give the type it shall have, such as STRING",
+    "VOID": "VOID columns can't be stored; give the column a type, such as STRING",
+    "NULL": "NULL is not a type that can be stored; give the column a type, such as STRING",
     "OBJECT": "OBJECT can't be stored; use STRUCT, MAP or VARIANT",
-    "UDT": "user-defined types can't be stored; use the SQL type below it",
+    "UDT": "user-defined types can't be stored; use the SQL type that they are based on",
 }
 
 
 def parse_type(text: str) -> DataType:
-    """A type from SQL.
+    """Parse a type.
 
     Raises:
         InvalidRequestError: it does not parse, or can't be stored.
@@ -86,32 +56,33 @@ def parse_type(text: str) -> DataType:
 
 
 def take_type(cursor: Cursor, depth: int = 0) -> DataType:
-    """The type that is next; ``depth`` says how many types it is inside of.
+    """Parse the type at the cursor.
+
+    Args:
+        cursor: the text.
+        depth: the number of types around this one.
 
     Raises:
         InvalidRequestError: it does not parse, or can't be stored.
     """
-    if depth >= MAX_DEPTH:
+    if depth >= TYPE_DEPTH:
         raise InvalidRequestError(
-            f"the type is nested more than {MAX_DEPTH} deep; flatten it or store it as VARIANT",
+            f"the type is nested more than {TYPE_DEPTH} deep; flatten it or store it as VARIANT",
             condition="NOT_SUPPORTED",
         )
-    if cursor.token.kind is not Kind.WORD:
+    if cursor.token.kind is not TokenKind.WORD:
         raise cursor.error("a type was expected")
     word = cursor.token.text.upper()
-    if word not in _ATOMS and word not in _NESTED and word not in _WITH_PARAMETERS:
+    if word not in _ATOMS and word not in _INSIDE and word not in _WITH_PARAMETERS:
         raise InvalidRequestError(
             _REFUSED.get(word, f"unknown type {cursor.token.text}"), condition="NOT_SUPPORTED"
         )
     cursor.take()
-    if word in _NESTED:
+    if word in _INSIDE:
         return _take_nested(cursor, word, depth + 1)
     if word in _ATOMS:
         return _take_atom(cursor, _ATOMS[word])
-    return _take_parameters(cursor, word)
-
-
-_NESTED = ("ARRAY", "MAP", "STRUCT")
+    return _take_parameters(cursor, word, _WITH_PARAMETERS[word])
 
 
 def _take_atom(cursor: Cursor, atom: Atom) -> DataType:
@@ -120,7 +91,7 @@ def _take_atom(cursor: Cursor, atom: Atom) -> DataType:
         if collation.upper() != "UTF8_BINARY":
             raise InvalidRequestError(
                 f"STRING COLLATE {collation} can't be stored; "
-                "store STRING and collate where it is queried",
+                "store STRING and collate in the query",
                 condition="NOT_SUPPORTED",
             )
     if atom is Atom.TIMESTAMP:
@@ -129,7 +100,7 @@ def _take_atom(cursor: Cursor, atom: Atom) -> DataType:
 
 
 def _take_zone(cursor: Cursor, *, default: bool) -> bool:
-    """WITH LOCAL TIME ZONE or WITHOUT TIME ZONE, where one is next."""
+    """Parse WITH LOCAL TIME ZONE (true) or WITHOUT TIME ZONE (false), if either comes next."""
     word = cursor.accept_word("WITH", "WITHOUT")
     if word is None:
         return default
@@ -138,24 +109,20 @@ def _take_zone(cursor: Cursor, *, default: bool) -> bool:
     return word == "WITH"
 
 
-_WITH_PARAMETERS = (
-    *("CHAR", "CHARACTER", "VARCHAR", "DECIMAL", "DEC", "NUMERIC"),
-    *("TIME", "INTERVAL", "GEOMETRY", "GEOGRAPHY"),
-)
-
-
-def _take_parameters(cursor: Cursor, word: str) -> DataType:
-    if word == "INTERVAL":
+def _take_parameters(cursor: Cursor, word: str, class_: type[LeafType]) -> DataType:
+    if class_ is DayTimeInterval:
         return _take_interval(cursor)
-    if word in ("CHAR", "CHARACTER", "VARCHAR"):
+    if class_ in (Char, Varchar):
         (length,) = _numbers(cursor, word, 1, f"a length, as {word}(10); or use STRING")
         if length < 1:
-            raise InvalidRequestError(f"{word}({length}) has no room; the length is at least 1")
-        return Varchar(length) if word == "VARCHAR" else Char(length)
-    if word in ("GEOMETRY", "GEOGRAPHY"):
+            raise InvalidRequestError(
+                f"the length of {word}({length}) is too small; it is at least 1"
+            )
+        return Varchar(length) if class_ is Varchar else Char(length)
+    if class_ in (Geometry, Geography):
         (srid,) = _numbers(cursor, word, 1, "the number of one reference system, as (4326)")
-        return Geometry(srid) if word == "GEOMETRY" else Geography(srid)
-    if word == "TIME":
+        return Geometry(srid) if class_ is Geometry else Geography(srid)
+    if class_ is Time:
         (precision,) = _numbers(cursor, word, 1) or (6,)
         if precision > 6:
             raise InvalidRequestError(
@@ -173,7 +140,7 @@ def _decimal(numbers: tuple[int, ...]) -> Decimal:
     if not 1 <= precision <= 38 or scale > precision:
         raise InvalidRequestError(
             f"DECIMAL({precision},{scale}) can't be stored; "
-            "it has 1 to 38 digits, and not more than those after the point",
+            "it has 1 to 38 digits, and at most that many after the point",
             condition="NOT_SUPPORTED",
         )
     return Decimal(precision, scale)
@@ -185,7 +152,7 @@ def _numbers(cursor: Cursor, word: str, most: int, needed: str = "") -> tuple[in
             raise InvalidRequestError(f"{word} needs {needed}")
         return ()
     cursor.take()
-    if needed and cursor.token.kind is Kind.WORD:
+    if needed and cursor.token.kind is TokenKind.WORD:
         raise InvalidRequestError(f"{word}({cursor.token.text}) can't be stored; it needs {needed}")
     found = [cursor.integer()]
     while len(found) < most and cursor.accept(","):
@@ -195,27 +162,35 @@ def _numbers(cursor: Cursor, word: str, most: int, needed: str = "") -> tuple[in
 
 
 def _take_interval(cursor: Cursor) -> DayTimeInterval:
-    start = cursor.accept_word(*(unit.upper() for unit in UNITS))
+    start = cursor.accept_word(*_UNITS)
     if start is None:
         raise InvalidRequestError(
             "intervals of months or without a unit can't be stored; "
             "store INTERVAL DAY TO SECOND, or months as INT",
             condition="NOT_SUPPORTED",
         )
+    return DayTimeInterval(start.lower(), take_end_unit(cursor, start) or start.lower())
+
+
+def take_end_unit(cursor: Cursor, start: str) -> str | None:
+    """Parse ``TO unit`` of an interval, in lower case; None if the cursor is not at TO.
+
+    Raises:
+        InvalidRequestError: the unit is not smaller than ``start``.
+    """
     if not cursor.accept_word("TO"):
-        return DayTimeInterval(start.lower(), start.lower())
-    smaller = UNITS[UNITS.index(start.lower()) + 1 :]
-    end = cursor.expect_word(*(unit.upper() for unit in smaller)) if smaller else None
-    if end is None:
-        raise cursor.error("there is no unit below SECOND; nothing more was expected")
-    return DayTimeInterval(start.lower(), end.lower())
+        return None
+    smaller = _UNITS[_UNITS.index(start.upper()) + 1 :]
+    if not smaller:
+        raise cursor.error("no unit is smaller than SECOND; nothing more was expected")
+    return cursor.expect_word(*smaller).lower()
 
 
 def _take_nested(cursor: Cursor, word: str, depth: int) -> DataType:
     cursor.expect("<")
     if cursor.at_symbol(">"):
         raise InvalidRequestError(
-            f"{word}<> is empty; say what is inside, as {word}<{_INSIDE[word]}>"
+            f"{word}<> is empty; name the types inside, as {word}<{_INSIDE[word]}>"
         )
     if word == "STRUCT":
         fields = [_take_field(cursor, depth)]
@@ -233,9 +208,6 @@ def _take_nested(cursor: Cursor, word: str, depth: int) -> DataType:
     return Map(Column(UNASSIGNED, "key", first, nullable=False), Column(UNASSIGNED, "value", value))
 
 
-_INSIDE = {"ARRAY": "INT", "MAP": "STRING, INT", "STRUCT": "a: INT"}
-
-
 def _take_field(cursor: Cursor, depth: int) -> Column:
     name = cursor.name()
     cursor.accept(":")
@@ -250,7 +222,7 @@ def _take_field(cursor: Cursor, depth: int) -> Column:
             comment = cursor.string()
         elif cursor.at_word("DEFAULT"):
             raise InvalidRequestError(
-                f"the field {quote(name)} has a DEFAULT inside a STRUCT type, which SQL can't say; "
+                f"the field {quote(name)} has a DEFAULT inside a STRUCT type, which SQL does not allow; "
                 "add the field, or set its default, by ALTER"
             )
         else:
@@ -258,31 +230,16 @@ def _take_field(cursor: Cursor, depth: int) -> Column:
 
 
 def render_type(type_: DataType) -> str:
-    """The SQL of a type. What SQL can't say is left out: defaults inside, NOT NULL elements."""
+    """The SQL of a type, without what SQL can't express: nested defaults, NOT NULL elements."""
     match type_:
-        case Atom():
-            return _SQL_NAMES[type_]
-        case Decimal(precision, scale):
-            return f"DECIMAL({precision},{scale})"
-        case Char(length):
-            return f"CHAR({length})"
-        case Varchar(length):
-            return f"VARCHAR({length})"
-        case Time(precision):
-            return f"TIME({precision})"
-        case DayTimeInterval(start, end):
-            units = start if start == end else f"{start} to {end}"
-            return f"INTERVAL {units.upper()}"
-        case Geometry(srid):
-            return f"GEOMETRY({srid})"
-        case Geography(srid):
-            return f"GEOGRAPHY({srid})"
         case Struct(fields):
             return f"STRUCT<{', '.join(map(_render_field, fields))}>"
         case Array(element):
             return f"ARRAY<{render_type(element.type)}>"
         case Map(key, value):
             return f"MAP<{render_type(key.type)}, {render_type(value.type)}>"
+        case _:
+            return leaf_sql(type_)
 
 
 def _render_field(field: Column) -> str:
@@ -291,10 +248,10 @@ def _render_field(field: Column) -> str:
 
 
 def render_nullability(column: Column) -> str:
-    """NOT NULL, with a space before, or nothing."""
+    """``NOT NULL`` after a space; empty for a nullable column."""
     return "" if column.nullable else " NOT NULL"
 
 
 def render_comment(column: Column) -> str:
-    """COMMENT and the comment, with a space before, or nothing."""
+    """``COMMENT`` and the comment after a space; empty if there is none."""
     return "" if column.comment is None else f" COMMENT {sql_string(column.comment)}"

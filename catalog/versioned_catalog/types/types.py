@@ -1,7 +1,7 @@
 """Types and columns as values.
 
-Nested types hold columns, since every nested field has an ID of its own. The union is closed:
-``match`` on it exhaustively.
+Nested types hold columns, since every nested field has an ID of its own. The unions are closed:
+``match`` on them exhaustively. ``leaves`` describes the leaf types.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from versioned_catalog.errors import InvalidRequestError
-
-DAY_TIME_UNITS = ("day", "hour", "minute", "second")
-"""The units of day-time intervals, largest first."""
+from versioned_catalog.types.leaves import DAY_TIME_UNITS, LEAVES, Family, Leaf
 
 UNASSIGNED = 0
-"""The ID of a column that no table has taken in yet."""
+"""The ID of a column that no table holds yet."""
 
 FIRST_INTERNAL_ID = 2_147_483_000
 """IDs from here on are never given to users' columns (FORMAT.md, section 13)."""
@@ -28,7 +27,7 @@ def _check_range(what: str, number: int, least: int, most: int = 2**31 - 1) -> N
 
 
 class Atom(enum.Enum):
-    """Types without parameters; the value is the name in FORMAT.md."""
+    """Leaf types without parameters; the value is the name in FORMAT.md."""
 
     BOOLEAN = "boolean"
     BYTE = "byte"
@@ -44,19 +43,25 @@ class Atom(enum.Enum):
     TIMESTAMP_NTZ = "timestamp_ntz"
     VARIANT = "variant"
 
+    @property
+    def leaf(self) -> Leaf:
+        """The description of the type."""
+        return LEAVES[self.value]
+
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
     """Exact numbers of ``precision`` digits, ``scale`` of them after the point."""
 
+    leaf: ClassVar[Leaf] = LEAVES["decimal"]
     precision: int
     scale: int
 
     def __post_init__(self) -> None:
         if not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
             raise InvalidRequestError(
-                f"DECIMAL({self.precision},{self.scale}) can't be; decimals have 1 to 38 digits, and "
-                "no more than that after the point"
+                f"DECIMAL({self.precision},{self.scale}) is not a type; a decimal has 1 to 38 digits, "
+                "and at most that many after the point"
             )
 
 
@@ -64,6 +69,7 @@ class Decimal:
 class Char:
     """Strings padded with spaces to ``length`` characters."""
 
+    leaf: ClassVar[Leaf] = LEAVES["char"]
     length: int
 
     def __post_init__(self) -> None:
@@ -74,6 +80,7 @@ class Char:
 class Varchar:
     """Strings of at most ``length`` characters."""
 
+    leaf: ClassVar[Leaf] = LEAVES["varchar"]
     length: int
 
     def __post_init__(self) -> None:
@@ -84,6 +91,7 @@ class Varchar:
 class Time:
     """Times of day in microseconds, shown with ``precision`` digits of the second."""
 
+    leaf: ClassVar[Leaf] = LEAVES["time"]
     precision: int
 
     def __post_init__(self) -> None:
@@ -94,19 +102,25 @@ class Time:
 class DayTimeInterval:
     """Durations in microseconds; ``start`` and ``end`` are units as Spark names them."""
 
+    leaf: ClassVar[Leaf] = LEAVES["interval"]
     start: str = "day"
     end: str = "second"
 
     def __post_init__(self) -> None:
-        known = self.start in DAY_TIME_UNITS and self.end in DAY_TIME_UNITS
-        if not known or DAY_TIME_UNITS.index(self.start) > DAY_TIME_UNITS.index(self.end):
-            raise InvalidRequestError(f"INTERVAL {self.start} TO {self.end} can't be")
+        units = list(DAY_TIME_UNITS)
+        known = self.start in units and self.end in units
+        if not known or units.index(self.start) > units.index(self.end):
+            raise InvalidRequestError(
+                f"INTERVAL {self.start} TO {self.end} is not a type; the units are {', '.join(units)}, "
+                "the larger one first"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Planar shapes in the reference system ``srid``."""
+    """Planar shapes in the spatial reference system ``srid``."""
 
+    leaf: ClassVar[Leaf] = LEAVES["geometry"]
     srid: int
 
     def __post_init__(self) -> None:
@@ -115,8 +129,9 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class Geography:
-    """Shapes on the globe in the reference system ``srid``."""
+    """Shapes on the globe in the spatial reference system ``srid``."""
 
+    leaf: ClassVar[Leaf] = LEAVES["geography"]
     srid: int
 
     def __post_init__(self) -> None:
@@ -145,50 +160,61 @@ class Map:
     value: Column
 
 
-DataType = (
-    Atom
-    | Decimal
-    | Char
-    | Varchar
-    | Time
-    | DayTimeInterval
-    | Geometry
-    | Geography
-    | Struct
-    | Array
-    | Map
-)
+LeafType = Atom | Decimal | Char | Varchar | Time | DayTimeInterval | Geometry | Geography
+NestedType = Struct | Array | Map
+DataType = LeafType | NestedType
+
+
+def leaf_name(type_: LeafType) -> str:
+    """The name of a leaf type in FORMAT.md: ``decimal(10,2)``."""
+    return type_.leaf.name + _parameters(type_)
+
+
+def leaf_sql(type_: LeafType) -> str:
+    """The name of a leaf type in SQL: ``DECIMAL(10,2)``."""
+    return type_.leaf.sql_name + _parameters(type_).upper()
+
+
+def _parameters(type_: LeafType) -> str:
+    match type_:
+        case Atom():
+            return ""
+        case Decimal(precision, scale):
+            return f"({precision},{scale})"
+        case Char(number) | Varchar(number) | Time(number) | Geometry(number) | Geography(number):
+            return f"({number})"
+        case DayTimeInterval(start, end):
+            return f" {start}" if start == end else f" {start} to {end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A typed value, kept as the JSON text of its value text (FORMAT.md, section 4.2).
 
-    ``Constant('"999"')`` is 999 for an INT column; what it means is in ``schema.literals``.
+    ``Constant('"999"')`` is 999 for an INT column; ``values.literals`` converts it.
     """
 
     json: str
 
 
 class Now(enum.Enum):
-    """Write defaults that are evaluated once a write."""
+    """Write defaults that are evaluated once per write; the value is the name in FORMAT.md."""
 
     TIMESTAMP = "current_timestamp"
     DATE = "current_date"
 
     @property
     def type(self) -> Atom:
-        """The type of its value; a column of another type can't have it."""
-        return Atom.TIMESTAMP if self is Now.TIMESTAMP else Atom.DATE
+        """The type of its value, and of the only columns that can have it."""
+        return Atom[self.name]
 
 
 NOW_FUNCTIONS = {
-    "current_timestamp": Now.TIMESTAMP,
+    **{now.value: now for now in Now},
     "now": Now.TIMESTAMP,
-    "current_date": Now.DATE,
     "curdate": Now.DATE,
 }
-"""Spark's functions, in lower case, that are such a default."""
+"""The functions of Spark's SQL, in lower case, that are such a default."""
 
 
 WriteDefault = Constant | Now
@@ -199,14 +225,14 @@ class Column:
     """A column or a nested field.
 
     Args:
-        id: the column ID, or UNASSIGNED for a column that no table has taken in.
+        id: the column ID, or UNASSIGNED for a column that no table holds yet.
         name: the logical name, in the case it was given.
-        type: its type.
+        type: the data type.
         nullable: whether nulls are allowed.
         physical_name: the name inside Parquet files; empty while the ID is unassigned.
-        read_default: what rows show that were written before the column existed; None is null.
-        write_default: what a writer stores that is given no value; None is null.
-        comment: for people.
+        read_default: the value of rows that were written before the column existed; None is null.
+        write_default: the value stored by a write that leaves the column out; None is null.
+        comment: free text for people.
     """
 
     id: int
@@ -222,16 +248,7 @@ class Column:
 def children(type_: DataType) -> tuple[Column, ...]:
     """The columns directly inside a type, in the order of their IDs."""
     match type_:
-        case (
-            Atom()  # first: it is what most columns are
-            | Decimal()
-            | Char()
-            | Varchar()
-            | Time()
-            | DayTimeInterval()
-            | Geometry()
-            | Geography()
-        ):
+        case Atom():  # first, since most columns are one
             return ()
         case Struct(fields):
             return fields
@@ -239,10 +256,12 @@ def children(type_: DataType) -> tuple[Column, ...]:
             return (element,)
         case Map(key, value):
             return (key, value)
+        case _:
+            return ()
 
 
 def with_children(type_: DataType, columns: tuple[Column, ...]) -> DataType:
-    """The same type around other columns, as many as ``children`` gave (structs: any number)."""
+    """The same type around other columns: as many as it has, or any number for a struct."""
     match type_:
         case Struct():
             return Struct(columns)
@@ -252,21 +271,12 @@ def with_children(type_: DataType, columns: tuple[Column, ...]) -> DataType:
         case Map():
             key, value = columns
             return Map(key, value)
-        case (
-            Atom()
-            | Decimal()
-            | Char()
-            | Varchar()
-            | Time()
-            | DayTimeInterval()
-            | Geometry()
-            | Geography()
-        ):
+        case _:
             return type_
 
 
 def map_columns(column: Column, change: Callable[[Column], Column]) -> Column:
-    """Apply ``change`` to a column and to all below it, parents first."""
+    """Apply ``change`` to a column and to all columns below it, parents first."""
     changed = change(column)
     inner = tuple(map_columns(child, change) for child in children(changed.type))
     return replace(changed, type=with_children(changed.type, inner))
@@ -275,7 +285,12 @@ def map_columns(column: Column, change: Callable[[Column], Column]) -> Column:
 def walk(
     columns: tuple[Column, ...], above: tuple[Column, ...] = ()
 ) -> Iterator[tuple[Column, tuple[Column, ...]]]:
-    """Every column in pre-order, with its ancestors, outermost first: after those of ``above``."""
+    """Every column in pre-order, each with its ancestors, outermost first.
+
+    Args:
+        columns: siblings to start from.
+        above: the ancestors of these siblings.
+    """
     for column in columns:
         yield column, above
         inner = children(column.type)
@@ -283,26 +298,36 @@ def walk(
             yield from walk(inner, (*above, column))
 
 
+def family(type_: DataType) -> Family | None:
+    """The family of a leaf type; None for a nested type."""
+    return None if isinstance(type_, NestedType) else type_.leaf.family
+
+
 def is_nested(type_: DataType) -> bool:
     """Whether the type has columns inside."""
-    return isinstance(type_, Struct | Array | Map)
+    return isinstance(type_, NestedType)
 
 
 def is_opaque(type_: DataType) -> bool:
     """Whether values are groups of bytes that are neither compared nor given defaults."""
-    return type_ is Atom.VARIANT or isinstance(type_, Geometry | Geography)
+    return family(type_) is Family.OPAQUE
 
 
 def is_text(type_: DataType) -> bool:
-    """Whether values are strings of whatever length rule."""
-    return type_ is Atom.STRING or isinstance(type_, Char | Varchar)
+    """Whether values are strings, of limited length or not."""
+    return family(type_) is Family.TEXT
+
+
+def is_integer(type_: DataType) -> bool:
+    """Whether values are whole numbers without a scale: BYTE, SHORT, INT or LONG."""
+    return family(type_) is Family.INTEGER
 
 
 def is_floating(type_: DataType) -> bool:
     """Whether values may be NaN."""
-    return type_ in (Atom.FLOAT, Atom.DOUBLE)
+    return family(type_) is Family.FLOAT
 
 
 def is_repeated(ancestors: tuple[Column, ...]) -> bool:
-    """Whether a column below these may have many values, or none, in one row."""
+    """Whether a column below these may have any number of values in one row."""
     return any(isinstance(column.type, Array | Map) for column in ancestors)

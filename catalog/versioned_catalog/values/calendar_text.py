@@ -1,14 +1,15 @@
-"""Dates, times and durations as people write them, to and from the integers that are stored.
+"""Conversion between the stored integers of temporal types and their ISO text.
 
-By integers and not by ``datetime``: Spark's years go far beyond 1 to 9999.
+Text that does not parse raises ValueError, whose message shows the expected form or the reason.
+
+This does not use ``datetime``, whose years end at 9999, while Spark's go far beyond.
 """
 
 from __future__ import annotations
 
 import re
 
-MICROS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
-"""Microseconds in a unit of day-time intervals, from large to small."""
+from versioned_catalog.types.leaves import DAY_TIME_UNITS as MICROS
 
 _DATE = r"([+-]?[0-9]{4,7})-([0-9]{1,2})-([0-9]{1,2})"
 _TIME = r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?"
@@ -19,11 +20,7 @@ _TIMESTAMP = re.compile(rf"{_DATE}(?:[T ]{_TIME}{_ZONE}?)?")
 
 
 def parse_date(text: str) -> int:
-    """The days since 1970-01-01 of ``2020-01-31``.
-
-    Raises:
-        ValueError: it is no date; the message says how one is written.
-    """
+    """The days since 1970-01-01 of ``2020-01-31``."""
     match = _DATE_ONLY.fullmatch(text.strip())
     if match is None:
         raise ValueError("dates are written as '2020-01-31'")
@@ -31,11 +28,7 @@ def parse_date(text: str) -> int:
 
 
 def parse_time(text: str) -> int:
-    """The microseconds since midnight of ``12:30:00.5``.
-
-    Raises:
-        ValueError: it is no time of day.
-    """
+    """The microseconds since midnight of ``12:30:00.5``."""
     match = _TIME_ONLY.fullmatch(text.strip())
     if match is None:
         raise ValueError("times are written as '12:30:00.5'")
@@ -43,11 +36,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_timestamp(text: str) -> tuple[int, bool]:
-    """The microseconds since the epoch of ``2020-01-31 12:30:00+02:00``; whether it has an offset.
-
-    Raises:
-        ValueError: it is no timestamp; zones by region are none.
-    """
+    """The microseconds since 1970 of ``2020-01-31 12:30:00+02:00``, and whether it has an offset."""
     match = _TIMESTAMP.fullmatch(text.strip())
     if match is None:
         raise ValueError(
@@ -69,10 +58,11 @@ def parse_timestamp(text: str) -> tuple[int, bool]:
 
 
 def parse_interval(text: str, start: str, end: str) -> int:
-    """The microseconds of ``1 02:03:04.5``, whose first and last units are given.
+    """The microseconds of ``1 02:03:04.5``.
 
-    Raises:
-        ValueError: it is no such interval.
+    Args:
+        text: the interval.
+        start, end: its first and last units.
     """
     units = _units(start, end)
     rest = [f"{' ' if unit == 'hour' else ':'}([0-9]{{1,2}})" for unit in units[1:]]
@@ -105,19 +95,19 @@ def _micros(fraction: str) -> int:
 
 def _micros_of_day(hour: str, minute: str, second: str | None, fraction: str | None) -> int:
     if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
-        raise ValueError("that is no time of day")
+        raise ValueError("it is not a time of day")
     seconds = (int(hour) * 60 + int(minute)) * 60 + int(second or 0)
     return seconds * MICROS["second"] + _micros(fraction or "")
 
 
 def _days(year: int, month: int, day: int) -> int:
-    # Years begin in March here, so that leap days are last; eras are 400 years of 146,097 days.
+    # Years begin in March here, so that a leap day comes last; an era is 400 years or 146,097 days.
     shifted = year - (month <= 2)
     era, of_era = divmod(shifted, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     days = era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
     if _civil(days) != (year, month, day):
-        raise ValueError("there is no such day")
+        raise ValueError("the month has no such day")
     return days
 
 
@@ -131,14 +121,14 @@ def _civil(days: int) -> tuple[int, int, int]:
 
 
 def format_date(days: int) -> str:
-    """The date that many days after 1970-01-01; years beyond 9999 have a sign."""
+    """The date so many days after 1970-01-01; a year beyond 9999 has a sign."""
     year, month, day = _civil(days)
     sign = "-" if year < 0 else "+" if year > 9999 else ""
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
 
 def format_time(micros: int) -> str:
-    """The time of day that many microseconds after midnight."""
+    """The time of day so many microseconds after midnight."""
     seconds, fraction = divmod(micros, MICROS["second"])
     minutes, second = divmod(seconds, 60)
     tail = f".{fraction:06}".rstrip("0") if fraction else ""
@@ -146,12 +136,12 @@ def format_time(micros: int) -> str:
 
 
 def format_timestamp(micros: int) -> str:
-    """The date and time that many microseconds after 1970-01-01 00:00, without an offset."""
+    """The date and time so many microseconds after 1970-01-01 00:00, without an offset."""
     days, of_day = divmod(micros, MICROS["day"])
     return f"{format_date(days)} {format_time(of_day)}"
 
 
 def format_interval(micros: int) -> str:
-    """The duration as ``DAY TO SECOND`` writes it."""
+    """The text of an INTERVAL DAY TO SECOND."""
     days, of_day = divmod(abs(micros), MICROS["day"])
     return f"{'-' if micros < 0 else ''}{days} {format_time(of_day)}"

@@ -1,4 +1,4 @@
-"""Typed values and what they are written as; the parts stand in modules of their own."""
+"""What other packages use of constants, value text and SQL literals."""
 
 from versioned_catalog.values.constants import (
     constant,
@@ -9,7 +9,8 @@ from versioned_catalog.values.constants import (
     to_scalar,
     widen,
 )
-from versioned_catalog.values.sql_literals import constant_from_sql, to_sql
+from versioned_catalog.values.sql_literals import constant_from_sql
+from versioned_catalog.values.sql_rendering import to_sql
 from versioned_catalog.values.value_text import ValueText, decode, encode
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Literals of Spark's SQL as defaults: ``'a'``, ``1.5D``, ``DATE '2020-01-31'``, ``array(1)``."""
+"""Defaults parsed from literals of Spark's SQL: ``'a'``, ``1.5D``, ``DATE '2020-01-31'``."""
 
 from __future__ import annotations
 
@@ -8,48 +8,41 @@ import re
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.types.tokens import Cursor, Kind, clip, sql_string
-from versioned_catalog.types.type_text import MAX_DEPTH, UNITS, render_type, take_type
+from versioned_catalog.limits import TYPE_DEPTH
+from versioned_catalog.types.leaves import DAY_TIME_UNITS
+from versioned_catalog.types.tokens import Cursor, TokenKind, clip
+from versioned_catalog.types.type_text import render_type, take_end_unit, take_type
 from versioned_catalog.types.types import (
     NOW_FUNCTIONS,
-    Array,
     Atom,
-    Char,
     DataType,
     DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
-    Map,
     Now,
-    Struct,
     Time,
-    Varchar,
     WriteDefault,
 )
 from versioned_catalog.values import calendar_text
-from versioned_catalog.values.constants import Typed, fit, misfit, to_constant
-from versioned_catalog.values.value_text import (
-    decode_raw,
-    double_text,
-    float32_text,
-    in_range,
-    leaf_text,
-    parse_json,
-)
+from versioned_catalog.values.constants import to_constant
+from versioned_catalog.values.fitting import Typed, fit, misfit
+from versioned_catalog.values.leaf_text import float32_text, in_range
 
 _SUFFIXED: dict[str, DataType] = {"Y": Atom.BYTE, "S": Atom.SHORT, "L": Atom.LONG}
 _SPECIAL = {"nan": math.nan, "infinity": math.inf, "inf": math.inf}
-_MULTIPLES = {"WEEK": 7 * 86_400_000_000, "MILLISECOND": 1000, "MICROSECOND": 1} | {
-    unit.upper(): micros for unit, micros in calendar_text.MICROS.items()
+_MICROS_OF = {
+    **{unit.upper(): micros for unit, micros in DAY_TIME_UNITS.items()},
+    **{"WEEK": 7 * DAY_TIME_UNITS["day"], "MILLISECOND": 1000, "MICROSECOND": 1},
 }
+_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
+_TYPED = ("X", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
+_CALLS = ("ARRAY", "MAP", "NAMED_STRUCT", "CAST", "FLOAT", "DOUBLE")
+_NOW = {name.upper(): now for name, now in NOW_FUNCTIONS.items()}
 
 
 def constant_from_sql(text: str, type_: DataType) -> WriteDefault | None:
     """A column's default from SQL; NULL gives None.
 
     Raises:
-        InvalidRequestError: it is no literal, or does not fit the type exactly.
+        InvalidRequestError: it is not a constant, or does not fit the type exactly.
     """
     cursor = Cursor(text, "default")
     default = take_default(cursor, type_)
@@ -58,16 +51,15 @@ def constant_from_sql(text: str, type_: DataType) -> WriteDefault | None:
 
 
 def take_default(cursor: Cursor, type_: DataType) -> WriteDefault | None:
-    """The default that is next, up to the end, a comma or another option of the column.
+    """Parse the default at the cursor, up to the end, a comma or another option of the column.
 
     Raises:
-        InvalidRequestError: it is no literal, or does not fit the type exactly.
+        InvalidRequestError: it is not a constant, or does not fit the type exactly.
     """
     start = cursor.token.start
     try:
         value = _take(cursor, 0)
         _check_end(cursor)
-        source = cursor.text[start : cursor.token.start].strip()
         if not isinstance(value, Now):
             return to_constant(fit(value, type_))
         if value.type is not type_:
@@ -77,18 +69,16 @@ def take_default(cursor: Cursor, type_: DataType) -> WriteDefault | None:
         raise
     except ValueError as error:
         source = cursor.text[start : cursor.token.start].strip()
-        raise InvalidRequestError(
-            misfit(clip(source), type_, error), condition="INVALID_VALUE"
-        ) from None
+        raise misfit(clip(source), type_, error) from None
 
 
 def _check_end(cursor: Cursor) -> None:
-    at_end = cursor.token.kind is Kind.END
+    at_end = cursor.token.kind is TokenKind.END
     if not (at_end or cursor.at_symbol(",") or cursor.at_word("NOT", "NULL", "DEFAULT", "COMMENT")):
-        raise _no_constant(cursor)
+        raise _not_a_constant(cursor)
 
 
-def _no_constant(cursor: Cursor) -> InvalidRequestError:
+def _not_a_constant(cursor: Cursor) -> InvalidRequestError:
     return cursor.error(
         "defaults are constants (a literal, array(…), map(…), named_struct(…), "
         "current_timestamp() or current_date()); give any other value in the write"
@@ -96,30 +86,30 @@ def _no_constant(cursor: Cursor) -> InvalidRequestError:
 
 
 def _take(cursor: Cursor, depth: int) -> Any:
-    """A literal as what ``constants.fit`` takes, or a ``Now``."""
-    if depth >= MAX_DEPTH:
-        raise InvalidRequestError(f"the default is nested more than {MAX_DEPTH} deep")
+    """Parse a literal to a value that ``fit`` takes, or a ``Now``."""
+    if depth >= TYPE_DEPTH:
+        raise InvalidRequestError(f"the default is nested more than {TYPE_DEPTH} deep")
     match cursor.token.kind:
-        case Kind.STRING:
+        case TokenKind.STRING:
             return cursor.string()
-        case Kind.NUMBER:
+        case TokenKind.NUMBER:
             return _number(cursor.take().text, "")
-        case Kind.SYMBOL if cursor.at_symbol("-", "+"):
+        case TokenKind.SYMBOL if cursor.at_symbol("-", "+"):
             return _signed(cursor)
-        case Kind.WORD:
+        case TokenKind.WORD:
             return _word(cursor, depth)
-        case Kind.SYMBOL | Kind.NAME | Kind.END:
-            raise _no_constant(cursor)
+        case TokenKind.SYMBOL | TokenKind.NAME | TokenKind.END:
+            raise _not_a_constant(cursor)
 
 
 def _signed(cursor: Cursor) -> Any:
     sign = cursor.take().text
-    if cursor.token.kind is Kind.NUMBER:
+    if cursor.token.kind is TokenKind.NUMBER:
         return _number(cursor.take().text, sign)
     if cursor.accept_word("INTERVAL"):
         interval = _interval(cursor)
         return _interval_of(-int(str(interval.text))) if sign == "-" else interval
-    raise _no_constant(cursor)
+    raise _not_a_constant(cursor)
 
 
 def _number(text: str, sign: str) -> object:
@@ -127,7 +117,7 @@ def _number(text: str, sign: str) -> object:
         raise ValueError("it has more than 1000 digits")
     match = re.fullmatch(r"([0-9.]+(?:E[+-]?[0-9]+)?)(BD|[YSLFD]?)", text.upper())
     if match is None:
-        raise ValueError("it is no number")
+        raise ValueError("it is not a number")
     digits, suffix = match.groups()
     try:
         exact = decimal.Decimal(sign + digits)
@@ -144,33 +134,22 @@ def _number(text: str, sign: str) -> object:
 
 
 def _word(cursor: Cursor, depth: int) -> Any:
+    unexpected = _not_a_constant(cursor)
     word = cursor.token.text.upper()
-    if word in _CONSTANTS:
-        cursor.take()
-        return _CONSTANTS[word]
-    if (
-        word not in _TYPED
-        and word not in _CALLS
-        and word.lower() not in NOW_FUNCTIONS
-        and word != "INTERVAL"
-    ):
-        raise _no_constant(cursor)
-    unexpected = _no_constant(cursor)
+    if word not in (*_CONSTANTS, *_TYPED, *_CALLS, *_NOW, "INTERVAL"):
+        raise unexpected
     cursor.take()
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
     if word == "INTERVAL":
         return _interval(cursor)
-    if word in _TYPED and cursor.token.kind is Kind.STRING:
+    if word in _TYPED and cursor.token.kind is TokenKind.STRING:
         return _typed(word, cursor.string())
-    if word.lower() in NOW_FUNCTIONS:
+    if word in _NOW:
         return _now(cursor, word)
     if word in _CALLS and cursor.accept("("):
         return _call(cursor, word, depth + 1)
     raise unexpected
-
-
-_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
-_TYPED = ("X", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
-_CALLS = ("ARRAY", "MAP", "NAMED_STRUCT", "CAST", "FLOAT", "DOUBLE")
 
 
 def _now(cursor: Cursor, word: str) -> Now:
@@ -178,7 +157,7 @@ def _now(cursor: Cursor, word: str) -> Now:
         cursor.expect(")")
     elif word in ("NOW", "CURDATE"):
         raise cursor.error(f"{word.lower()}() needs its parentheses")
-    return NOW_FUNCTIONS[word.lower()]
+    return _NOW[word]
 
 
 def _typed(word: str, text: str) -> object:
@@ -186,14 +165,13 @@ def _typed(word: str, text: str) -> object:
         case "X":
             return _hexadecimal(text)
         case "DATE":
-            days = in_range(calendar_text.parse_date(text), Atom.DATE)
-            return Typed(str(days), Atom.DATE)
+            return Typed(fit(text, Atom.DATE), Atom.DATE)
         case "TIME":
-            return Typed(str(calendar_text.parse_time(text)), Time(6))
+            return Typed(fit(text, Time(6)), Time(6))
     micros, zoned = calendar_text.parse_timestamp(text)
     if word == "TIMESTAMP_NTZ" and zoned:
         raise ValueError("a TIMESTAMP_NTZ has no offset; leave it out")
-    # Without an offset it is local to whoever asks, which a stored constant can't be.
+    # Without an offset it means the session's time zone, so it is not an instant.
     type_ = Atom.TIMESTAMP if zoned else Atom.TIMESTAMP_NTZ
     return Typed(str(in_range(micros, type_)), type_)
 
@@ -208,44 +186,44 @@ def _interval(cursor: Cursor) -> Typed:
     sign = -1 if cursor.at_symbol("-") else 1
     if cursor.at_symbol("-", "+"):
         cursor.take()
-    is_text = cursor.token.kind is Kind.STRING
+    is_text = cursor.token.kind is TokenKind.STRING
     text = cursor.string() if is_text else _amount(cursor)
-    units = [unit.upper() for unit in UNITS]
-    if not (is_text and cursor.at_word(*units) and cursor.peek().text.upper() == "TO"):
+    has_range = (
+        cursor.at_word(*map(str.upper, DAY_TIME_UNITS)) and cursor.peek().text.upper() == "TO"
+    )
+    if not (is_text and has_range):
         return _interval_of(_multi_unit(cursor, text, sign))
     start = cursor.take().text.lower()
-    cursor.expect_word("TO")
-    smaller = [unit.upper() for unit in UNITS[UNITS.index(start) + 1 :]]
-    end = cursor.expect_word(*smaller).lower() if smaller else start
+    end = take_end_unit(cursor, start) or start
     return _interval_of(sign * calendar_text.parse_interval(text, start, end))
 
 
 def _multi_unit(cursor: Cursor, amount: str, sign: int) -> int:
-    # A sign stands for its own amount: INTERVAL -3 HOURS 5 MINUTES is -2:55.
+    # A sign belongs to one amount: INTERVAL -3 HOURS 5 MINUTES is -2:55.
     total = sign * _of_unit(cursor, amount)
-    while cursor.token.kind in (Kind.STRING, Kind.NUMBER) or cursor.at_symbol("-", "+"):
+    while cursor.token.kind in (TokenKind.STRING, TokenKind.NUMBER) or cursor.at_symbol("-", "+"):
         total += _of_unit(cursor, _amount(cursor))
     return total
 
 
 def _amount(cursor: Cursor) -> str:
     sign = cursor.take().text if cursor.at_symbol("-", "+") else ""
-    if cursor.token.kind not in (Kind.STRING, Kind.NUMBER):
+    if cursor.token.kind not in (TokenKind.STRING, TokenKind.NUMBER):
         raise cursor.error("the number of an interval was expected")
     return sign + cursor.take().text
 
 
 def _of_unit(cursor: Cursor, amount: str) -> int:
-    unit = cursor.token.text.upper() if cursor.token.kind is Kind.WORD else ""
-    micros = _MULTIPLES.get(unit.removesuffix("S"))
+    unit = cursor.token.text.upper() if cursor.token.kind is TokenKind.WORD else ""
+    micros = _MICROS_OF.get(unit.removesuffix("S"))
     if micros is None:
         raise cursor.error(
             "a unit of weeks, days, hours, minutes or (micro-, milli-) seconds was expected"
         )
     cursor.take()
     match = re.fullmatch(r"\s*([+-]?)([0-9]{1,19})(?:\.([0-9]{1,9}))?\s*", amount)
-    if match is None or (match[3] and micros != calendar_text.MICROS["second"]):
-        raise ValueError(f"{clip(amount)!r} is no whole number")
+    if match is None or (match[3] and micros != DAY_TIME_UNITS["second"]):
+        raise ValueError(f"{clip(amount)!r} is not a whole number")
     fraction = int((match[3] or "").ljust(9, "0"))
     if fraction % 1000:
         raise ValueError("seconds have up to 6 digits after the point")
@@ -284,7 +262,7 @@ def _call(cursor: Cursor, word: str, depth: int) -> object:
 def _inner(cursor: Cursor, depth: int) -> object:
     value = _take(cursor, depth)
     if isinstance(value, Now):
-        raise ValueError("current_timestamp() and current_date() can't stand inside a value")
+        raise ValueError("current_timestamp() and current_date() can't be part of a value")
     return value
 
 
@@ -301,68 +279,12 @@ def _cast(value: object, type_: DataType) -> object:
 
 def _pairs(word: str, arguments: list[Any]) -> object:
     if len(arguments) % 2:
-        raise ValueError(f"{word.lower()}() takes pairs")
+        raise ValueError(f"{word.lower()}() takes an even number of arguments")
     pairs = list(zip(arguments[::2], arguments[1::2], strict=True))
     if word == "MAP":
         return pairs
     if not all(isinstance(name, str) for name, _ in pairs):
         raise ValueError("named_struct() takes the fields' names as strings")
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a field is there twice")
+        raise ValueError("a field is given twice")
     return dict(pairs)
-
-
-def to_sql(default: WriteDefault, type_: DataType) -> str:
-    """A default as SQL that ``constant_from_sql`` reads back.
-
-    Raises:
-        CorruptTableError: it is no constant of the type.
-    """
-    if isinstance(default, Now):
-        return f"{default.value}()"
-    return _sql(decode_raw(parse_json(default.json), type_), type_)
-
-
-def _sql(value: Any, type_: DataType) -> str:
-    if value is None:
-        return "NULL"
-    match type_:
-        case Struct(fields):
-            parts = [f"{sql_string(f.name)}, {_sql(value[f.name], f.type)}" for f in fields]
-            return f"named_struct({', '.join(parts)})"
-        case Array(element):
-            return f"array({', '.join(_sql(item, element.type) for item in value)})"
-        case Map(key, item):
-            parts = [f"{_sql(k, key.type)}, {_sql(v, item.type)}" for k, v in value]
-            return f"map({', '.join(parts)})"
-        case Atom.BOOLEAN:
-            return "TRUE" if value else "FALSE"
-        case Atom.BYTE | Atom.SHORT | Atom.INT | Atom.LONG | Decimal():
-            return leaf_text(value, type_)
-        case Atom.FLOAT:
-            return _float_sql(float32_text(value), "F")
-        case Atom.DOUBLE:
-            return _float_sql(double_text(value), "D")
-        case Atom.STRING | Char() | Varchar():
-            return sql_string(value)
-        case Atom.BINARY:
-            return f"X'{value.hex().upper()}'"
-        case Atom.DATE:
-            return f"DATE '{calendar_text.format_date(value)}'"
-        case Atom.TIMESTAMP:
-            return f"TIMESTAMP '{calendar_text.format_timestamp(value)}Z'"
-        case Atom.TIMESTAMP_NTZ:
-            return f"TIMESTAMP_NTZ '{calendar_text.format_timestamp(value)}'"
-        case Time():
-            return f"TIME '{calendar_text.format_time(value)}'"
-        case DayTimeInterval():
-            return f"INTERVAL '{calendar_text.format_interval(value)}' DAY TO SECOND"
-        case Atom.VARIANT | Geometry() | Geography():
-            raise InvalidRequestError(f"{render_type(type_)} columns have no constants")
-
-
-def _float_sql(text: str, suffix: str) -> str:
-    # Spark takes the largest float for too large when it has the suffix.
-    if text[-1].isdigit() and "e+" not in text:
-        return f"{text}{suffix}"
-    return f"{'float' if suffix == 'F' else 'double'}('{text}')"

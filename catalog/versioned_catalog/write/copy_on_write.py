@@ -13,7 +13,7 @@ from versioned_catalog.datafile.open_segment import WriteSpec
 from versioned_catalog.datafile.reader import SegmentTask, read_marked, read_segment
 from versioned_catalog.datafile.writer import write_segments
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound, columns_of
+from versioned_catalog.expressions.filters import BoundFilter, columns_of
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.segments import every_match, some_match
@@ -50,7 +50,7 @@ class Rewritten:
     records: tuple[SegmentRecord, ...]
 
 
-def matching_segments(state: TableState, bound: Bound | None) -> MatchingSegments:
+def matching_segments(state: TableState, bound: BoundFilter | None) -> MatchingSegments:
     """Return the segments of a snapshot that may match a filter (None: every row)."""
     paths = state.segments.core["path"]
     if bound is None:
@@ -60,7 +60,7 @@ def matching_segments(state: TableState, bound: Bound | None) -> MatchingSegment
     return MatchingSegments(tuple(paths.filter(every).to_pylist()), tuple(partial.to_pylist()))
 
 
-def whole_segments(state: TableState, bound: Bound | None, table: str) -> tuple[str, ...]:
+def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> tuple[str, ...]:
     """Return the segments that match a filter as a whole; refuse a filter that others match in part.
 
     Args:
@@ -95,7 +95,7 @@ def _partitioning(schema: Schema) -> str:
 
 
 def without_matches(
-    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> Rewritten:
     """Remove the rows that match a filter, copying the other rows of their segments.
 
@@ -143,7 +143,7 @@ def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 
 def with_updates(
-    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec, updater: Updater
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> Rewritten:
     """Update the rows that match a filter, copying the other rows of their segments.
 
@@ -168,7 +168,7 @@ def _updated(store: Store, task: SegmentTask, updater: Updater) -> Iterator[pa.R
 def _tasks(
     store: Store,
     state: TableState,
-    bound: Bound | None,
+    bound: BoundFilter | None,
     partial: frozenset[str],
     whole: frozenset[str] = frozenset(),
 ) -> Iterator[SegmentTask]:

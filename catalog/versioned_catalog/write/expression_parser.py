@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from versioned_catalog.types.paths import ColumnPath
-from versioned_catalog.types.tokens import Cursor, Kind
+from versioned_catalog.types.tokens import Cursor, TokenKind
 from versioned_catalog.write.sql_functions import MOST_DIGITS
 
 _DEEPEST = 50
@@ -81,7 +81,7 @@ def _signed(cursor: Cursor, depth: int) -> Term:
     if depth > _DEEPEST:
         raise cursor.error(f"it is nested more than {_DEEPEST} deep; make it flatter")
     if cursor.accept("-"):
-        if cursor.token.kind is Kind.NUMBER:
+        if cursor.token.kind is TokenKind.NUMBER:
             return _number(cursor, "-")
         return Call("negate", (_signed(cursor, depth + 1),))
     if cursor.accept("+"):
@@ -95,11 +95,11 @@ def _signed(cursor: Cursor, depth: int) -> Term:
 
 def _single(cursor: Cursor, depth: int) -> Term:
     match cursor.token.kind:
-        case Kind.NUMBER:
+        case TokenKind.NUMBER:
             return _number(cursor, "")
-        case Kind.STRING:
+        case TokenKind.STRING:
             return Known(pa.scalar(cursor.string()))
-        case Kind.WORD if cursor.peek().text == "(":
+        case TokenKind.WORD if cursor.peek().text == "(":
             return _call(cursor, depth)
     word = cursor.accept_word("TRUE", "FALSE", "NULL")
     if word is not None:

@@ -12,7 +12,7 @@ from versioned_catalog.datafile.reader import SegmentTask, read_segment
 from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.resolver import resolve
+from versioned_catalog.projection.resolver import plan_segment
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
@@ -81,7 +81,7 @@ class _Keys:
             rows=record.rows,
             sequence=0,
             commit_time=UNIX_EPOCH,
-            plan=resolve(schema, wanted),
+            plan=plan_segment(schema, wanted),
             filter=None,
             shown=len(wanted),
         )

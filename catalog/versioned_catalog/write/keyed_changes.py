@@ -9,7 +9,7 @@ import pyarrow as pa
 from versioned_catalog.datafile.open_segment import WriteSpec
 from versioned_catalog.datafile.writer import write_segments
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.op_types import DELETE
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
@@ -24,7 +24,7 @@ from versioned_catalog.write.update import Updater
 
 
 def delete_rows(
-    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> list[SegmentRecord]:
     """Write tombstones for the rows that match a filter.
 
@@ -64,7 +64,7 @@ def write_tombstones(
 
 
 def update_rows(
-    store: Store, state: TableState, bound: Bound | None, spec: WriteSpec, updater: Updater
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> list[SegmentRecord]:
     """Write the rows that match a filter with new values.
 

@@ -14,8 +14,8 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 from versioned_catalog.schema.schema import PartitionField, Schema
+from versioned_catalog.schema.transform_values import apply_transform
 from versioned_catalog.schema.transforms import (
-    apply,
     monotone,
     parse_transform,
     render_field,
@@ -131,8 +131,8 @@ class _Field:
             result_type(transform, source),
             known.rows.filter(chosen),
             known.nulls.filter(chosen),
-            apply(transform, source, low),
-            apply(transform, source, high),
+            apply_transform(transform, source, low),
+            apply_transform(transform, source, high),
         )
 
     def every(self, text: str | None) -> pa.Array:

@@ -14,7 +14,7 @@ from versioned_catalog.conflicts.operations import Base, Create
 from versioned_catalog.datafile.open_segment import WriteSpec
 from versioned_catalog.datafile.writer import target_bytes, write_segments
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.bind import plan as plan_changes
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState

@@ -11,7 +11,7 @@ from typing import Any
 
 from versioned_catalog.conflicts.operations import Append, Base, Rewrite
 from versioned_catalog.conflicts.row_keys import KeyConflictError
-from versioned_catalog.expressions.filters import Bound
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.scan.columns import bind_filters
@@ -96,7 +96,7 @@ def commit_delta(
     plan: WritePlan,
     records: Sequence[SegmentRecord],
     kind: str,
-    bound: Bound | None,
+    bound: BoundFilter | None,
     commit_id: str | None,
 ) -> int:
     """Commit rows and tombstones, tombstones first. See ``Transaction.commit_delta``."""
@@ -107,14 +107,14 @@ def commit_delta(
     return handle.commit(operation, commit_id)
 
 
-def _delete_keyed(handle: TableHandle, bound: Bound, commit_id: str | None) -> int:
+def _delete_keyed(handle: TableHandle, bound: BoundFilter, commit_id: str | None) -> int:
     plan = plan_delta(handle.store, handle.state, handle.name)
     records = delete_rows(handle.store, handle.state, bound, plan.spec)
     return commit_delta(handle, plan, records, "delete", bound, commit_id)
 
 
 def _update_keyed(
-    handle: TableHandle, updater: Updater, bound: Bound | None, commit_id: str | None
+    handle: TableHandle, updater: Updater, bound: BoundFilter | None, commit_id: str | None
 ) -> int:
     plan = plan_now(handle.store, handle.state, handle.name)
     records = update_rows(handle.store, handle.state, bound, plan.spec, updater)

@@ -17,9 +17,10 @@ from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
+from versioned_catalog.types.tokens import clip_repr
 from versioned_catalog.types.types import Column, Constant, Struct, is_repeated, walk
-from versioned_catalog.values.constants import fit, to_constant
-from versioned_catalog.values.value_text import shown
+from versioned_catalog.values.constants import to_constant
+from versioned_catalog.values.fitting import fit
 from versioned_catalog.write.expressions import Evaluator, Expression
 from versioned_catalog.write.row_schema import RowConverter
 
@@ -72,7 +73,7 @@ class Updater:
         if not isinstance(assignments, Mapping) or not assignments:
             raise InvalidRequestError(
                 f"{table}: assignments must be a mapping of columns to values, such as {{'a': 1}}, "
-                f"got {shown(assignments)}"
+                f"got {clip_repr(assignments)}"
             )
         self._schema = schema
         self._table = table
@@ -121,7 +122,7 @@ class Updater:
             constant = to_constant(fit(value, column.type))
         except ValueError as error:
             raise InvalidRequestError(
-                f"{self._table}: {shown(value)} does not fit the column {render_path(path)} of type "
+                f"{self._table}: {clip_repr(value)} does not fit the column {render_path(path)} of type "
                 f"{render_type(column.type)}: {error}",
                 condition="INVALID_VALUE",
             ) from None

@@ -9,7 +9,7 @@ from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import can_declare, to_spark
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
@@ -23,7 +23,7 @@ from versioned_catalog.schema.transforms import (
     Years,
     parse_transform,
 )
-from versioned_catalog.schema.ttl import shown
+from versioned_catalog.schema.ttl import user_properties
 from versioned_catalog.types.types import Column
 from versioned_catalog.values.literals import to_sql
 
@@ -49,7 +49,7 @@ def describe(
             table.location, storage, table.name, state.table_uuid, state.version, pending
         ),
         **describe_schema(state.schema),
-        "properties": {**shown(state.properties), **_arrangement(state.schema)},
+        "properties": {**user_properties(state.properties), **_arrangement(state.schema)},
         "comment": state.comment,
     }
 
@@ -82,7 +82,8 @@ def describe_schema(schema: Schema) -> Json:
         "row_key": [schema.column(key).name for key in schema.row_key] if schema.is_keyed else [],
         "columns": [_column(column) for column in schema.columns],
         "metadata_columns": [
-            _column(column) for column in (*IMPLICIT, *(OF_KEYED if schema.is_keyed else ()))
+            _column(column)
+            for column in (*METADATA_COLUMNS, *(KEYED_METADATA_COLUMNS if schema.is_keyed else ()))
         ],
         "partitioning": describe_partitioning(schema),
     }

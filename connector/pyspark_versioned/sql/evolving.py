@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark_versioned.sql.changes import parse_changes
 from versioned_catalog.conflicts.incarnation import evolution_of
-from versioned_catalog.evolution.bind import plan
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
 
@@ -29,7 +29,7 @@ def evolve(
     if not pending:
         return state, ()
     changes = parse_changes(pending, state.schema, table)
-    bound, after = plan(changes, evolution_of(state), state.schemas.newest.version + 1)
+    bound, after = plan_changes(changes, evolution_of(state), state.schemas.newest.version + 1)
     same = after.schema.version == state.schema_version
     grown = state.schemas if same else state.schemas.grown(after.schema)
     evolved = replace(

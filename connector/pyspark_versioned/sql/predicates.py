@@ -16,7 +16,7 @@ from versioned_catalog.expressions.filters import (
     Op,
     TextKind,
     TextTest,
-    Unbound,
+    UnboundFilter,
 )
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ class Unknown(Exception):
     """There is no filter of ours that means the same; Spark applies the predicate itself."""
 
 
-def to_unbound(predicate: Json) -> Unbound | None:
+def to_unbound(predicate: Json) -> UnboundFilter | None:
     """The filter that means the same, or None where there is none.
 
     Args:
@@ -47,7 +47,7 @@ def to_unbound(predicate: Json) -> Unbound | None:
         return None
 
 
-def _filter(predicate: Json) -> Unbound:
+def _filter(predicate: Json) -> UnboundFilter:
     name, given = predicate.get("name"), predicate.get("children", [])
     match name, given:
         case "AND", [left, right]:

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import types as spark
 
 from pyspark_versioned.native import is_exact, is_plain, is_written_alike
@@ -18,15 +17,15 @@ from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import InvalidRequestError, NotFoundError
-from versioned_catalog.expressions.filters import And, Bound, bind, columns_of
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.op_types import PUT
-from versioned_catalog.log.state import TableState
 from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
-    Implicit,
+    Metadata,
     Output,
     Rebuild,
     SegmentPlan,
@@ -38,7 +37,6 @@ from versioned_catalog.scan.estimates import ColumnEstimate, estimate
 from versioned_catalog.scan.layout import layout_columns
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.types.arrow_values import FALSE, ZERO
 from versioned_catalog.types.types import Atom, Column, Decimal, Struct, is_floating
 
 Json = dict[str, Any]
@@ -62,7 +60,7 @@ def plan_scan(request: Json) -> Json:
     filters = _bound(request["filters"], state.schema)
     bound = And(tuple(filters)) if filters else None
     scan = Scan(table.store, state, wanted, bound, limit=request["limit"])
-    free = _nan_free(scan.kept, state, scan.filter)
+    free = scan.nan_free()
     groups = _Groups(scan, request["native"], _paths(request["filters"]))
     files = [groups.file(row, flags) for row, flags in zip(_rows(scan), free, strict=True)]
     return {
@@ -99,15 +97,15 @@ def _estimate(scan: Scan, column: Column) -> Json:
     }
 
 
-def _bound(predicates: Sequence[Json], schema: Schema) -> list[Bound]:
+def _bound(predicates: Sequence[Json], schema: Schema) -> list[BoundFilter]:
     """The filters that we understand; Spark applies all of them again."""
-    found: list[Bound] = []
+    found: list[BoundFilter] = []
     for predicate in predicates:
         unbound = to_unbound(predicate)
         if unbound is None:
             continue
         try:
-            found.append(bind(unbound, lambda path: resolve(schema, path)))
+            found.append(bind_filter(unbound, lambda path: resolve(schema, path)))
         except (InvalidRequestError, NotFoundError):
             continue
     return found
@@ -125,23 +123,6 @@ def _rows(scan: Scan) -> list[Json]:
         several = delta.sequences is not None
         row["row_sequence"] = None if several else (delta.order or (row["sequence"],))[0]
     return rows
-
-
-def _nan_free(kept: pa.Table, state: TableState, filter: Bound | None) -> list[frozenset[int]]:
-    """For each segment, the floats that are filtered by and hold no NaN in it.
-
-    Arrow leaves NaN out of Parquet's bounds, and to Spark NaN is the greatest.
-    """
-    schema = state.schema
-    looked = () if filter is None else [schema.column(i) for i in columns_of(filter) if i > 0]
-    free: dict[str, frozenset[int]] = {}
-    for column in looked:
-        if is_floating(column.type):
-            nans = state.segments.statistic("nans", column, state.schemas)
-            none = pc.fill_null(pc.equal(nans, ZERO), FALSE)
-            for path in state.segments.core["path"].filter(none).to_pylist():
-                free[path] = free.get(path, frozenset()) | {column.id}
-    return [free.get(path, frozenset()) for path in kept["path"].to_pylist()]
 
 
 def _paths(predicates: Sequence[Json]) -> list[tuple[str, ...]]:
@@ -247,7 +228,7 @@ def _is_stored(output: Output) -> bool:
     match output.step:
         case Take() | Cast() | Rebuild():
             return True
-        case Fill() | Implicit():
+        case Fill() | Metadata():
             return False
 
 
@@ -255,9 +236,9 @@ def _constant(output: Output) -> Json:
     column = output.column
     told: Json = {"name": column.name, "type": to_spark(column.type).jsonValue()}
     match output.step:
-        case Implicit() if column.id == metadata_columns.OP_TYPE_OF_ROW:
+        case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
             return {**told, "value": str(PUT)}  # a segment of others is merged
-        case Implicit():
+        case Metadata():
             return {**told, "implicit": column.id}
         case Fill(None):
             return {**told, "value": None}

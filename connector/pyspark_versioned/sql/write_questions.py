@@ -28,7 +28,7 @@ from versioned_catalog.datafile.file_schema import file_schema
 from versioned_catalog.expressions.filters import AllOf
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import IMPLICIT, OF_KEYED
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
 from versioned_catalog.schema.ttl import hides_rows
@@ -99,7 +99,7 @@ def _refuse_options(options: Sequence[str], table: str) -> None:
 
 def _refuse_implicit(given: Sequence[str], table: str) -> None:
     """Spark hands the columns of a condition on to be written, metadata columns as well."""
-    names = [column.name for column in (*IMPLICIT, *OF_KEYED)]
+    names = [column.name for column in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)]
     if not set(names).isdisjoint(given):
         raise InvalidRequestError(
             f"{table}: rows can't be chosen by metadata columns ({', '.join(names)}) where they change; "

@@ -11,7 +11,8 @@ import pyarrow as pa
 from versioned_catalog import CorruptTableError
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.schema.transforms import Transform, apply, parse_transform, result_type
+from versioned_catalog.schema.transform_values import apply_transform
+from versioned_catalog.schema.transforms import Transform, parse_transform, result_type
 from versioned_catalog.statistics.footers import footer_stats, read_footer
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.types.types import Column
@@ -85,7 +86,9 @@ def _partitions_of(
     ]
     if not scalars:
         return
-    made = apply(transform, column.type, pa.array([s.as_py() for s in scalars], scalars[0].type))
+    made = apply_transform(
+        transform, column.type, pa.array([s.as_py() for s in scalars], scalars[0].type)
+    )
     result = result_type(transform, column.type)
     for value in made:
         text = from_scalar_text(value, result)

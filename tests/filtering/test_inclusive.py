@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from units import Unit, bounds_of, cut, is_, starts
 
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
@@ -20,25 +21,24 @@ from versioned_catalog.expressions.filters import (
     OneOf,
     TextKind,
     TextTest,
-    Unbound,
-    bind,
+    UnboundFilter,
 )
-from versioned_catalog.pruning.inclusive import Bounds, may_match
+from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
 from versioned_catalog.types.types import Atom, Char, DataType, DayTimeInterval, Decimal
 
 NAN, INF = math.nan, math.inf
 
 
-def prune(type_: DataType, units: list[Unit], unbound: Unbound) -> list[bool]:
+def prune(type_: DataType, units: list[Unit], unbound: UnboundFilter) -> list[bool]:
     bounds = bounds_of(type_, units)
-    found = may_match(bind(unbound, resolver(type_)), lambda _: bounds, len(units))
+    found = may_match(bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units))
     assert isinstance(found, pa.BooleanArray)
     assert found.null_count == 0
     return found.to_pylist()
 
 
 # Every unit here must be left out, so that pruning is not a constant True.
-OUT: list[tuple[DataType, Unit, Unbound]] = [
+OUT: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 4)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 8)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 5.5)),
@@ -94,14 +94,14 @@ OUT: list[tuple[DataType, Unit, Unbound]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", OUT)
-def test_left_out(type_: DataType, unit: Unit, unbound: Unbound) -> None:
+def test_left_out(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     everything: Unit = (9, None, None, None, None)
     never = prune(type_, [everything], unbound) == [False]
     assert prune(type_, [unit, everything, unit], unbound) == [False, not never, False]
 
 
 # Every unit here may hold such a row.
-IN: list[tuple[DataType, Unit, Unbound]] = [
+IN: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 5)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 7)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("<=", 5)),
@@ -133,28 +133,28 @@ IN: list[tuple[DataType, Unit, Unbound]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", IN)
-def test_left_in(type_: DataType, unit: Unit, unbound: Unbound) -> None:
+def test_left_in(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     assert prune(type_, [unit], unbound) == [True]
 
 
 def test_nothing_known() -> None:
-    bound = bind(AllOf((is_("=", 1), NullTest(PATH))), resolver(Atom.INT))
+    bound = bind_filter(AllOf((is_("=", 1), NullTest(PATH))), resolver(Atom.INT))
     assert may_match(bound, lambda _: None, 3).to_pylist() == [True] * 3
 
 
 def test_nans_not_counted_at_all() -> None:
     bounds = dataclasses.replace(bounds_of(Atom.DOUBLE, [(9, 0, 0, 0.5, 1.5)]), nans=None)
     for unbound, want in [(is_(">", 9), True), (is_("=", NAN), True), (is_("<", 0), False)]:
-        bound = bind(unbound, resolver(Atom.DOUBLE))
+        bound = bind_filter(unbound, resolver(Atom.DOUBLE))
         assert may_match(bound, lambda _: bounds, 1).to_pylist() == [want]
 
 
 def test_columns_of_a_table_will_do() -> None:
     bounds = bounds_of(Atom.INT, [(9, 0, 0, 5, 7), (9, 0, 0, 1, 2)])
     members = {f.name: getattr(bounds, f.name) for f in dataclasses.fields(bounds)}
-    chunked = Bounds(**{k: pa.chunked_array([v[:1], v[1:]]) for k, v in members.items()})
+    chunked = ColumnBounds(**{k: pa.chunked_array([v[:1], v[1:]]) for k, v in members.items()})
     for unbound in (is_("=", 6), OneOf(PATH, (6,)), NullSafe(PATH, 6)):
-        found = may_match(bind(unbound, resolver(Atom.INT)), lambda _: chunked, 2)
+        found = may_match(bind_filter(unbound, resolver(Atom.INT)), lambda _: chunked, 2)
         assert found.to_pylist() == [True, False]
 
 
@@ -166,10 +166,12 @@ def test_long_lists_are_looked_for_in_ranges() -> None:
 
 @given(filtered(), st.data())
 def test_what_is_kept_is_read(
-    case: tuple[DataType, list[Any], Unbound], data: st.DataObject
+    case: tuple[DataType, list[Any], UnboundFilter], data: st.DataObject
 ) -> None:
     type_, rows, unbound = case
     units, bounds = cut(type_, rows, data)
-    found = may_match(bind(unbound, resolver(type_)), lambda _: bounds, len(units)).to_pylist()
+    found = may_match(
+        bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units)
+    ).to_pylist()
     for unit, read in zip(units, found, strict=True):
         assert read or not any(expected(unbound, type_, row) is True for row in unit)

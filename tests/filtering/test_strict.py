@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from units import Unit, bounds_of, cut, is_, starts
 
+from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
@@ -18,8 +19,7 @@ from versioned_catalog.expressions.filters import (
     OneOf,
     TextKind,
     TextTest,
-    Unbound,
-    bind,
+    UnboundFilter,
 )
 from versioned_catalog.pruning.strict import all_match
 from versioned_catalog.types.types import Atom, Char, DataType, Decimal
@@ -27,15 +27,15 @@ from versioned_catalog.types.types import Atom, Char, DataType, Decimal
 NAN = math.nan
 
 
-def prove(type_: DataType, units: list[Unit], unbound: Unbound) -> list[bool]:
+def prove(type_: DataType, units: list[Unit], unbound: UnboundFilter) -> list[bool]:
     bounds = bounds_of(type_, units)
-    found = all_match(bind(unbound, resolver(type_)), lambda _: bounds, len(units))
+    found = all_match(bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units))
     assert found.null_count == 0
     return found.to_pylist()
 
 
 # All rows of every unit here match, and that can be known.
-ALL: list[tuple[DataType, Unit, Unbound]] = [
+ALL: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_(">=", 5)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("<=", 7)),
     (Atom.INT, (9, 0, 0, 5, 7), is_(">", 4.5)),
@@ -66,7 +66,7 @@ ALL: list[tuple[DataType, Unit, Unbound]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", ALL)
-def test_all_rows_match(type_: DataType, unit: Unit, unbound: Unbound) -> None:
+def test_all_rows_match(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     everything: Unit = (9, None, None, None, None)
     always = prove(type_, [everything], unbound) == [True]
     assert prove(type_, [unit, everything, unit], unbound) == [True, always, True]
@@ -74,7 +74,7 @@ def test_all_rows_match(type_: DataType, unit: Unit, unbound: Unbound) -> None:
 
 
 # Some rows of every unit here may not match.
-NOT_ALL: list[tuple[DataType, Unit, Unbound]] = [
+NOT_ALL: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_(">", 5)),
     (Atom.INT, (9, 1, 0, 5, 7), is_(">=", 5)),
     (Atom.INT, (9, None, 0, 5, 7), is_(">=", 5)),
@@ -106,22 +106,24 @@ NOT_ALL: list[tuple[DataType, Unit, Unbound]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", NOT_ALL)
-def test_some_rows_may_not_match(type_: DataType, unit: Unit, unbound: Unbound) -> None:
+def test_some_rows_may_not_match(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     assert prove(type_, [unit], unbound) == [False]
 
 
 def test_nothing_known() -> None:
     for unbound, found in ((is_("=", 1), False), (NullTest(PATH), False), (AllOf(()), True)):
-        bound = bind(unbound, resolver(Atom.INT))
+        bound = bind_filter(unbound, resolver(Atom.INT))
         assert all_match(bound, lambda _: None, 2).to_pylist() == [found] * 2
 
 
 @given(filtered(), st.data())
 def test_what_is_proved_is_so(
-    case: tuple[DataType, list[Any], Unbound], data: st.DataObject
+    case: tuple[DataType, list[Any], UnboundFilter], data: st.DataObject
 ) -> None:
     type_, rows, unbound = case
     units, bounds = cut(type_, rows, data)
-    found = all_match(bind(unbound, resolver(type_)), lambda _: bounds, len(units)).to_pylist()
+    found = all_match(
+        bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units)
+    ).to_pylist()
     for unit, proved in zip(units, found, strict=True):
         assert not proved or all(expected(unbound, type_, row) is True for row in unit)

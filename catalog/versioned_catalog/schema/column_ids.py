@@ -1,0 +1,75 @@
+"""IDs and physical names of new columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from versioned_catalog.schema.schema import INTERNAL_NAMES, Schema, name_key
+from versioned_catalog.types.types import Column, Constant, children, with_children
+from versioned_catalog.values.literals import rekey_constant
+
+
+def _physical_candidates(name: str, column_id: int) -> Iterable[str]:
+    """Physical names for a new column, the preferred one first (FORMAT.md, section 4.3)."""
+    safe = re.sub(r"\W", "_", name)
+    yield safe
+    while True:
+        safe = f"{safe}_{column_id}"
+        yield safe
+
+
+def assign_ids(column: Column, next_id: int, used: set[str]) -> tuple[Column, int]:
+    """Assign IDs and physical names to a new column and all columns below it.
+
+    Args:
+        column: the column; its own IDs are replaced.
+        next_id: the first free ID.
+        used: the physical names, as ``name_key``, that its siblings have or ever had.
+
+    Returns:
+        The column, and the next free ID.
+    """
+    candidates = _physical_candidates(column.name, next_id)
+    physical = next(name for name in candidates if name_key(name) not in used)
+    inner, after = _assign_all(children(column.type), next_id + 1, set())
+    type_ = with_children(column.type, inner)
+    return replace(column, id=next_id, physical_name=physical, type=type_), after
+
+
+def _assign_all(
+    columns: Iterable[Column], next_id: int, used: set[str]
+) -> tuple[tuple[Column, ...], int]:
+    """``assign_ids`` for siblings, in order."""
+    done, used = list[Column](), set(used)
+    for column in columns:
+        assigned, next_id = assign_ids(column, next_id, used)
+        used.add(name_key(assigned.physical_name))
+        done.append(assigned)
+    return tuple(done), next_id
+
+
+def new_schema(columns: Iterable[Column], next_id: int, version: int) -> tuple[Schema, int]:
+    """The first schema of a table's incarnation: all columns get IDs and physical names.
+
+    Returns:
+        The schema, and the next free ID.
+    """
+    assigned, after = _assign_all(columns, next_id, {name_key(name) for name in INTERNAL_NAMES})
+    return Schema(assigned, version), after
+
+
+def rekey_defaults(before: Column, after: Column) -> Column:
+    """A column that got other IDs than ``before``, with the IDs in its defaults changed as well."""
+
+    read, write = before.read_default, before.write_default
+    pairs = zip(children(before.type), children(after.type), strict=True)
+    return replace(
+        after,
+        type=with_children(after.type, tuple(rekey_defaults(old, new) for old, new in pairs)),
+        read_default=None if read is None else rekey_constant(read, before.type, after.type),
+        write_default=(
+            rekey_constant(write, before.type, after.type) if isinstance(write, Constant) else write
+        ),
+    )
