@@ -101,12 +101,12 @@ def expire(table: Table, keep_last: int = 1) -> int:
 
 def with_rows(catalog: Catalog, name: str, mode: Any, how: dict[str, Any]) -> Table:
     operation, data = creation("id LONG, b STRING", **how), rows(100, 101)
-    placement = catalog.place_table(name, mode)
+    placement = catalog.plan_creation(name, mode)
     plan = catalog.plan_rows(name, placement, operation, data.schema)
     store = catalog._store.child(placement.folder)
     records = tuple(plan.write(data.schema, iter(data.to_batches()), store))
     made = replace(operation, records=records)
-    return catalog.make_table(name, placement, made, f"{mode} with rows")
+    return catalog.commit_creation(name, placement, made, f"{mode} with rows")
 
 
 def history(place: Path, how: dict[str, Any]) -> Table:

@@ -88,12 +88,12 @@ def replace(catalog: Catalog) -> None:
 
 def replace_with_rows(catalog: Catalog) -> None:
     operation = creation("id LONG, b STRING")
-    placement = catalog.place_table("n.t", "replace")
+    placement = catalog.plan_creation("n.t", "replace")
     plan = catalog.plan_rows("n.t", placement, operation, ROWS.schema)
     store = catalog._store.child(placement.folder)
     records = plan.write(ROWS.schema, iter(ROWS.to_batches()), store)
     with_rows = dataclasses.replace(operation, records=tuple(records))
-    catalog.make_table("n.t", placement, with_rows, str(uuid4()))
+    catalog.commit_creation("n.t", placement, with_rows, str(uuid4()))
 
 
 def create_namespace(catalog: Catalog) -> None:
