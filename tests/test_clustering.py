@@ -170,7 +170,9 @@ def test_segments_of_another_partitioning(tmp_path: Path) -> None:
     """Each stretch of the curve would be parted again: many small segments."""
     table = table_of_points(tmp_path / "t")
     table.alter().set_partitioning(["bucket(4, a)"]).commit()
-    with pytest.raises(InvalidRequestError, match=r"16 segments have another partitioning .* 'full'"):
+    with pytest.raises(
+        InvalidRequestError, match=r"16 segments have another partitioning .* 'full'"
+    ):
         table.maintenance.compact(zorder=["a", "b"])
     table.maintenance.compact(strategy="full")
     before = table.state.segments.count
