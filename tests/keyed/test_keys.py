@@ -76,7 +76,7 @@ def test_a_key_stays(tmp_path: Path) -> None:
         )
     )
     assert table.scan(columns=["v"]).to_arrow().to_pylist() == [{"v": 2.0}]
-    with pytest.raises(InvalidRequestError, match="m is in the row key"):
+    with pytest.raises(InvalidRequestError, match="m is part of the row key"):
         table.update({"m": 5})
 
 
