@@ -1,4 +1,4 @@
-# A machine of the cluster in docker-compose.yml: Python, a JDK, and what uv.lock says.
+# Image of all services in docker-compose.yml: Python, a JDK and the packages of uv.lock.
 FROM python:3.11.9-slim-bookworm
 
 RUN apt-get update \

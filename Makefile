@@ -5,7 +5,7 @@ RUN = python3 -m venv .venv && .venv/bin/pip install -q uv && .venv/bin/uv run -
 demo:
 	$(RUN) --extra demo python examples/flights.py
 
-# The servers of docker-compose.yml as processes, and the demo on them.
+# Run the demo on the servers of docker-compose.yml, as local processes.
 cluster:
 	$(RUN) --extra test python examples/local_cluster.py --store --connect -- python examples/flights.py --remote {remote} --keep {warehouse}
 
@@ -22,14 +22,14 @@ lint:
 mutants:
 	$(RUN) --extra test python tests/replay_mutants.py
 
-# The protocol as a model that Spin explores (Debian package spin); docs/guarantees.md.
+# Explore the model of the protocol with Spin (Debian package spin); see docs/guarantees.md.
 model:
 	python3 tests/protocol/check.py
 
 nightly:
 	HYPOTHESIS_PROFILE=nightly; export HYPOTHESIS_PROFILE; $(RUN) --extra test python -m pytest -m "nightly or not nightly"
 
-# Half an hour of everything at once, in processes that are killed: docs/guarantees.md. Not part of nightly.
+# Run all operations for half an hour in processes that are killed; see docs/guarantees.md. Not part of nightly.
 soak:
 	PYTHONPATH=tests; export PYTHONPATH; $(RUN) --extra test python -m soak --minutes 30
 

@@ -1,7 +1,7 @@
-"""What is measured, and told in README.md."""
+"""Benchmarks; README.md lists them and their results."""
 
 import sys
 from pathlib import Path
 
-# The S3 server, and what counts requests, are the tests'.
+# The S3 server and the request counter are part of the tests.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

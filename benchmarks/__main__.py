@@ -1,4 +1,4 @@
-"""Runs all benchmarks: ``python -m benchmarks``."""
+"""Run the benchmarks that need no other Spark: ``python -m benchmarks``."""
 
 from __future__ import annotations
 

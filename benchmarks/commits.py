@@ -1,4 +1,4 @@
-"""What a small append and an ALTER cost, at the first commit and at the thousandth."""
+"""Time small appends and ALTERs, from the first commit to the thousandth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = pa.table(
 
 
 def timed(work: Work, count: int) -> list[float]:
-    """Milliseconds of each of many runs."""
+    """Milliseconds of each run."""
     return [seconds(work) * 1000 for _ in range(count)]
 
 
@@ -38,32 +38,34 @@ def tell_appends(report: Report, name: str, times: list[float], target: float | 
     """Median, 99th percentile and growth of many appends."""
     edge = min(100, len(times) // 2)
     growth = statistics.median(times[-edge:]) / statistics.median(times[:edge])
-    report.tell(
+    report.record(
         Figure(f"{name}: append of 1,000 rows, median", statistics.median(times), target=target)
     )
-    report.tell(Figure(f"{name}: append, 99th percentile", sorted(times)[int(len(times) * 0.99)]))
+    report.record(Figure(f"{name}: append, 99th percentile", sorted(times)[int(len(times) * 0.99)]))
     limit = None if target is None else 1.2
-    report.tell(Figure(f"{name}: last {edge} appends against the first", growth, "x", limit))
+    report.record(Figure(f"{name}: last {edge} appends against the first", growth, "x", limit))
 
 
 def ours(report: Report, folder: Path, commits: int) -> None:
-    """Our figures."""
+    """Measure our tables."""
     table = Catalog.create_path(folder / "t", "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT")
     times: list[float] = []
     for count in (10, 100, commits):
         times += timed(lambda: table.append(ROWS), count - len(times))
         loads = timed(lambda: Catalog.load_path(folder / "t"), 9)
-        report.tell(Figure(f"versioned: load after {count} commits", statistics.median(loads)))
+        report.record(Figure(f"versioned: load after {count} commits", statistics.median(loads)))
     tell_appends(report, "versioned", times, 25)
     numbers = iter(range(10**6))
     alters = timed(lambda: table.alter().add_column(f"c{next(numbers)}", "int").commit(), 50)
-    report.tell(Figure("versioned: ALTER, median", statistics.median(alters), target=15))
+    report.record(Figure("versioned: ALTER, median", statistics.median(alters), target=15))
     counts = timed(table.count, 100)
-    report.tell(Figure("versioned: count() from metadata", statistics.median(counts) * 1000, "us"))
+    report.record(
+        Figure("versioned: count() from metadata", statistics.median(counts) * 1000, "us")
+    )
 
 
 def delta(report: Report, folder: Path, commits: int) -> None:
-    """The same by deltalake."""
+    """Measure the same with deltalake."""
     place = str(folder / "delta")
     tell_appends(
         report,
@@ -78,11 +80,13 @@ def delta(report: Report, folder: Path, commits: int) -> None:
         field = deltalake.Field(f"c{next(numbers)}", "integer")
         deltalake.DeltaTable(place).alter.add_columns([field])
 
-    report.tell(Figure("deltalake: add a column, median", statistics.median(timed(add_column, 20))))
+    report.record(
+        Figure("deltalake: add a column, median", statistics.median(timed(add_column, 20)))
+    )
 
 
 def iceberg(report: Report, folder: Path, commits: int) -> None:
-    """The same by pyiceberg, with a catalog in SQLite."""
+    """Measure the same with pyiceberg and a catalog in SQLite."""
     (folder / "ice").mkdir()
     catalog = SqlCatalog(
         "bench", uri=f"sqlite:///{folder}/ice.db", warehouse=f"file://{folder}/ice"
@@ -96,11 +100,13 @@ def iceberg(report: Report, folder: Path, commits: int) -> None:
         with table.update_schema() as update:
             update.add_column(f"c{next(numbers)}", IntegerType())
 
-    report.tell(Figure("pyiceberg: add a column, median", statistics.median(timed(add_column, 20))))
+    report.record(
+        Figure("pyiceberg: add a column, median", statistics.median(timed(add_column, 20)))
+    )
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--peer-commits", type=int, default=200)

@@ -1,4 +1,4 @@
-"""Timing in turns, tables, and raw results kept beside them."""
+"""Time alternating runs, print comparisons and save the raw times."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Work = Callable[[], object]
 
 @dataclass
 class Row:
-    """One comparison.
+    """One comparison with a peer.
 
     Args:
-        what: what is measured.
-        peer: what it is compared with.
-        ours, theirs: seconds of each run, in turns.
-        target: the ratio that is wanted at most; None where there is none.
+        what: What is measured.
+        peer: What it is compared with.
+        ours, theirs: Seconds of each run; the runs alternate.
+        target: The greatest ratio that meets the target, or None.
     """
 
     what: str
@@ -36,13 +36,13 @@ class Row:
 
     @property
     def ratios(self) -> list[float]:
-        """Ours against theirs, pair by pair."""
+        """Ratio of ours to theirs for each pair of runs."""
         return [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
 
 
 @dataclass
 class Figure:
-    """One number that stands alone, in milliseconds or as named."""
+    """A measurement without a peer, in milliseconds unless ``unit`` says otherwise."""
 
     what: str
     value: float
@@ -52,7 +52,7 @@ class Figure:
 
 @dataclass
 class Report:
-    """What a script found."""
+    """Results of one benchmark."""
 
     name: str
     rows: list[Row] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Report:
     def compare(
         self, what: str, ours: Work, peers: dict[str, tuple[Work, float | None]], runs: int
     ) -> None:
-        """Time ours and each peer in turns, after one run of each that does not count."""
+        """Time ours and each peer in alternating runs, after one warm-up run of each."""
         works = {"": ours, **{name: work for name, (work, _) in peers.items()}}
         times: dict[str, list[float]] = {name: [] for name in works}
         for work in works.values():
@@ -73,14 +73,14 @@ class Report:
             self.rows.append(Row(what, name, times[""], times[name], target))
             print(line(self.rows[-1]), flush=True)
 
-    def tell(self, figure: Figure) -> None:
-        """Keep and print a number."""
+    def record(self, figure: Figure) -> None:
+        """Record and print a measurement."""
         self.figures.append(figure)
         wanted = f"  (at most {figure.target:g})" if figure.target is not None else ""
         print(f"{figure.what:<58} {figure.value:>10.2f} {figure.unit}{wanted}", flush=True)
 
     def save(self) -> None:
-        """Write the raw runs to ``results/``."""
+        """Write the raw times to ``results/``."""
         RESULTS.mkdir(exist_ok=True)
         libraries = ("pyspark", "pyarrow", "deltalake", "pyiceberg")
         found = {
@@ -94,14 +94,14 @@ class Report:
 
 
 def seconds(work: Work) -> float:
-    """How long one run takes."""
+    """Seconds that one run takes."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
 def line(row: Row) -> str:
-    """A comparison as a line of text."""
+    """Format a comparison as a line of text."""
     ratio = statistics.median(row.ratios)
     spread = f"{min(row.ratios):.2f}-{max(row.ratios):.2f}"
     verdict = ""

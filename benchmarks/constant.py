@@ -1,4 +1,4 @@
-"""A Python data source that returns constant batches: the floor of what any such source can do."""
+"""A Python data source of constant batches: the lower bound for any Python data source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DDL = "id bigint, a double, b double, c double, n int, m int, s string, t string
 
 
 def batch(rows: int) -> pa.RecordBatch:
-    """So many rows of the benchmark's eight columns."""
+    """A batch of ``rows`` rows of the benchmark's eight columns."""
     random = np.random.default_rng(0)
     columns = {
         "id": np.arange(rows),
@@ -39,7 +39,7 @@ def keep_batch(file: str) -> None:
 
 @dataclass
 class Part(InputPartition):
-    """So many rows."""
+    """A partition of the source: a number of rows."""
 
     rows: int
 
@@ -49,7 +49,7 @@ class Part(InputPartition):
 
 
 class Constant(DataSource):
-    """``rows`` rows in ``parts`` partitions."""
+    """The data source: ``rows`` rows in ``parts`` partitions."""
 
     @classmethod
     def name(cls) -> str:
@@ -61,23 +61,23 @@ class Constant(DataSource):
         return DDL
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of the columns that are asked for."""
+        """A reader of the requested columns."""
         rows, parts = int(self.options["rows"]), int(self.options["parts"])
         return ConstantReader(schema.fieldNames(), rows, parts, self.options["file"])
 
 
 class ConstantReader(DataSourceReader):
-    """Gives one batch again and again, out of a mapped file."""
+    """Returns the same batch, memory-mapped from a file, repeatedly."""
 
     def __init__(self, names: list[str], rows: int, parts: int, file: str) -> None:
         self._names, self._rows, self._parts, self._file = names, rows, parts, file
 
     def partitions(self) -> list[InputPartition]:
-        """Parts of equal size."""
+        """Partitions of equal size."""
         return [Part(self._rows // self._parts) for _ in range(self._parts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
+        """The batches of a partition."""
         assert isinstance(partition, Part)
         whole = pa.ipc.open_file(pa.memory_map(self._file)).get_batch(0).select(self._names)
         left = partition.rows

@@ -1,4 +1,4 @@
-"""Spark reads and writes ``format("versioned")``, against constant batches and plain Parquet."""
+"""Compare ``format("versioned")`` in Spark with constant batches and plain Parquet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILES = 16
 
 
 def start() -> SparkSession:
-    """A local session of two cores."""
+    """Start a local session of two cores."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     root = str(DATA.parent.parent)
     os.environ["PYTHONPATH"] = root + os.pathsep + os.environ.get("PYTHONPATH", "")
@@ -39,7 +39,7 @@ def start() -> SparkSession:
 
 
 def prepare(rows: int) -> None:
-    """The same rows as plain Parquet and as a table, in files of the same size."""
+    """Write the same rows as plain Parquet and as a table, in files of the same size."""
     for name in ("parquet", "table"):
         shutil.rmtree(DATA / name, ignore_errors=True)
     (DATA / "parquet").mkdir(parents=True)
@@ -55,7 +55,7 @@ def prepare(rows: int) -> None:
 
 
 def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
-    """Reading one column, all columns, and few rows."""
+    """Compare reads of one column, of all columns and of few rows."""
 
     def ours(**options: str) -> DataFrame:
         return spark.read.format("versioned").options(**options).load(str(DATA / "table"))
@@ -63,7 +63,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
     def plain() -> DataFrame:
         return spark.read.parquet(str(DATA / "parquet"))
 
-    def floor(ddl: str) -> DataFrame:
+    def constant(ddl: str) -> DataFrame:
         options = {"rows": str(rows), "parts": str(FILES), "file": str(DATA / "constant.arrow")}
         return spark.read.format("constant").options(**options).schema(ddl).load()
 
@@ -77,7 +77,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
         f"one of 8 columns by .schema, {rows:,}",
         total(reader.load(str(DATA / "table")), "a"),
         {
-            "constant batches": (total(floor("a double"), "a"), 1.25),
+            "constant batches": (total(constant("a double"), "a"), 1.25),
             "spark.read.parquet": (total(plain(), "a"), None),
         },
         runs,
@@ -86,7 +86,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
         "all columns",
         total(ours(), *everything),
         {
-            "constant batches": (total(floor(DDL), *everything), 1.25),
+            "constant batches": (total(constant(DDL), *everything), 1.25),
             "spark.read.parquet": (total(plain(), *everything), None),
         },
         runs,
@@ -107,7 +107,7 @@ def reads(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
 
 
 def writes(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
-    """Writing the same frame to a table and to plain Parquet."""
+    """Compare writing a frame to a table and to plain Parquet."""
     frame = spark.range(0, rows, 1, 8).selectExpr(
         "id",
         *(f"id * 0.{n}D AS a{n}" for n in range(1, 4)),
@@ -135,7 +135,7 @@ def writes(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
 
 
 def main() -> None:
-    """Print the ratios."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=5)

@@ -1,4 +1,4 @@
-"""Tables with a primary key, by PyArrow: upserts, overlapping runs, compaction, deletes, memory.
+"""Measure tables with a primary key in PyArrow: upserts, merges, compaction, deletes, memory.
 
 Peers are ``deltalake``, whose MERGE, DELETE and OPTIMIZE rewrite files, and our own compacted tables.
 """
@@ -26,7 +26,7 @@ MILLION = 1_000_000
 
 
 def rows_of(ids: pa.Array, shift: float = 0.0) -> pa.Table:
-    """Rows of some keys."""
+    """Rows with the given keys."""
     hosts = pc.binary_join_element_wise("host", pc.bit_wise_and(ids, 511).cast(pa.string()), "-")
     numbers = pc.multiply(ids.cast(pa.float64()), 0.37)
     return pa.table(
@@ -41,12 +41,12 @@ def rows_of(ids: pa.Array, shift: float = 0.0) -> pa.Table:
 
 
 def ids(first: int, count: int, step: int = 1) -> pa.Array:
-    """Every so many-th number from a first one."""
+    """``count`` numbers from ``first`` on, ``step`` apart."""
     return pa.array(range(first, first + count * step, step), pa.int64())
 
 
 def upserts(runs: int, rows: int) -> tuple[list[pa.Table], pa.Table]:
-    """What is there, in parts, and for each run what comes: half of it new, spread over all keys.
+    """The existing rows, in parts, and the new rows of each run, half of them with new keys.
 
     The numbers that are there are even; new ones are odd.
     """
@@ -60,7 +60,7 @@ def upserts(runs: int, rows: int) -> tuple[list[pa.Table], pa.Table]:
 
 
 def keyed(name: str, parts: list[pa.Table], key: tuple[str, ...] = ("id",)) -> Table:
-    """Our table of some parts, one commit each."""
+    """Create our table, with one commit for each part."""
     shutil.rmtree(PLACE / name, ignore_errors=True)
     table = Catalog.create_path(PLACE / name, DDL, primary_key=key)
     for part in parts:
@@ -69,7 +69,7 @@ def keyed(name: str, parts: list[pa.Table], key: tuple[str, ...] = ("id",)) -> T
 
 
 def delta(name: str, parts: list[pa.Table]) -> str:
-    """The same table in Delta's format."""
+    """Create the same table with deltalake."""
     place = str(PLACE / f"delta-{name}")
     shutil.rmtree(place, ignore_errors=True)
     for part in parts:
@@ -78,7 +78,7 @@ def delta(name: str, parts: list[pa.Table]) -> str:
 
 
 Timed = Callable[[int], object]
-"""What is timed, told which run it is."""
+"""Function to time; its argument is the number of the run."""
 
 
 def compare(
@@ -89,12 +89,12 @@ def compare(
     theirs: Timed,
     target: float | None,
     peer: str = "deltalake",
-    begin: Callable[[], None] = lambda: None,
+    set_up: Callable[[], None] = lambda: None,
 ) -> None:
-    """Ours and theirs in turns, after what is not timed; the first run of each does not count."""
+    """Time ours and theirs in alternating runs, without the set-up and the warm-up runs."""
     row = Row(what, peer, [], [], target)
     for run in range(runs + 1):
-        begin()
+        set_up()
         times = seconds(lambda run=run: ours(run)), seconds(lambda run=run: theirs(run))
         if run:
             row.ours.append(times[0])
@@ -103,19 +103,19 @@ def compare(
     print(line(row), flush=True)
 
 
-def upsert(report: Report, runs: int, rows: int, *, anew: bool) -> None:
-    """A tenth of the rows that are there are written, half of them new, and all is read.
+def upsert(report: Report, runs: int, rows: int, *, fresh: bool) -> None:
+    """Upsert a tenth as many rows as exist, half of them with new keys, and read all rows.
 
     Args:
-        report, runs, rows: as for the others.
-        anew: each time into the table as it was; else into what the time before left.
+        report, runs, rows: As for the other functions.
+        fresh: Whether each run starts from the original table, not from the result of the last run.
     """
     there, come = upserts(runs, rows)
     table, place = keyed("upsert", there), delta("upsert", there)
     base = table.version, deltalake.DeltaTable(place).version()
 
-    def begin() -> None:
-        if anew:
+    def set_up() -> None:
+        if fresh:
             table.rollback(base[0])
             if deltalake.DeltaTable(place).version() > base[1]:
                 deltalake.DeltaTable(place).restore(base[1])
@@ -132,8 +132,8 @@ def upsert(report: Report, runs: int, rows: int, *, anew: bool) -> None:
         return deltalake.DeltaTable(place).to_pyarrow_table()
 
     what = f"upsert {rows // 10:,} into {rows:,}, read all"
-    what, target = (what, 0.5) if anew else (f"{what}, {runs + 1} times over", None)
-    compare(report, what, runs, ours, theirs, target, begin=begin)
+    what, target = (what, 0.5) if fresh else (f"{what}, {runs + 1} times over", None)
+    compare(report, what, runs, ours, theirs, target, set_up=set_up)
     found = [
         t.select(["id", "a"]).sort_by("id")
         for t in (table.scan().to_arrow(), deltalake.DeltaTable(place).to_pyarrow_table())
@@ -142,7 +142,7 @@ def upsert(report: Report, runs: int, rows: int, *, anew: bool) -> None:
 
 
 def overlapping(report: Report, runs: int, rows: int) -> None:
-    """Ten runs over the same range of keys, against the same rows compacted."""
+    """Read ten overlapping runs, and the same rows compacted."""
     for what, key in (("one number", ("id",)), ("text and number", ("host", "id"))):
         parts = [rows_of(ids(n, rows // 10, 10)) for n in range(10)]
         table, one = keyed("runs", parts, key), keyed("compacted", parts, key)
@@ -155,17 +155,17 @@ def overlapping(report: Report, runs: int, rows: int) -> None:
 
 
 def compaction(report: Report, runs: int) -> None:
-    """100 small segments become one."""
+    """Compact 100 small segments into one."""
     parts = [rows_of(ids(10_000 * n, 10_000)) for n in range(100)]
-    bags = []
+    unkeyed = []
     for n in range(runs + 1):
-        place = PLACE / f"bag{n}"
+        place = PLACE / f"unkeyed{n}"
         shutil.rmtree(place, ignore_errors=True)
-        bag = Catalog.create_path(place, DDL)
+        table = Catalog.create_path(place, DDL)
         for part in parts:
-            bag.append(part)
-        bags.append(bag)
-    places = [delta(f"bag{n}", parts) for n in range(runs + 1)]
+            table.append(part)
+        unkeyed.append(table)
+    places = [delta(f"unkeyed{n}", parts) for n in range(runs + 1)]
     tables = [keyed(f"small{n}", parts) for n in range(runs + 1)]
 
     def optimize(run: int) -> object:
@@ -173,24 +173,34 @@ def compaction(report: Report, runs: int) -> None:
 
     what = "compact 100 small segments"
     compare(
-        report, f"{what}, a bag", runs, lambda run: bags[run].maintenance.compact(), optimize, 1.0
+        report,
+        f"{what}, without a key",
+        runs,
+        lambda run: unkeyed[run].maintenance.compact(),
+        optimize,
+        1.0,
     )
     for n in range(runs + 1):
-        delta(f"bag{n}", parts)
+        delta(f"unkeyed{n}", parts)
     compare(
-        report, f"{what}, keyed", runs, lambda run: tables[run].maintenance.compact(), optimize, 1.0
+        report,
+        f"{what}, with a key",
+        runs,
+        lambda run: tables[run].maintenance.compact(),
+        optimize,
+        1.0,
     )
-    assert bags[0].state.segments.count == tables[0].state.segments.count == 1
+    assert unkeyed[0].state.segments.count == tables[0].state.segments.count == 1
 
 
 def deletes(report: Report, runs: int, rows: int) -> None:
-    """One row of a hundred, by key, against copying the segments that hold them."""
+    """Delete 1% of the rows by key, and by copying the segments that hold them."""
     parts = [rows_of(ids(rows // 10 * n, rows // 10)) for n in range(10)]
     table = keyed("delete", parts)
-    shutil.rmtree(PLACE / "delete-bag", ignore_errors=True)
-    bag, place = Catalog.create_path(PLACE / "delete-bag", DDL), delta("delete", parts)
+    shutil.rmtree(PLACE / "delete-unkeyed", ignore_errors=True)
+    unkeyed, place = Catalog.create_path(PLACE / "delete-unkeyed", DDL), delta("delete", parts)
     for part in parts:
-        bag.append(part)
+        unkeyed.append(part)
     gone = [pa.table({"id": ids(run, rows // 100, 100)}) for run in range(runs + 1)]
     named = [one["id"].to_pylist() for one in gone]
 
@@ -198,7 +208,7 @@ def deletes(report: Report, runs: int, rows: int) -> None:
         return table.delete_keys(gone[run])
 
     def copied(run: int) -> object:
-        return bag.delete([("id", "in", named[run])])
+        return unkeyed.delete([("id", "in", named[run])])
 
     def theirs(run: int) -> object:
         merge = deltalake.DeltaTable(place).merge(gone[run], "t.id = s.id", "s", "t")
@@ -207,11 +217,11 @@ def deletes(report: Report, runs: int, rows: int) -> None:
     what = "delete 1% by key"
     compare(report, what, runs, ours, copied, 0.2, "copy on write, ours")
     compare(report, what, runs, ours, theirs, 0.2)
-    assert table.count() == bag.count() == rows - rows // 100 * (runs + 1)
+    assert table.count() == unkeyed.count() == rows - rows // 100 * (runs + 1)
 
 
 def memory(report: Report, gigabytes: float) -> None:
-    """The most memory that merging a large group takes, in a process of its own."""
+    """Measure the peak memory of merging a large group, in a separate process."""
     size = int(gigabytes * 1024**3)
     rows = size // 10 // 50
     shutil.rmtree(PLACE / "large", ignore_errors=True)
@@ -220,7 +230,7 @@ def memory(report: Report, gigabytes: float) -> None:
         for part in _large(n, rows):
             table.append(part)
     held = sum(table.state.segments.core["bytes"].to_pylist())
-    report.tell(Figure("bytes of Parquet in the group", held / 1024**2, "MiB"))
+    report.record(Figure("bytes of Parquet in the group", held / 1024**2, "MiB"))
     found = subprocess.run(
         [sys.executable, "-m", "benchmarks.keyed", "--merge", str(PLACE / "large")],
         capture_output=True,
@@ -228,8 +238,8 @@ def memory(report: Report, gigabytes: float) -> None:
         check=True,
     )
     count, most, took = found.stdout.split()
-    report.tell(Figure(f"memory of merging {int(count):,} rows", float(most), "MiB", 1024))
-    report.tell(Figure("time of that", float(took) * 1000))
+    report.record(Figure(f"memory of merging {int(count):,} rows", float(most), "MiB", 1024))
+    report.record(Figure("time of that", float(took) * 1000))
 
 
 def _large(run: int, rows: int) -> Iterator[pa.Table]:
@@ -238,7 +248,7 @@ def _large(run: int, rows: int) -> Iterator[pa.Table]:
 
 
 def merge_all(place: str) -> None:
-    """Read all rows batch by batch, and print how many they are, and the most memory it took."""
+    """Read all rows in batches; print their number and the peak memory."""
     begun = time.perf_counter()
     count = sum(batch.num_rows for batch in Catalog.load_path(place).scan().to_batches())
     took = time.perf_counter() - begun
@@ -249,7 +259,7 @@ def merge_all(place: str) -> None:
 
 
 def main() -> None:
-    """Print comparisons, and keep the raw runs."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--rows", type=int, default=10 * MILLION)
@@ -262,8 +272,8 @@ def main() -> None:
         return
     report = Report("keyed")
     works: dict[str, Work] = {
-        "upsert": lambda: upsert(report, given.runs, given.rows, anew=True),
-        "upserts": lambda: upsert(report, given.runs, given.rows, anew=False),
+        "upsert": lambda: upsert(report, given.runs, given.rows, fresh=True),
+        "upserts": lambda: upsert(report, given.runs, given.rows, fresh=False),
         "overlapping": lambda: overlapping(report, given.runs, given.rows),
         "compaction": lambda: compaction(report, given.runs),
         "deletes": lambda: deletes(report, given.runs, given.rows),

@@ -1,4 +1,4 @@
-"""Upserts by Spark in our tables, in Iceberg's and in Delta's, and what merging costs a scan of ours.
+"""Compare upserts by Spark with Iceberg and Delta, and measure the cost of merging in our scans.
 
 A tenth of the rows that are there are merged in, half of them new and spread over all keys, each time
 into the table as it was made, with the next full read. Each format runs on the newest Spark that it
@@ -24,12 +24,12 @@ DDL = "id BIGINT, host STRING, a DOUBLE, b DOUBLE, n INT"
 
 
 def read_all(frame: Any) -> None:
-    """Every row of every column."""
+    """Read every row of every column."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 def source(rows: int, run: int) -> str:
-    """A tenth as many rows: of even numbers, which are there, and of odd ones, which are not."""
+    """Query for a tenth as many rows: even keys, which exist, and odd ones, which do not."""
     step, half = 20, rows // 20
     return (
         f"SELECT id, {COLUMNS.replace('id * 0.37D', '-1.0D')} FROM "
@@ -38,7 +38,7 @@ def source(rows: int, run: int) -> str:
 
 
 def make(spark: Any, name: str, table: str, rows: int) -> None:
-    """The table, in ten appends."""
+    """Create the table and fill it by ten appends."""
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.rpartition('.')[0]}")
     key = ", PRIMARY KEY (id)" if name == "versioned" else ""
     spark.sql(f"CREATE TABLE {table} ({DDL}{key}) {ENGINES[name].properties}")
@@ -50,7 +50,7 @@ def make(spark: Any, name: str, table: str, rows: int) -> None:
 
 
 def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
-    """Seconds of each upsert with the full read after it, and of the statement alone."""
+    """Time each upsert, alone and with a full read after it."""
     spark, table = session(name)
     make(spark, name, table, rows)
     found: dict[str, Any] = {"engine": name, "spark": spark.version, "rows": rows, "times": {}}
@@ -58,20 +58,20 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
         "MERGE": f"MERGE INTO {table} t USING ({{}}) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     }
-    begin = going_back(spark, name, table)
-    _time(spark, table, statements, rows, runs, found["times"], begin)
+    restore = restoring(spark, name, table)
+    _time(spark, table, statements, rows, runs, found["times"], restore)
     summed = "count(*) AS c", "sum(CAST(hash(id, host, a, n) AS BIGINT)) AS s"
     found["sum"] = str(spark.table(table).selectExpr(*summed).collect()[0])
     if name == "versioned":
         insert = {"INSERT": f"INSERT INTO {table} {{}}"}
-        _time(spark, table, insert, rows, runs, found["times"], begin)
+        _time(spark, table, insert, rows, runs, found["times"], restore)
         found["times"] |= overlapping(spark, rows, runs)
     spark.stop()
     return found
 
 
-def going_back(spark: Any, name: str, table: str) -> Callable[[], object]:
-    """What makes the table again as it is now."""
+def restoring(spark: Any, name: str, table: str) -> Callable[[], object]:
+    """A function that restores the current state of the table."""
     short = table.partition(".")[2]
     newest, back = {
         "versioned": (
@@ -98,25 +98,25 @@ def _time(
     rows: int,
     runs: int,
     times: Any,
-    begin: Callable[[], object],
+    restore: Callable[[], object],
 ) -> None:
     for what, statement in statements.items():
-        told = times.setdefault(what, {"both": [], "statement": []})
+        seconds = times.setdefault(what, {"both": [], "statement": []})
         for run in range(runs + 1):
-            begin()
+            restore()
             begun = time.perf_counter()
             spark.sql(statement.format(source(rows, run)))
             stated = time.perf_counter()
             read_all(spark.table(table))
-            if run:  # the first does not count
-                told["both"].append(time.perf_counter() - begun)
-                told["statement"].append(stated - begun)
+            if run:  # the first run is a warm-up
+                seconds["both"].append(time.perf_counter() - begun)
+                seconds["statement"].append(stated - begun)
 
 
 def overlapping(spark: Any, rows: int, runs: int) -> dict[str, Any]:
-    """Ten runs over all keys, read by Spark; the same compacted; and the same as plain Parquet.
+    """Time reads of ten overlapping runs, of the same rows compacted, and as plain Parquet.
 
-    The floor of what Python reads for Spark is the compacted table read by Python.
+    The compacted table, read through Python, is the lower bound for reads through Python.
     """
     table = "c.b.runs"
     spark.sql(f"CREATE TABLE {table} ({DDL}, PRIMARY KEY (id))")
@@ -147,7 +147,7 @@ def overlapping(spark: Any, rows: int, runs: int) -> dict[str, Any]:
             (seconds,) = _alone(work, 0)
             if run:
                 times[what].append(seconds)
-    return {what: {"both": told} for what, told in {**found, **times}.items()}
+    return {what: {"both": seconds} for what, seconds in {**found, **times}.items()}
 
 
 def _alone(work: Any, runs: int) -> list[float]:
@@ -160,7 +160,7 @@ def _alone(work: Any, runs: int) -> list[float]:
 
 
 def main() -> None:
-    """Print times, and ratios to the faster of the other two."""
+    """Print and save times, and ratios to the faster peer."""
     results = run_all("benchmarks.keyed_spark", __doc__, 10_000_000, measure)
     if results is None:
         return
@@ -168,8 +168,8 @@ def main() -> None:
     ours = results["versioned"]["times"]
     peer = {n: r["times"]["MERGE"]["both"] for n, r in results.items() if n != "versioned"}
     fastest = min(statistics.median(times) for times in peer.values())
-    told = {f"ours, {what}": ours[what]["both"] for what in ("MERGE", "INSERT")}
-    for name, times in {**peer, **told}.items():
+    shown = {f"ours, {what}": ours[what]["both"] for what in ("MERGE", "INSERT")}
+    for name, times in {**peer, **shown}.items():
         median = statistics.median(times)
         print(f"{name:<24} {median:6.2f} s  {median / fastest:.2f}x of the faster peer")
     for what, base in (

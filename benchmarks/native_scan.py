@@ -1,4 +1,4 @@
-"""SQL over a table of 16 schema versions, against Spark's Parquet over the same rows under one."""
+"""Compare SQL on a table of 16 schema versions with Spark's Parquet reader on one schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INNER = pa.struct([("p", pa.int32()), ("q", pa.string())])
 
 
 def changes(table: Table) -> list[Any]:
-    """Fifteen changes, each of which makes a schema version."""
+    """Fifteen schema changes."""
     alter = table.alter
     return [
         lambda: alter().rename_column("s", "host"),
@@ -49,7 +49,7 @@ def changes(table: Table) -> list[Any]:
 
 
 def rows(first: int, count: int, table: Table) -> pa.Table:
-    """Rows in the schema of now."""
+    """Rows in the current schema."""
     ids = np.arange(first, first + count)
     words = pa.array([f"host-{n}" for n in range(500)])
     made: dict[str, pa.Array] = {}
@@ -77,7 +77,7 @@ def _struct(ids: Any, names: list[str]) -> pa.Array:
 
 
 def prepare(total: int) -> Catalog:
-    """The table, and the same rows as plain Parquet, in as many files of the same sizes."""
+    """Write the table, and the same rows as plain Parquet in files of the same sizes."""
     shutil.rmtree(DATA / "sql", ignore_errors=True)
     plain = DATA / "sql" / "plain"
     plain.mkdir(parents=True)
@@ -99,7 +99,7 @@ def prepare(total: int) -> Catalog:
 
 
 def start() -> SparkSession:
-    """A local session of two cores."""
+    """Start a local session of two cores."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = (
         SparkSession.builder.master("local[2]")
@@ -114,27 +114,27 @@ def start() -> SparkSession:
 
 
 def noop(frame: DataFrame) -> None:
-    """Read all of a frame, and keep nothing."""
+    """Read all of a DataFrame and discard the rows."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 def verify(spark: SparkSession, place: str) -> None:
-    """The answers are the same before anything is timed."""
+    """Check that both give the same results."""
     ours, plain = spark.table("versioned.b.t"), spark.read.parquet(place)
     named = [c for c in plain.columns if c != "u"]
 
-    def told(frame: DataFrame) -> Any:
+    def rows_of_frame(frame: DataFrame) -> Any:
         sums = [f.sum(f.hash(c).cast("long")) for c in named]
         return frame.agg(f.count("*"), f.sum("u.pp"), f.count("u.r"), f.max("u.q"), *sums).collect()
 
-    assert told(ours) == told(plain)
+    assert rows_of_frame(ours) == rows_of_frame(plain)
     assert "python={" not in ours._jdf.queryExecution().executedPlan().toString()
 
 
 def scans(
     spark: SparkSession, report: Report, total: int, runs: int, place: str, way: str = "native"
 ) -> None:
-    """Reading, natively or by Python, against plain files at a place."""
+    """Compare reads, native or through Python, with plain Parquet files."""
 
     def ours() -> DataFrame:
         return spark.read.option("io", way).table("versioned.b.t")
@@ -161,7 +161,7 @@ def scans(
 
 
 def small(spark: SparkSession, report: Report, catalog: Catalog, runs: int) -> None:
-    """A table of 1,000 rows, and what a statement costs before anything is read."""
+    """Measure a table of 1,000 rows, and the planning of a statement."""
     table = catalog.create_table("b.small", DDL)
     part = rows(0, 1000, table)
     table.append(part)
@@ -178,28 +178,31 @@ def small(spark: SparkSession, report: Report, catalog: Catalog, runs: int) -> N
         },
         runs,
     )
-    report.tell(Figure("load and plan in Python, warm", statement(), "ms", 10))
+    report.record(Figure("load and plan in Python, warm", statement(), "ms", 10))
 
 
 def statement() -> float:
-    """Milliseconds of Python for the questions of one SELECT over all 208 segments."""
-    from pyspark_versioned.sql.answering import answer
+    """Milliseconds of Python for the requests of one SELECT over all 208 segments."""
+    from pyspark_versioned.sql.dispatch import respond
 
     where = {"name": "versioned", "warehouse": str(DATA / "sql" / "w"), "storage": {}}
     times = []
     for _ in range(20):
         begun = time.perf_counter()
-        loaded = answer({"question": "load", "catalog": where, "name": ["b", "t"]})["loaded"]
+        load = {"catalog": where, "name": ["b", "t"], "version": None, "timestamp": None}
+        load |= {"views": False, "writes": False}
+        loaded = respond({"request": "load", "body": load})["response"]["relation"]
         wanted = [c for c in loaded["columns"] if c["name"] == "usage"]
         schema = [{**c, "metadata": {}} for c in wanted]
-        asked = {"table": loaded["table"], "schema": {"type": "struct", "fields": schema}}
-        answer({"question": "plan_scan", **asked, "filters": [], "limit": None, "native": True})
+        scan = {"table": loaded["table"], "schema": {"type": "struct", "fields": schema}}
+        scan |= {"filters": [], "limit": None, "allow_native": True}
+        respond({"request": "plan_scan", "body": scan})
         times.append((time.perf_counter() - begun) * 1000)
     return sorted(times)[10]
 
 
 def inserts(spark: SparkSession, report: Report, total: int, runs: int) -> None:
-    """Writing the same frame by INSERT and as plain Parquet."""
+    """Compare INSERT of a frame with writing it as plain Parquet."""
     frame = spark.range(0, total, 1, 4).selectExpr(
         "id",
         "id * 0.1D AS a",
@@ -231,7 +234,7 @@ def inserts(spark: SparkSession, report: Report, total: int, runs: int) -> None:
 def without_jar(
     spark: SparkSession, report: Report, catalog: Catalog, total: int, runs: int
 ) -> None:
-    """``read_table`` over few large segments; what planning costs for 100 is told apart."""
+    """Measure ``read_table`` on few large segments, and its planning of 100 segments."""
     table = catalog.create_table("b.large", DDL)
     noise = np.random.default_rng(1)
     for n in range(4):
@@ -262,11 +265,11 @@ def without_jar(
         begun = time.perf_counter()
         _ = read_table(spark, "b.hundred", warehouse=warehouse).schema
         times.append((time.perf_counter() - begun) * 1000)
-    report.tell(Figure("read_table, planning 100 segments", sorted(times)[len(times) // 2]))
+    report.record(Figure("read_table, planning 100 segments", sorted(times)[len(times) // 2]))
 
 
 def main() -> None:
-    """Print the ratios."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=5)

@@ -1,4 +1,4 @@
-"""Commits and scans on a real S3 server on this machine: requests, milliseconds, commits a second."""
+"""Measure commits and scans on a local S3 server: requests, milliseconds, commits per second."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SECONDS = 8.0
 
 
 def commits(report: Report, server: Server, last: int) -> None:
-    """Appends, ALTERs and loads at ever more commits. Means, since checkpoints are among them."""
+    """Measure appends, ALTERs and loads at growing numbers of commits; means, to include checkpoints."""
     place = f"s3://{BUCKET}/commits"
     ddl = "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT"
     table = Catalog.create_path(place, ddl, storage_options=server.options)
@@ -57,7 +57,7 @@ def commits(report: Report, server: Server, last: int) -> None:
         while table.version < stage:
             table.append(FEW)
         works: dict[str, tuple[Work, int, Work]] = {
-            # A load is the longer, the more commits there are since the last checkpoint.
+            # A load takes longer the more commits there are since the last checkpoint.
             "load": (lambda: Catalog.load_path(place, server.options), 4 * 16, append),
             "append": (append, 300, nothing),
             "ALTER": (
@@ -70,18 +70,18 @@ def commits(report: Report, server: Server, last: int) -> None:
             times, sent = _measured(requests, work, count, between)
             mean = statistics.mean(times)
             name = f"{what} at {stage:,} commits"
-            report.tell(Figure(f"{name}, mean", mean))
-            report.tell(Figure(f"{name}, 99th percentile", sorted(times)[int(count * 0.99)]))
-            report.tell(Figure(f"{name}, requests", sent, ""))
+            report.record(Figure(f"{name}, mean", mean))
+            report.record(Figure(f"{name}, 99th percentile", sorted(times)[int(count * 0.99)]))
+            report.record(Figure(f"{name}, requests", sent, ""))
             first.setdefault(what, mean)
             if stage != STAGES[0]:
-                report.tell(Figure(f"{name} against 10", mean / first[what], "x", 1.2))
+                report.record(Figure(f"{name} against 10", mean / first[what], "x", 1.2))
 
 
 def _measured(
     requests: Requests, work: Work, count: int, between: Work
 ) -> tuple[list[float], float]:
-    """Milliseconds of each run, and requests a run, with something else between the runs."""
+    """Milliseconds and requests of each run, with another action between the runs."""
     times: list[float] = []
     sent = 0
     for _ in range(count):
@@ -91,7 +91,7 @@ def _measured(
 
 
 def _delta(server: Server) -> dict[str, str]:
-    """How deltalake is told of the server."""
+    """Options for deltalake to reach the server."""
     return {
         "AWS_ENDPOINT_URL": server.endpoint,
         "AWS_ACCESS_KEY_ID": server.options["key"],
@@ -103,7 +103,7 @@ def _delta(server: Server) -> dict[str, str]:
 
 
 def peers(report: Report, server: Server, folder: Path) -> None:
-    """The same small appends by deltalake and by pyiceberg, with its catalog in SQLite."""
+    """Measure the same appends with deltalake, and with pyiceberg and a catalog in SQLite."""
     delta = _delta(server)
     place = f"s3://{BUCKET}/delta"
 
@@ -142,21 +142,21 @@ def peers(report: Report, server: Server, folder: Path) -> None:
         "pyiceberg: add a column": (add_to_ice, 20),
     }
     for what, (work, count) in works.items():
-        report.tell(
+        report.record(
             Figure(f"{what}, mean", statistics.mean(seconds(work) * 1000 for _ in range(count)))
         )
 
 
 def throughput(report: Report, server: Server) -> None:
-    """Commits a second of several processes at one table."""
+    """Measure commits per second of several processes on one table."""
     for writers in WRITERS:
         ours, delta = f"s3://{BUCKET}/ours{writers}", f"s3://{BUCKET}/delta{writers}"
         Catalog.create_path(ours, FEW.schema, storage_options=server.options)
         rate = _rate(_append_ours, ours, server.options, writers)
-        report.tell(Figure(f"{writers} writers, commits a second", rate, "/s"))
+        report.record(Figure(f"{writers} writers, commits a second", rate, "/s"))
         deltalake.write_deltalake(delta, FEW, storage_options=_delta(server))
         rate = _rate(_append_delta, delta, _delta(server), writers)
-        report.tell(Figure(f"{writers} writers, commits a second, deltalake", rate, "/s"))
+        report.record(Figure(f"{writers} writers, commits a second, deltalake", rate, "/s"))
 
 
 def _rate(target: Callable[..., None], place: str, options: dict[str, str], writers: int) -> float:
@@ -185,7 +185,7 @@ def _append_delta(place: str, options: dict[str, str], ready: Any, done: Any) ->
 
 
 def _timed(append: Work, ready: Any, done: Any) -> None:
-    """How often it succeeds; who gives up after many conflicts has lost that one."""
+    """Count successful commits; a commit that gives up after many conflicts does not count."""
     append()
     ready.wait()
     end, count = time.monotonic() + SECONDS, 0
@@ -197,7 +197,7 @@ def _timed(append: Work, ready: Any, done: Any) -> None:
 
 
 def scans(report: Report, server: Server, total: int, runs: int) -> None:
-    """What ``native_scan`` measures, over S3, by both ways."""
+    """Measure the reads of ``native_scan`` over S3, native and through Python."""
     native_scan.prepare(total)
     fs = s3fs.S3FileSystem(**server.options, use_listings_cache=False)
     for name in ("w", "plain"):
@@ -251,7 +251,7 @@ def _session(server: Server) -> SparkSession:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commits", type=int, default=STAGES[-1])
     parser.add_argument("--rows", type=int, default=5_000_000)

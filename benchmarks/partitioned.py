@@ -1,8 +1,8 @@
-"""Rows in no order into 480 partitions in our tables, in Iceberg's and in Delta's, by Spark.
+"""Compare writes of unordered rows into 480 partitions with Iceberg and Delta, by Spark.
 
-The partitions are 16 buckets of users on each of 30 days. Delta has no transforms: there a day and a
-bucket are columns that it generates. Each format runs on the newest Spark that it supports and as it
-comes, and every write goes into a table that was made anew.
+The partitions are 16 buckets of users on each of 30 days. Delta has no transforms, so generated columns
+replace them there. Each format runs with its defaults on the newest Spark that it supports, and every
+write goes into a new table.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ GENERATED = (
     ", day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), part BIGINT GENERATED ALWAYS AS (u % 16)"
 )
 TASKS = 8
-"""How many tasks the rows come from."""
+"""Number of tasks that produce the rows."""
 
 
 def create(spark: Any, name: str, table: str) -> None:
-    """An empty table."""
+    """Create an empty table."""
     spark.sql(f"DROP TABLE IF EXISTS {table}")
     using = ENGINES[name].properties.partition("TBLPROPERTIES")[0]
     if name == "delta":
@@ -50,7 +50,7 @@ def write(frame: Any, name: str, table: str) -> None:
 
 
 def files(spark: Any, name: str, table: str) -> int:
-    """How many files the table is made of."""
+    """Number of files of the table."""
     if name == "delta":
         return int(spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]["numFiles"])
     kept = "segments" if name == "versioned" else "files"
@@ -58,7 +58,7 @@ def files(spark: Any, name: str, table: str) -> int:
 
 
 def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
-    """Seconds of each write, and how many files it made."""
+    """Time each write and count its files."""
     spark, table = session(name)
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.rpartition('.')[0]}")
     frame = spark.range(0, rows, 1, TASKS).selectExpr(*ROWS)
@@ -82,7 +82,7 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print times, and ratios to each of the others, run by run."""
+    """Print and save times, and ratios to each peer."""
     results = run_all("benchmarks.partitioned", __doc__, 2_000_000, measure)
     if results is None:
         return

@@ -1,7 +1,8 @@
-"""The same rows under the same 16 schema versions in our tables, Iceberg's and Delta's, by Spark.
+"""Compare scans of the same rows and 16 schema versions in our tables, Iceberg's and Delta's.
 
-Each runs on the newest Spark that it supports, beside plain Parquet on that Spark. What is not here is
-fetched once: jars from Maven Central, PySpark from PyPI, into ``benchmarks/data``.
+Each format runs on the newest Spark that it supports, beside plain Parquet on the same Spark. Spark
+fetches the formats' packages by their coordinates, and pip fetches PySpark, once, into
+``benchmarks/data``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,6 @@ from typing import Any
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "peers"
-MAVEN = "https://repo1.maven.org/maven2"
 FILES = 13
 
 CHANGES = [
@@ -59,22 +58,26 @@ VALUES = {
 
 @dataclass(frozen=True)
 class Engine:
-    """A table format: the Spark it runs on, its jars, and how it is set up."""
+    """A table format and its set-up.
+
+    Args:
+        spark: Version of Spark that it runs on.
+        package: Coordinates for ``spark.jars.packages``, or None.
+        conf: Spark settings.
+        properties: Clauses of CREATE TABLE.
+    """
 
     spark: str
-    jars: tuple[str, ...]
+    package: str | None
     conf: dict[str, str]
     properties: str
 
 
 ENGINES = {
-    "versioned": Engine("4.3.0", (), {}, ""),
+    "versioned": Engine("4.3.0", None, {}, ""),
     "iceberg": Engine(
         "4.1.4",
-        (
-            "org/apache/iceberg/iceberg-spark-runtime-4.1_2.13/1.12.0/"
-            "iceberg-spark-runtime-4.1_2.13-1.12.0.jar",
-        ),
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
         {
             "spark.sql.catalog.c": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.c.type": "hadoop",
@@ -86,10 +89,7 @@ ENGINES = {
     ),
     "delta": Engine(
         "4.2.1",
-        (
-            "io/delta/delta-spark_4.2_2.13/4.4.0/delta-spark_4.2_2.13-4.4.0.jar",
-            "io/delta/delta-storage/4.4.0/delta-storage-4.4.0.jar",
-        ),
+        "io.delta:delta-spark_4.2_2.13:4.4.0",
         {
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -101,7 +101,7 @@ ENGINES = {
 
 
 def session(name: str) -> tuple[Any, str]:
-    """A session of two cores, and the table's name."""
+    """Start a session of two cores; return it and the table's name."""
     from pyspark.sql import SparkSession
 
     engine, warehouse = ENGINES[name], str(DATA / name)
@@ -112,17 +112,18 @@ def session(name: str) -> tuple[Any, str]:
     builder = builder.config("spark.sql.warehouse.dir", warehouse)
     for key, value in engine.conf.items():
         builder = builder.config(key, value)
-    if name == "versioned":
+    if engine.package is None:
         from pyspark_versioned import configure
 
         return configure(builder, warehouse, "c").getOrCreate(), "c.b.t"
-    jars = ",".join(str(DATA / Path(jar).name) for jar in engine.jars)
-    builder = builder.config("spark.jars", jars).config("spark.sql.catalog.c.warehouse", warehouse)
+    builder = builder.config("spark.jars.packages", engine.package)
+    builder = builder.config("spark.jars.ivy", str(DATA / "ivy"))
+    builder = builder.config("spark.sql.catalog.c.warehouse", warehouse)
     return builder.getOrCreate(), "c.b.t" if name == "iceberg" else "b.t"
 
 
 def fill(spark: Any, table: str, properties: str, rows: int) -> None:
-    """The table in 16 appends with a change between any two."""
+    """Create the table and fill it by 16 appends, with a schema change before each but the first."""
     spark.sql(f"CREATE NAMESPACE {table.rpartition('.')[0]}")
     spark.sql(f"CREATE TABLE {table} ({DDL}) {properties}")
     each = rows // (len(CHANGES) + 1)
@@ -141,7 +142,7 @@ def fill(spark: Any, table: str, properties: str, rows: int) -> None:
 
 
 def prepare(spark: Any, table: str, properties: str, rows: int) -> str:
-    """The table, and the same rows as plain Parquet."""
+    """Fill the table, and write the same rows as plain Parquet; return the folder of those."""
     fill(spark, table, properties, rows)
     plain = str(DATA / "plain")
     shutil.rmtree(plain, ignore_errors=True)
@@ -152,7 +153,7 @@ def prepare(spark: Any, table: str, properties: str, rows: int) -> str:
 
 
 def queries(rows: int) -> dict[str, Callable[[Any], object]]:
-    """What is timed, of a frame."""
+    """Queries to time, each a function of a DataFrame."""
     from pyspark.sql import functions as f
 
     return {
@@ -165,7 +166,7 @@ def queries(rows: int) -> dict[str, Callable[[Any], object]]:
 
 
 def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
-    """Times of one engine, in turns with plain Parquet on the same Spark."""
+    """Time each query on one engine, alternating with plain Parquet on the same Spark."""
     spark, table = session(name)
     plain = prepare(spark, table, ENGINES[name].properties, rows)
     frames = {"ours": lambda: spark.table(table), "plain": lambda: spark.read.parquet(plain)}
@@ -176,7 +177,7 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
             for who, frame in frames.items():
                 begun = time.perf_counter()
                 query(frame())
-                if run:  # the first does not count
+                if run:  # the first run is a warm-up
                     times[who].append(time.perf_counter() - begun)
         found["times"][what] = times
     found["sum"] = str(spark.table(table).selectExpr("sum(hash(id, host, n))").collect())
@@ -185,7 +186,7 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
 
 
 def python_of(version: str) -> str:
-    """A Python with this PySpark: named by PEER_PYTHON_<version>, else made here."""
+    """The Python with this PySpark: $PEER_PYTHON_<version>, or a new virtual environment."""
     named = os.environ.get(f"PEER_PYTHON_{version.replace('.', '_')}")
     if version == ENGINES["versioned"].spark or named:
         return named or sys.executable
@@ -197,12 +198,12 @@ def python_of(version: str) -> str:
 
 
 def main() -> None:
-    """Print times, and ratios to plain Parquet on the same Spark."""
+    """Print times and their ratios to plain Parquet on the same Spark."""
     results = run_all("benchmarks.peers_spark", __doc__, 20_000_000, measure)
     if results is None:
         return
     for result in results.values():
-        tell(result)
+        show(result)
     found = json.dumps(list(results.values()), indent=1)
     (HERE / "results" / "peers_spark.json").write_text(found + "\n")
 
@@ -210,16 +211,16 @@ def main() -> None:
 def run_all(
     module: str, about: str | None, rows: int, measure: Callable[[str, int, int], dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """What a module finds of every engine, each in a process of its own, with the same answers.
+    """Run a benchmark for every engine in its own process, and check that the results agree.
 
     Args:
-        module: the one that is run.
-        about: what it does.
-        rows: how many there are, if the command line does not say.
-        measure: what the module does with an engine: its name, rows and runs.
+        module: Name of the benchmark's module.
+        about: Its description, for ``--help``.
+        rows: Default number of rows.
+        measure: Measures one engine, given its name, rows and runs.
 
     Returns:
-        By engine; None in such a process, which has printed what it found.
+        Measurements by engine, or None in the process of one engine, which prints its own.
     """
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--rows", type=int, default=rows)
@@ -231,17 +232,13 @@ def run_all(
         print(json.dumps(measure(given.engine, given.rows, given.runs)))
         return None
     results = {name: run_apart(name, given.rows, given.runs, module) for name in ENGINES}
-    assert len({result["sum"] for result in results.values()}) == 1, "the answers differ"
+    assert len({result["sum"] for result in results.values()}) == 1, "the results differ"
     return results
 
 
 def run_apart(name: str, rows: int, runs: int, module: str) -> dict[str, Any]:
-    """One engine in a process, and a Python, of its own; what the module prints of it."""
+    """Run the benchmark for one engine in its own process and Python; return its measurements."""
     engine = ENGINES[name]
-    for jar in engine.jars:
-        place = DATA / Path(jar).name
-        if not place.exists():
-            urllib.request.urlretrieve(f"{MAVEN}/{jar}", place)
     python = python_of(engine.spark)
     done = subprocess.run(
         [
@@ -257,7 +254,7 @@ def run_apart(name: str, rows: int, runs: int, module: str) -> dict[str, Any]:
     return found
 
 
-def tell(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any]) -> None:
     """Print the times of one engine."""
     for what, times in found["times"].items():
         ratios = [a / b for a, b in zip(times["ours"], times["plain"], strict=True)]

@@ -1,6 +1,6 @@
-"""What it costs to load a large table and to plan a selective filter, warm and cold.
+"""Measure loading a large table and planning a selective filter, warm and cold.
 
-The table is a checkpoint alone: 100,000 segments of 20 columns, of which no file was ever written.
+The table is only a checkpoint: 100,000 segments of 20 columns whose files do not exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import pyarrow as pa
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
 from versioned_catalog.catalog.locations import timeline_at
-from versioned_catalog.log.segment_set import CORE, SegmentSet
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.segment_table import CORE
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.types import Atom, Column
@@ -29,18 +30,18 @@ from versioned_catalog.types.types import Atom, Column
 KINDS = ["TIMESTAMP", "STRING", "BIGINT", "DOUBLE", "INT"]
 ROWS = 1_000_000
 BASE = 1_700_000_000_000_000
-"""The first moment, in microseconds; each segment holds the next minute."""
+"""Start of the first segment in microseconds; each segment holds one minute."""
 
 MINUTE = 60_000_000
 
 
 def ddl(columns: int) -> str:
-    """Columns of all kinds: the first is the time, the second a host."""
+    """Columns of several types: the first is the time, the second a host."""
     return ", ".join(f"c{n} {KINDS[n % len(KINDS)]}" for n in range(columns))
 
 
 def bounds(column: Column, count: int, random: np.random.Generator) -> tuple[pa.Array, pa.Array]:
-    """Plausible bounds of a column in each segment."""
+    """Bounds of a column in each segment."""
     target = to_arrow_type(column.type)
     match column.type:
         case Atom.TIMESTAMP:
@@ -58,7 +59,7 @@ def bounds(column: Column, count: int, random: np.random.Generator) -> tuple[pa.
 
 
 def segments(table: Table, count: int) -> SegmentSet:
-    """Segments that nobody wrote, in the layout of a checkpoint."""
+    """Records of segments without files, in the layout of a checkpoint."""
     random = np.random.default_rng(0)
     numbers = np.arange(count)
     time = int(datetime.now(UTC).timestamp() * 1e6)
@@ -87,35 +88,35 @@ def segments(table: Table, count: int) -> SegmentSet:
 
 
 def build(place: Path, count: int, columns: int) -> None:
-    """Make the table: an entry, and a checkpoint after it."""
+    """Create the table from one entry and a checkpoint after it."""
     table = Catalog.create_path(place, ddl(columns))
     state = replace(table.state, version=count, segments=segments(table, count))
     timeline_at(open_store(place)).write_checkpoint(state)
 
 
 def selective(count: int) -> list[list[tuple[str, str, Any]]]:
-    """A filter that a few segments pass: ten minutes, and some hosts."""
+    """A filter that few segments match: ten minutes and some hosts."""
     moment = datetime.fromtimestamp((BASE + count // 2 * MINUTE) / 1e6, UTC)
     later = datetime.fromtimestamp((BASE + (count // 2 + 10) * MINUTE) / 1e6, UTC)
     return [[("c0", ">=", moment), ("c0", "<", later), ("c1", ">=", "host-0100"), ("c3", "<", 0.9)]]
 
 
 def median(work: Callable[[], object], runs: int) -> float:
-    """Milliseconds of a run, once warm."""
+    """Milliseconds of a warm run."""
     work()
     return statistics.median(seconds(work) for _ in range(runs)) * 1000
 
 
 def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> None:
-    """The figures of one size."""
+    """Measure one number of segments."""
     place = folder / str(count)
     build(place, count, columns)
     filters = selective(count)
     table = Catalog.load_path(place)
     kept = len(table.scan(filters=filters).tasks())
     name = f"{count:,} segments of {columns} columns"
-    report.tell(Figure(f"{name}: kept by the filter", kept, "segments"))
-    report.tell(Figure(f"{name}: size of checkpoint", checkpoint_size(place), "MB"))
+    report.record(Figure(f"{name}: kept by the filter", kept, "segments"))
+    report.record(Figure(f"{name}: size of checkpoint", checkpoint_size(place), "MB"))
 
     def warm() -> None:
         table.refresh().scan(filters=filters).tasks()
@@ -127,20 +128,20 @@ def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> N
         Catalog.load_path(place).scan(filters=filters).tasks()
 
     targets = (300.0, 2000.0) if count >= 100_000 else (10.0, None)
-    report.tell(Figure(f"{name}: refresh", median(table.refresh, runs)))
-    report.tell(Figure(f"{name}: plan, from a loaded snapshot", median(new_filter, runs)))
-    report.tell(Figure(f"{name}: refresh and plan", median(warm, runs), target=targets[0]))
-    report.tell(Figure(f"{name}: load and plan", median(cold, runs), target=targets[1]))
+    report.record(Figure(f"{name}: refresh", median(table.refresh, runs)))
+    report.record(Figure(f"{name}: plan, from a loaded snapshot", median(new_filter, runs)))
+    report.record(Figure(f"{name}: refresh and plan", median(warm, runs), target=targets[0]))
+    report.record(Figure(f"{name}: load and plan", median(cold, runs), target=targets[1]))
 
 
 def checkpoint_size(place: Path) -> float:
-    """Megabytes."""
+    """Resident memory in megabytes."""
     files = (place / "_versioned" / "checkpoint").iterdir()
     return sum(file.stat().st_size for file in files) / 1e6
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--segments", type=int, default=100_000)
     parser.add_argument("--columns", type=int, default=20)

@@ -1,8 +1,9 @@
-"""DELETE, UPDATE and MERGE in our tables, in Iceberg's and in Delta's, each with the next full read.
+"""Compare DELETE, UPDATE and MERGE with Iceberg and Delta, each with a full read after it.
 
-Ten million rows under the 16 schema versions of ``peers_spark``, each format on the newest Spark that it
-supports and as it comes: copy on write, for all three. One percent of the rows is spread over all
-segments, so that each statement writes all of them anew; ``by range`` it is in one place.
+Ten million rows under the 16 schema versions of ``peers_spark``. Each format runs with its defaults,
+which are copy on write for all three, on the newest Spark that it supports. Each statement changes one
+percent of the rows, spread over all segments, so that it rewrites all of them; with ``by range``, the
+rows are adjacent.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from benchmarks.peers_spark import ENGINES, HERE, fill, run_all, session
 
 
 def statements(table: str, rows: int, run: int) -> dict[str, str]:
-    """What is timed; each run changes other rows."""
+    """Statements to time; each run changes other rows."""
     begin = (run + 1) * rows // 20
     source = (
         f"SELECT id * 100 + {20 + run} + IF(id % 10 = 0, {rows}, 0) AS id, 'merged' AS host "
@@ -37,7 +38,7 @@ def statements(table: str, rows: int, run: int) -> dict[str, str]:
 
 
 def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
-    """Seconds of each statement with the full read after it, and of the statement alone."""
+    """Time each statement, alone and with a full read after it."""
     spark, table = session(name)
     fill(spark, table, ENGINES[name].properties, rows)
     found: dict[str, Any] = {"engine": name, "spark": spark.version, "rows": rows, "times": {}}
@@ -58,7 +59,7 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print times, and ratios to the faster of the other two."""
+    """Print and save times, and ratios to the faster peer."""
     results = run_all("benchmarks.rows", __doc__, 10_000_000, measure)
     if results is None:
         return

@@ -1,4 +1,4 @@
-"""A scan of a table written under ten schema versions, against the same rows under one; and peers."""
+"""Compare scans of ten schema versions with the same rows under one, and with deltalake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS = 10
 
 
 def rows_of(step: int, count: int) -> dict[str, pa.Array]:
-    """The columns of one tenth of the rows, as the first schema names and types them."""
+    """Columns of one tenth of the rows, in the first schema."""
     random = np.random.default_rng(step)
     first = step * count
     return {
@@ -30,7 +30,7 @@ def rows_of(step: int, count: int) -> dict[str, pa.Array]:
 
 
 def evolve(table: Table, step: int) -> None:
-    """One change before each tenth: add, rename, widen, drop and add again."""
+    """Alter the table before each tenth: add, rename, widen, drop and add again."""
     change = table.alter()
     match step:
         case 1:
@@ -55,7 +55,7 @@ def evolve(table: Table, step: int) -> None:
 
 
 def shaped(table: Table, given: dict[str, pa.Array], step: int) -> pa.Table:
-    """A tenth in the table's names and types of the moment; values for the added columns."""
+    """One tenth of the rows in the table's current schema."""
     random = np.random.default_rng(100 + step)
     count = len(given["id"])
     renamed = {"why": "y", "text": "s"}
@@ -71,7 +71,7 @@ def shaped(table: Table, given: dict[str, pa.Array], step: int) -> pa.Table:
 
 
 def prepare(folder: Path, rows: int) -> tuple[Table, Table]:
-    """The table under ten versions, and one with what it shows under one version."""
+    """Create a table of ten schema versions, and one of the same rows under one."""
     shutil.rmtree(folder, ignore_errors=True)
     ddl = "id LONG, n INT, x FLOAT, y DOUBLE, s STRING"
     many = Catalog.create_path(folder / "many", ddl)
@@ -87,7 +87,7 @@ def prepare(folder: Path, rows: int) -> tuple[Table, Table]:
 
 
 def main() -> None:
-    """Print the ratios."""
+    """Print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--runs", type=int, default=5)

@@ -1,10 +1,9 @@
-"""The 22 queries of TPC-H over altered tables: ours, Iceberg's and Delta's, each beside plain Parquet.
+"""Compare the 22 TPC-H queries on altered tables with Iceberg, Delta and plain Parquet.
 
 Every table is loaded in four parts. Between them columns are renamed, widened, moved, added and
-dropped, so that segments of four schema versions lie side by side; plain Parquet has the same rows
-in as many files, under one schema, as Spark writes it. Each format runs on the newest Spark that it
-supports. The answers are compared with those of plain Parquet. The data comes from DuckDB's ``tpch``
-extension.
+dropped, so that its segments have four schema versions. Plain Parquet holds the same rows under one
+schema in as many files, as Spark writes it. Each format runs on the newest Spark that it supports. The
+results are compared with those of plain Parquet. The data comes from DuckDB's ``tpch`` extension.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TARGET = 1.15
 
 @dataclass(frozen=True)
 class Columns:
-    """A table of TPC-H, as it begins and as it becomes.
+    """A TPC-H table, at the start and after its changes.
 
     Args:
         begun: names and types at the first load, each with the expression that fills it.
@@ -43,7 +42,7 @@ class Columns:
 
 
 def _columns(text: str) -> dict[str, tuple[str, str]]:
-    """``name type [source]``, one a line."""
+    """Parse lines of ``name type [source]``."""
     parts = [line.split() for line in text.strip().splitlines()]
     return {name: (kind, source[0] if source else name) for name, kind, *source in parts}
 
@@ -136,7 +135,7 @@ TABLES = {
         ),
     ),
 }
-"""In the order in which they are loaded."""
+"""The tables, in the order of loading."""
 
 
 def generate(scale: float) -> dict[str, str]:
@@ -170,7 +169,7 @@ def generate(scale: float) -> dict[str, str]:
 
 
 def load(spark: Any, names: str, properties: str) -> None:
-    """The tables in the namespace ``names``, and in ``plain`` the same rows as Parquet files."""
+    """Load the tables into the namespace ``names``, and the same rows into plain Parquet files."""
     spark.sql(f"CREATE NAMESPACE {names}")
     shutil.rmtree(DATA / "plain", ignore_errors=True)
     spark.sql(f"CREATE NAMESPACE spark_catalog.plain LOCATION '{DATA / 'plain'}'")
@@ -195,7 +194,7 @@ def load(spark: Any, names: str, properties: str) -> None:
 
 
 def _casts(fields: Any, origin: dict[str, str] | None = None) -> list[str]:
-    """Expressions that fill columns: each from the column of its name, or from its origin."""
+    """Expressions for columns: each from the column of its name, or from its source."""
     return [
         f"CAST({f.name if origin is None else origin.get(f.name, 'NULL')} "
         f"AS {f.dataType.simpleString()}) AS {f.name}"
@@ -204,15 +203,15 @@ def _casts(fields: Any, origin: dict[str, str] | None = None) -> list[str]:
 
 
 def _renamed(change: str, origin: dict[str, str]) -> dict[str, str]:
-    """What the new name of a column is filled from."""
+    """The source of each renamed column."""
     if not change.startswith("RENAME COLUMN "):
         return {}
     old, _, new = change.removeprefix("RENAME COLUMN ").split()
     return {new: origin[old]}
 
 
-def answers(rows: Sequence[Any]) -> list[tuple[object, ...]]:
-    """Rows that can be compared: engines add up floating-point numbers in their own order."""
+def comparable(rows: Sequence[Any]) -> list[tuple[object, ...]]:
+    """Round floating-point sums, whose order differs between engines, so that rows compare."""
     return [tuple(_rounded(value) for value in row) for row in rows]
 
 
@@ -227,7 +226,7 @@ def _rounded(value: object) -> object:
 
 
 def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
-    """Times of one engine, in turns with plain Parquet on the same Spark."""
+    """Time each query on one engine, alternating with plain Parquet on the same Spark."""
     spark, table = session(name)
     names = table.removesuffix("b.t") + "tpch"
     load(spark, names, ENGINES[name].properties)
@@ -235,7 +234,7 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
     found: dict[str, Any] = {"engine": name, "spark": spark.version, "rows": rows, "times": {}}
     for what, query in queries.items():
         found["times"][what] = _in_turns(spark, query, names, runs)
-    found["sum"] = "answers as those of plain Parquet"
+    found["sum"] = "results equal to plain Parquet"
     spark.stop()
     return found
 
@@ -251,18 +250,18 @@ def _in_turns(spark: Any, query: str, names: str, runs: int) -> dict[str, list[f
             rows = spark.sql(query).collect()
             if run:  # the first does not count
                 times[who].append(time.perf_counter() - begun)
-            seen[who] = answers(rows)
-        assert seen["ours"] == seen["plain"], "the answers differ"
+            seen[who] = comparable(rows)
+        assert seen["ours"] == seen["plain"], "the results differ"
     return times
 
 
 def ratios(times: dict[str, list[float]]) -> Iterator[float]:
-    """Ours against plain Parquet, run by run."""
+    """Ratios to plain Parquet for each pair of runs."""
     return (a / b for a, b in zip(times["ours"], times["plain"], strict=True))
 
 
 def tell(results: dict[str, Any]) -> None:
-    """Print each query's ratios, and those of all of them."""
+    """Print the ratios of each query and of all together."""
     print(f"{'':<6}" + "".join(f"{name + ' ' + r['spark']:>30}" for name, r in results.items()))
     for what in results["versioned"]["times"]:
         print(f"{what:<6}" + "".join(_cell(r["times"][what]) for r in results.values()))
@@ -270,7 +269,7 @@ def tell(results: dict[str, Any]) -> None:
 
 
 def _all(times: dict[str, dict[str, list[float]]]) -> dict[str, list[float]]:
-    """Seconds of all queries together, run by run."""
+    """Seconds of all queries together, for each run."""
     return {
         who: [sum(run) for run in zip(*(query[who] for query in times.values()), strict=True)]
         for who in ("ours", "plain")
@@ -285,7 +284,7 @@ def _cell(times: dict[str, list[float]]) -> str:
 
 
 def main() -> None:
-    """Generate the data if need be, run all engines, print and keep the times."""
+    """Generate the data if it is missing, run all engines, print and save the times."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--engine")
     parser.add_argument("--rows", type=int, default=LINES)

@@ -1,9 +1,9 @@
-"""Wide tables and long logs: ours, Iceberg's and Delta's by Spark; ours by Python alone.
+"""Measure wide tables and long logs: with Iceberg and Delta by Spark, and ours by Python alone.
 
-ALTER and INSERT of 1,000 rows at 1,000 columns, MERGE of 1,000 rows into 200,000 of six columns, each
-format on the newest Spark that it supports, in a process of its own. By Python: ALTER at 1,000 columns
-after a thousand others, and history, a vacuum that only tells, and time travel on a log of several
-thousand versions.
+By Spark, each format on the newest Spark that it supports and in its own process: ALTER and INSERT of
+1,000 rows at 1,000 columns, and MERGE of 1,000 rows into 200,000 of six columns. By Python: ALTER at
+1,000 columns after a thousand others; and history, a dry run of vacuum and time travel on a log of
+several thousand versions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def declared(columns: int) -> dict[str, str]:
 
 
 def seconds(work: Callable[[], object], runs: int) -> list[float]:
-    """How long runs take, after one that does not count."""
+    """Seconds of each run, after a warm-up run."""
     times = []
     for _ in range(runs + 1):
         begun = time.perf_counter()
@@ -44,7 +44,7 @@ def seconds(work: Callable[[], object], runs: int) -> list[float]:
 
 
 def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
-    """Seconds of each statement of one engine."""
+    """Time each statement on one engine."""
     spark, table = session(name)
     spark.sql(f"CREATE NAMESPACE {table.rpartition('.')[0]}")
     found: dict[str, Any] = {"engine": name, "spark": spark.version, "rows": rows, "times": {}}
@@ -57,7 +57,7 @@ def measure(name: str, rows: int, runs: int) -> dict[str, Any]:
 
 
 def wide(spark: Any, table: str, properties: str, rows: int, runs: int) -> dict[str, list[float]]:
-    """INSERT and ALTER at many columns."""
+    """Time INSERT and ALTER at many columns."""
     columns = declared(COLUMNS)
     ddl = ", ".join(f"{column} {type_}" for column, type_ in columns.items())
     spark.sql(f"CREATE TABLE {table} ({ddl}) {properties}")
@@ -80,7 +80,7 @@ def wide(spark: Any, table: str, properties: str, rows: int, runs: int) -> dict[
 def merging(
     spark: Any, table: str, properties: str, rows: int, runs: int
 ) -> dict[str, list[float]]:
-    """MERGE of few rows, a tenth of them new, into many."""
+    """Time MERGE of few rows, a tenth of them new, into many."""
     ddl = "id BIGINT, a DOUBLE, b DOUBLE, n INT, m INT, s STRING"
     spark.sql(f"CREATE TABLE {table} ({ddl}) {properties}")
     spark.range(0, TARGET, 1, 2).selectExpr(
@@ -102,7 +102,7 @@ def merging(
 
 
 def by_python(versions: int, runs: int) -> dict[str, list[float]]:
-    """The same by our library alone, without Spark."""
+    """Time our library without Spark."""
     from versioned_catalog import Catalog
 
     found: dict[str, list[float]] = {}
@@ -125,7 +125,7 @@ def by_python(versions: int, runs: int) -> dict[str, list[float]]:
 
 
 def long_log(versions: int, runs: int) -> dict[str, list[float]]:
-    """What reads the past, of a table of one column."""
+    """Time operations that read the past, on a table of one column."""
     import pyarrow as pa
 
     from versioned_catalog import Catalog
@@ -139,7 +139,7 @@ def long_log(versions: int, runs: int) -> dict[str, list[float]]:
         works: dict[str, Callable[[], object]] = {
             "load": fresh,
             "history": lambda: fresh().inspect.history(),  # noqa: PLW0108  loading is timed
-            "vacuum, telling only": lambda: fresh().maintenance.vacuum(timedelta(0), force=True),
+            "vacuum, dry run": lambda: fresh().maintenance.vacuum(timedelta(0), force=True),
             **{
                 f"time travel to {at} of {versions}": lambda at=at: fresh().at(at)
                 for at in (10, versions // 4 + 5, versions // 2 + 5, versions - 20)
@@ -151,7 +151,7 @@ def long_log(versions: int, runs: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """Print times, and ratios to Iceberg's and Delta's."""
+    """Print and save times, and ratios to Iceberg and Delta."""
     results = run_all("benchmarks.wide", __doc__, 1000, measure)
     if results is None:
         return

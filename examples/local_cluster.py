@@ -1,13 +1,13 @@
-"""A Spark cluster on this machine, as processes out of the PySpark wheel, for as long as a command runs.
+"""Run a command on a Spark cluster of local processes, started from the PySpark wheel.
 
-A master, workers of one core each and, on request, a Connect server and an object store: what
-``docker-compose.yml`` starts in containers. Nobody listens but on the loopback. In the command,
-``{master}``, ``{remote}`` and ``{warehouse}`` stand for the master's URL, the Connect server's, and a
-folder for tables, on this machine or in the object store.
+The cluster has a master, workers of one core each and, on request, a Connect server and an object
+store, like the containers of ``docker-compose.yml``. All of them listen on the loopback interface only.
+In the command, ``{master}`` and ``{remote}`` are replaced by the URLs of the master and the Connect
+server, and ``{warehouse}`` by a folder for tables, local or in the object store.
 
     python examples/local_cluster.py -- python examples/flights.py --master {master} --keep {warehouse}
 
-The exit code is the command's. The cluster is gone when the command ends, and when this is killed.
+The exit code is that of the command. The cluster stops when the command ends or this script is killed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ SHARING = {
     "spark.dynamicAllocation.minExecutors": "0",
     "spark.dynamicAllocation.executorIdleTimeout": "60s",
 }
-"""A Connect server that is idle leaves the workers to others."""
+"""Lets an idle Connect server release the workers."""
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a JVM that has little to do: less compiling, no threads for its garbage."""
+"""Less compilation and no garbage collector threads, for a JVM that does little."""
 
 BUCKET = "warehouse"
 STORE = ("mini", f"-bucket={BUCKET}", "-webdav=false", "-admin.ui=false")
-"""What SeaweedFS is told: all that it is in one process, and a bucket."""
+"""Arguments of SeaweedFS: all services in one process, and a bucket."""
 
 SECONDS_TO_START = 120
 
@@ -60,19 +60,20 @@ time.sleep(1)
 shutil.rmtree(sys.argv[1], ignore_errors=True)
 os.killpg(0, signal.SIGKILL)
 """
-"""Leads the group of all servers. Its input ends when whoever started it is gone, however that came."""
+"""Leader of the servers' process group. It stops the group when its standard input ends, which happens
+whenever the process that started it ends."""
 
 
 class CannotStart(Exception):
-    """A server did not start; what it said stands in the message."""
+    """A server did not start; the message has the end of its log."""
 
 
 class Cluster:
-    """Servers of one process group, which end together.
+    """Servers of one process group, which stop together.
 
     Args:
-        folder: where they keep logs and scratch files; it goes with them.
-        environment: what they see of the environment.
+        folder: Folder for logs and scratch files; it is deleted with the cluster.
+        environment: Environment variables of the servers.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str] = os.environ) -> None:
@@ -91,7 +92,7 @@ class Cluster:
     def start_store(self) -> None:
         """Start an object store, and wait until it listens.
 
-        What is started later finds it, and its keys, in the environment, as any client of S3 does.
+        Servers that start later get its address and keys as environment variables.
         """
         weed = Path(sys.executable).with_name("weed")
         found = str(weed) if weed.exists() else shutil.which("weed")
@@ -104,42 +105,42 @@ class Cluster:
             "AWS_SECRET_ACCESS_KEY": secrets.token_hex(16),
             "AWS_DEFAULT_REGION": "us-east-1",
         }
-        told = [f"-{name}.port={port}" for name, port in ports.items()]
-        told += [f"-{name}.port.grpc={free_port()}" for name in ports]
+        arguments = [f"-{name}.port={port}" for name, port in ports.items()]
+        arguments += [f"-{name}.port.grpc={free_port()}" for name in ports]
         folder = self.folder / "store"
         folder.mkdir()
         where = (f"-dir={folder}", f"-ip={address(0)}", f"-ip.bind={address(0)}")
-        made = self._start("store", found, *STORE, *where, *told)
-        self._wait(made, "store", lambda: is_listening(address(0), ports["s3"]))
+        server = self._start("store", found, *STORE, *where, *arguments)
+        self._wait(server, "store", lambda: is_listening(address(0), ports["s3"]))
         self.warehouse = f"s3://{BUCKET}"
 
     def start_master(self) -> None:
-        """Start the master, and wait until it answers."""
+        """Start the master, and wait until it responds."""
         host, port = self.master.removeprefix("spark://").split(":")
         ui = self._ui.rpartition(":")[2]
-        told = ("--host", host, "--port", port, "--webui-port", ui)
-        made = self._start("master", *spark_class("Master"), *told)
-        self._wait(made, "master", lambda: self._told() is not None)
+        arguments = ("--host", host, "--port", port, "--webui-port", ui)
+        server = self._start("master", *spark_class("Master"), *arguments)
+        self._wait(server, "master", lambda: self._status() is not None)
 
     def start_worker(self) -> subprocess.Popen[bytes]:
-        """Start one more worker, and do not wait.
+        """Start one more worker without waiting for it.
 
-        Each has an address of its own where the system has more than one: Spark takes them for machines,
-        and never runs a task a second time on the machine that is slow with it.
+        On Linux, each worker has its own address. Spark then treats it as a machine, and never runs the
+        second attempt of a slow task on the same machine.
         """
         number = len(self.workers) + 1
-        made = self._start(
+        worker = self._start(
             f"worker-{number}",
             *(*spark_class("Worker"), "--host", address(number), "--webui-port", "0"),
             *WORKER,
             *("--work-dir", str(self.folder / f"worker-{number}"), self.master),
             SPARK_LOCAL_IP=address(number),
         )
-        self.workers.append(made)
-        return made
+        self.workers.append(worker)
+        return worker
 
     def wait_workers(self, count: int) -> None:
-        """Wait until the master counts on so many workers."""
+        """Wait until ``count`` workers have registered with the master."""
         for number, worker in enumerate(self.workers, 1):
             self._wait(worker, f"worker-{number}", lambda: self.alive() >= count)
 
@@ -147,7 +148,7 @@ class Cluster:
         """Start a Connect server, and wait until it listens.
 
         Args:
-            conf: Spark settings beyond those that make it one.
+            conf: Additional Spark settings.
         """
         port = free_port()
         own = {
@@ -157,20 +158,20 @@ class Cluster:
             "spark.ui.enabled": "false",
         }
         settings = {**own, **SHARING, **conf}
-        told = [f"--conf={key}={value}" for key, value in settings.items()]
+        arguments = [f"--conf={key}={value}" for key, value in settings.items()]
         submit = str(spark_home() / "bin" / "spark-submit")
-        command = (submit, "--master", self.master, *told, "--class", CONNECT)
-        made = self._start("connect", *command, SPARK_DAEMON_MEMORY=MEMORY)
-        self._wait(made, "connect", lambda: is_listening(address(0), port))
+        command = (submit, "--master", self.master, *arguments, "--class", CONNECT)
+        server = self._start("connect", *command, SPARK_DAEMON_MEMORY=MEMORY)
+        self._wait(server, "connect", lambda: is_listening(address(0), port))
         self.remote = f"sc://{address(0)}:{port}"
 
     def alive(self) -> int:
-        """How many workers the master counts on."""
-        told = self._told()
-        return 0 if told is None else int(told["aliveworkers"])
+        """Number of live workers, as the master reports it."""
+        status = self._status()
+        return 0 if status is None else int(status["aliveworkers"])
 
     def stop(self) -> None:
-        """Take everything down, and wait until it is."""
+        """Stop all servers, and wait until they have ended."""
         assert self._guard.stdin is not None
         self._guard.stdin.close()
         self._guard.wait()
@@ -188,19 +189,19 @@ class Cluster:
                 process_group=self._guard.pid,
             )
 
-    def _wait(self, made: subprocess.Popen[bytes], name: str, answers: Any) -> None:
+    def _wait(self, server: subprocess.Popen[bytes], name: str, is_ready: Any) -> None:
         end = time.monotonic() + SECONDS_TO_START
-        while not answers():
-            if made.poll() is not None or time.monotonic() > end:
-                said = (self.folder / f"{name}.log").read_text()
-                raise CannotStart(f"{name} does not answer; it said:\n{said[-3000:]}")
+        while not is_ready():
+            if server.poll() is not None or time.monotonic() > end:
+                log = (self.folder / f"{name}.log").read_text()
+                raise CannotStart(f"{name} does not respond; the end of its log:\n{log[-3000:]}")
             time.sleep(0.1)
 
-    def _told(self) -> Any:
-        """What the master tells of itself, or None while it does not."""
+    def _status(self) -> Any:
+        """Status of the master as JSON, or None if it does not respond."""
         try:
-            with urllib.request.urlopen(f"{self._ui}/json/", timeout=10) as answer:
-                return json.load(answer)
+            with urllib.request.urlopen(f"{self._ui}/json/", timeout=10) as response:
+                return json.load(response)
         except (urllib.error.URLError, OSError, ValueError):
             return None
 
@@ -209,15 +210,15 @@ class Cluster:
 def started(
     workers: int = 2, *, store: bool = False, environment: Mapping[str, str] = os.environ
 ) -> Iterator[Cluster]:
-    """A cluster for as long as the block runs.
+    """Run a cluster for the duration of the block.
 
     Args:
-        workers: how many.
-        store: whether there is an object store.
-        environment: what servers see of the environment.
+        workers: Number of workers.
+        store: Whether to start an object store.
+        environment: Environment variables of the servers.
 
     Raises:
-        CannotStart: a server does not answer.
+        CannotStart: A server does not respond.
     """
     with tempfile.TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as folder:
         cluster = Cluster(Path(folder), environment)
@@ -234,41 +235,41 @@ def started(
 
 
 def spark_home() -> Path:
-    """The folder of the PySpark that is installed here."""
+    """Folder of the installed PySpark."""
     import pyspark
 
     return Path(pyspark.__file__).parent
 
 
 def spark_class(name: str) -> tuple[str, str]:
-    """The command that runs a server of a standalone cluster."""
+    """Command that runs a server of a standalone cluster."""
     return str(
         spark_home() / "bin" / "spark-class"
     ), f"org.apache.spark.deploy.{name.lower()}.{name}"
 
 
 def address(number: int) -> str:
-    """The address of a machine: 0 has the master and the driver."""
+    """Address of a machine; 0 is that of the master and the driver."""
     return f"127.0.0.{1 + number}" if sys.platform == "linux" else "127.0.0.1"
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as made:
-        made.bind((address(0), 0))
-        port: int = made.getsockname()[1]
+    """A free port."""
+    with socket.socket() as free:
+        free.bind((address(0), 0))
+        port: int = free.getsockname()[1]
         return port
 
 
 def is_listening(host: str, port: int) -> bool:
-    """Whether somebody does."""
+    """Whether a server listens at this port."""
     with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
         return True
     return False
 
 
 def run(command: Sequence[str], cluster: Cluster) -> int:
-    """Run a command on a cluster; its exit code."""
+    """Run a command on a cluster; return its exit code."""
     places = {"{master}": cluster.master, "{warehouse}": cluster.warehouse}
     places |= {"{remote}": cluster.remote} if cluster.remote else {}
     for place, value in places.items():
@@ -278,11 +279,11 @@ def run(command: Sequence[str], cluster: Cluster) -> int:
 
 
 def main() -> int:
-    """Start a cluster, run a command on it, and take it down."""
+    """Start a cluster, run a command on it, and stop the cluster."""
     parser = argparse.ArgumentParser(description="A Spark cluster for as long as a command runs.")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--connect", action="store_true", help="start a Connect server, too")
-    parser.add_argument("--store", action="store_true", help="start an object store, too")
+    parser.add_argument("--connect", action="store_true", help="also start a Connect server")
+    parser.add_argument("--store", action="store_true", help="also start an object store")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -171,7 +171,7 @@ def test_a_wrong_answer_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     spec.loader.exec_module(demo)
     wanted = pa.table({"x": [1, 2]})
     narrow = pa.table({"x": pa.array([1, 2], pa.int16())})
-    assert demo.compare([demo.Answer("right", narrow, wanted)])
+    assert demo.compare([demo.Check("right", narrow, wanted)])
     for wrong in (pa.table({"x": [1, 3]}), pa.table({"y": [1, 2]}), pa.table({"x": [1]})):
-        assert not demo.compare([demo.Answer("wrong", wrong, wanted)])
+        assert not demo.compare([demo.Check("wrong", wrong, wanted)])
     assert capsys.readouterr().out.count("DIFFERENT") == 3

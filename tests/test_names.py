@@ -138,6 +138,50 @@ def test_names_that_are_none(name: str, tmp_path: Path) -> None:
     assert catalog.list_tables("n") == ["t"]
 
 
+CONTROL = ["\x00", "\t", "\n", "\x1b", "\x1f", "\x7f", "\x80", "\x85", "\x9b", "\x9f"]
+
+
+@pytest.mark.parametrize("control", CONTROL, ids=ascii)
+def test_no_name_holds_a_control_character(control: str, tmp_path: Path) -> None:
+    """The rule is the same for columns, tables, namespaces and tags."""
+    name = f"a{control}b"
+    catalog = Catalog(tmp_path)
+    table = catalog.create_table("t", "a INT, s STRUCT<x: INT>")
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    for act in (
+        lambda: catalog.create_namespace((name,)),
+        lambda: catalog.create_table((name,), "a INT"),
+        lambda: catalog.create_table("u", pa.schema([(name, pa.int32())])),
+        lambda: catalog.create_table("u", pa.schema([("s", pa.struct([(name, pa.int32())]))])),
+        lambda: table.alter().add_column((name,), "int").commit(),
+        lambda: table.alter().add_column(("s", name), "int").commit(),
+        lambda: table.alter().rename_column("a", name).commit(),
+        lambda: table.append(pa.table({name: [1]}), merge_schema=True),
+        lambda: table.set_tag(name),
+    ):
+        with pytest.raises(InvalidRequestError, match="control characters"):
+            act()
+    assert Catalog(tmp_path).load_table("t").version == 1
+    assert Catalog(tmp_path).list_tables() == ["t"]
+
+
+@pytest.mark.parametrize("control", ["\x80", "\x85", "\x9b", "\x9f"], ids=ascii)
+def test_a_stored_column_may_hold_what_was_once_allowed(control: str, tmp_path: Path) -> None:
+    """U+0080 to U+009F were allowed in column names; such tables are read, written and changed."""
+    table = Catalog.create_path(tmp_path / "t", "ab INT, c INT")
+    name = f"a{control}b"
+    entry = tmp_path / "t/_versioned/log" / f"{0:020d}.json"
+    entry.write_text(entry.read_text().replace('"name":"ab"', f'"name":"{name}","physical":"ab"'))
+    table = Catalog.load_path(tmp_path / "t")
+    assert table.schema.names == [name, "c"]
+    table.append(pa.table({name: pa.array([1], pa.int32()), "c": pa.array([2], pa.int32())}))
+    table.alter().rename_column("c", "d").commit()
+    assert table.scan().to_arrow().to_pylist() == [{name: 1, "d": 2}]
+    table.alter().rename_column((name,), "ab").commit()
+    table.rollback(2)
+    assert Catalog.load_path(tmp_path / "t").schema.names == [name, "d"]
+
+
 @given(name=anything)
 def test_any_name_of_a_table(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     try:
@@ -186,7 +230,7 @@ def test_namespaces_in_namespaces_end(tmp_path: Path) -> None:
         catalog.create_namespace(("n",) * depth)
     catalog.create_table((*("n",) * 63, "t"), "a INT").append(rows(1))
     catalog.create_namespace(("n",) * 64)
-    with pytest.raises(InvalidRequestError, match="up to 64 parts, not 65"):
+    with pytest.raises(InvalidRequestError, match="up to 64 parts, got 65"):
         catalog.create_table((*("n",) * 64, "t"), "a INT")
 
 

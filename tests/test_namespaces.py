@@ -96,7 +96,7 @@ def test_properties_in_the_log(catalog: Catalog, tmp_path: Path) -> None:
             },
         ),
     ]
-    catalog._names.timeline.write_checkpoint(catalog._names.state())
+    catalog._names.log.write_checkpoint(catalog._names.state())
     stored = json.loads((tmp_path / f"_versioned/checkpoint/{2:020d}.json").read_text())
     assert stored["namespaces"] == [["m"], ["N"]]
     assert stored["namespace_properties"] == [{"name": ["N"], "properties": {"k": "v", "l": "w"}}]

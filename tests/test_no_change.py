@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_versioned.sql.answering import answer
+from pyspark_versioned.sql.dispatch import respond
 from versioned_catalog import Catalog, Table
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.types.types import Now
@@ -129,7 +129,7 @@ def test_a_property_of_a_table_with_ttl(tmp_path: Path) -> None:
         {"kind": "set_nullable", "path": ["k"], "nullable": False},
         {"kind": "change_type", "path": ["k"], "type": "integer"},
         {"kind": "set_comment", "path": ["k"], "comment": "here"},
-        {"kind": "move_column", "path": ["k"], "first": True},
+        {"kind": "move_column", "path": ["k"], "first": True, "after": None},
         {"kind": "drop_default", "path": ["s"]},
         {"kind": "set_property", "key": "a", "value": "1"},
         {"kind": "unset_property", "key": "b"},
@@ -140,16 +140,18 @@ def test_by_sql(tmp_path: Path, change: dict[str, Any]) -> None:
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", DDL, properties={"a": "1"})
     where = {"name": "versioned", "warehouse": str(tmp_path), "storage": {}}
-    told = answer(
+    response = respond(
         {
-            "question": "alter",
-            "catalog": where,
-            "name": ["n", "t"],
-            "changes": [change],
-            "commit_id": "c" * 36,
+            "request": "alter",
+            "body": {"catalog": where, "name": ["n", "t"], "changes": [change]},
+            "commit": {"id": "c" * 36, "retry": False},
         }
     )
-    assert told["loaded"]["table"]["version"] == table.version == table.refresh().version
+    assert (
+        response["response"]["table"]["table"]["version"]
+        == table.version
+        == table.refresh().version
+    )
 
 
 def test_properties_of_a_namespace(tmp_path: Path) -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.predicates import is_for_parquet, to_unbound
+from pyspark_versioned.sql.protocol.changes import TypedValue
+from pyspark_versioned.sql.protocol.common import (
+    ColumnTerm,
+    LiteralTerm,
+    OtherTerm,
+    PredicateTerm,
+    Term,
+)
 from versioned_catalog.expressions.filters import Comparison, NullSafe, Op
 
-COLUMN = {"column": ["s", "x"]}
-FALSE = {"name": "ALWAYS_FALSE", "children": []}
-TRUE = {"name": "ALWAYS_TRUE", "children": []}
+COLUMN = ColumnTerm(("s", "x"))
+FALSE = PredicateTerm("ALWAYS_FALSE", ())
+TRUE = PredicateTerm("ALWAYS_TRUE", ())
 
 
 @pytest.mark.parametrize(
@@ -23,6 +31,33 @@ TRUE = {"name": "ALWAYS_TRUE", "children": []}
     ],
 )
 def test_constants_of_booleans_are_predicates_to_spark(
-    name: str, children: list[object], expected: object
+    name: str, children: list[Term], expected: object
 ) -> None:
-    assert to_unbound({"name": name, "children": children}) == expected
+    assert to_unbound(PredicateTerm(name, children)) == expected
+
+
+def literal(type_: object, value: str | None) -> Term:
+    return LiteralTerm(TypedValue(type_, value))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("constant", "alike"),
+    [
+        (literal("double", "1.5"), True),
+        (literal("double", "Infinity"), True),
+        (literal("double", "0.0"), False),
+        (literal("double", "-0.0"), False),
+        (literal("double", "NaN"), False),
+        (literal("float", "-0.0"), False),
+        (literal("float", "NaN"), False),
+        (literal("double", None), True),
+        (literal("integer", "0"), True),
+        (literal("string", "NaN"), True),
+        (literal("decimal(3,1)", "0.0"), True),
+        (OtherTerm(), False),
+    ],
+)
+def test_constants_that_parquet_compares_as_spark_does(constant: Term, alike: bool) -> None:
+    equals = PredicateTerm("=", (COLUMN, constant))
+    assert is_for_parquet(equals) is alike
+    assert is_for_parquet(PredicateTerm("OR", (TRUE, PredicateTerm("NOT", (equals,))))) is alike

@@ -603,7 +603,7 @@ def test_warehouse_log(tmp_path: Path) -> None:
 
 def test_checkpoint_of_a_warehouse(tmp_path: Path) -> None:
     catalog, table = warehouse(tmp_path)
-    catalog._names.timeline.write_checkpoint(catalog._names.state())
+    catalog._names.log.write_checkpoint(catalog._names.state())
     last = Log(tmp_path).entries[-1]
     path = tmp_path / "_versioned" / "checkpoint" / f"{1:020d}.json"
     assert json.loads(path.read_text()) == {

@@ -30,7 +30,7 @@ from versioned_catalog.limits import (
     VERSIONS,
 )
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_bytes
-from versioned_catalog.log.entry import commit_from_bytes
+from versioned_catalog.log.entry_json import commit_from_bytes
 from versioned_catalog.scan.packing import pack
 from versioned_catalog.statistics.footers import read_footer
 from versioned_catalog.storage.parquet import open_parquet
@@ -153,7 +153,7 @@ def test_nobody_commits_what_nobody_would_read(table: Table) -> None:
 )
 def test_sizes_that_no_segment_has(member: str, value: int, table: Table) -> None:
     edit(entry(table, 1), lambda e: e["added"][0].update({member: value}))
-    refused(table, "impossible size")
+    refused(table, "impossible number of rows or bytes")
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_numbers_in_a_checkpoint_that_are_none(column: str, value: int, table: T
         at = rows.schema.get_field_index(column)
         return rows.set_column(at, column, pa.array([value], pa.int64()))
 
-    with pytest.raises(CorruptTableError, match=f"the column {column} holds what it can't"):
+    with pytest.raises(CorruptTableError, match=f"the column {column} holds a number that is out"):
         state_from_bytes(damaged_checkpoint(table, changed), "x")
 
 

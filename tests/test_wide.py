@@ -15,8 +15,14 @@ import pytest
 
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table, UnsupportedFeatureError
-from versioned_catalog.log import entry, packed, schemas_json, segment_set
-from versioned_catalog.log.checkpoint_retention import spared
+from versioned_catalog.log import (
+    features,
+    schemas_json,
+    segment_set,
+    segment_table,
+    statistic_lists,
+)
+from versioned_catalog.log.checkpoint_retention import retained_checkpoints
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.local import LocalStore
@@ -147,7 +153,7 @@ def checkpointed(table: Table) -> None:
 def test_schemas_as_deltas_are_what_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = altered(tmp_path)
     expected = {v: table.log.load(n).state.schema for n, v in _made_at(table).items()}
     checkpointed(table)
@@ -191,9 +197,9 @@ def test_newer_versions_come_while_older_ones_are_looked_at() -> None:
 def test_looking_at_every_version_takes_steps_like_their_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    steps, remembered = [], Schemas._remembered
+    steps, remembered = [], Schemas._cached
     monkeypatch.setattr(
-        Schemas, "_remembered", lambda self, at: steps.append(at) or remembered(self, at)
+        Schemas, "_cached", lambda self, at: steps.append(at) or remembered(self, at)
     )
     schemas = many(1000)
     assert [schema.columns[0].name for schema in schemas.values()] == [f"c{n}" for n in range(1000)]
@@ -201,7 +207,7 @@ def test_looking_at_every_version_takes_steps_like_their_number(
 
 
 def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     table.alter().rename_column("b", "z").commit()
     table.alter().move_column("c", first=True).commit()
@@ -221,9 +227,9 @@ def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_library_without_deltas_refuses_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     checkpointed(altered(tmp_path))
-    monkeypatch.setattr(entry, "KNOWN_FEATURES", entry.KNOWN_FEATURES - {"schema-deltas"})
+    monkeypatch.setattr(features, "KNOWN_FEATURES", features.KNOWN_FEATURES - {"schema-deltas"})
     with pytest.raises(UnsupportedFeatureError, match="schema-deltas"):
         Catalog(tmp_path).load_table("t")
 
@@ -236,7 +242,7 @@ def test_a_library_without_deltas_refuses_by_name(
 def test_deltas_that_can_not_be_are_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[Any]
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 2)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 2)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     table.alter().rename_column("b", "z").commit()
     made = schemas_json.schemas_to_json
@@ -258,7 +264,7 @@ def test_deltas_that_can_not_be_are_read_from_the_log(
 def test_a_load_puts_no_old_schema_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schemas_json, "WHOLE", 5)
+    monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     for number in range(70):
         table.alter().rename_column("a" if number % 2 == 0 else "z", "az"[1 - number % 2]).commit()
@@ -301,13 +307,13 @@ def known(table: Table) -> dict[str, list[Any]]:
             name, column, table.state.schemas
         ).to_pylist()
         for column in table.schema.columns
-        for name in segment_set.statistics_of(column.type)
+        for name in segment_table.statistics_of(column.type)
     }
 
 
 @pytest.fixture
 def narrow_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_set, "FROM", 0)
+    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 0)
 
 
 @pytest.mark.usefixtures("narrow_lists")
@@ -356,7 +362,7 @@ def test_columns_of_statistics_stay_beside_lists(
 ) -> None:
     table = altered(tmp_path)
     checkpointed(table)
-    monkeypatch.setattr(segment_set, "FROM", 0)
+    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 0)
     again = Catalog(tmp_path).load_table("t")
     again.append(rows(4).select(["c2", "c3"]))
     expected = known(again)
@@ -367,7 +373,7 @@ def test_columns_of_statistics_stay_beside_lists(
         assert again.maintenance.verify(deep=True).is_clean
     names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
     assert "4.max" in names
-    monkeypatch.setattr(segment_set, "FROM", 250)
+    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 250)
     checkpointed(again)
     names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
     assert "statistics.max" not in names
@@ -416,10 +422,10 @@ def test_lists_that_can_not_be_are_read_from_the_log(
 def test_picked_and_rearranged() -> None:
     lists = pa.chunked_array([[[1, 2, 3], None, [4]], [[5, None]]], pa.list_(pa.int64()))
     sliced = lists.slice(1)
-    assert packed.picked(lists, 0).to_pylist() == [1, None, 4, 5]
-    assert packed.picked(lists, 1).to_pylist() == [2, None, None, None]
-    assert packed.picked(sliced, 0).to_pylist() == [None, 4, 5]
-    turned = packed.rearranged(sliced, [1, None, 0]).to_pylist()
+    assert statistic_lists.at_place(lists, 0).to_pylist() == [1, None, 4, 5]
+    assert statistic_lists.at_place(lists, 1).to_pylist() == [2, None, None, None]
+    assert statistic_lists.at_place(sliced, 0).to_pylist() == [None, 4, 5]
+    turned = statistic_lists.reorder(sliced, [1, None, 0]).to_pylist()
     assert turned == [[None, None, None], [None, None, 4], [None, None, 5]]
 
 
@@ -429,7 +435,7 @@ def test_picked_and_rearranged() -> None:
 def test_older_checkpoints_lie_at_growing_distances() -> None:
     kept: set[int] = set()
     for newest in range(16, 20_001, 16):
-        kept = set(spared(dict.fromkeys([*kept, newest], 4000)))
+        kept = set(retained_checkpoints(dict.fromkeys([*kept, newest], 4000)))
     versions = sorted(kept)
     assert versions[0] == 16
     assert versions[-2:] == [19_984, 20_000]
@@ -444,18 +450,18 @@ def test_older_checkpoints_are_no_larger_than_the_log_can_bear() -> None:
     kept: dict[int, int] = {}
     for newest in range(1000, 200_001, 1000):
         sizes = {**kept, newest: newest * 1000}
-        kept = {version: sizes[version] for version in spared(sizes)}
+        kept = {version: sizes[version] for version in retained_checkpoints(sizes)}
         older = sorted(kept)[:-2]
         assert sum(kept[version] for version in older) <= max(16 * mib, 8 * newest * 1000)
     assert len(kept) > 8
-    assert spared({1: 100 * mib, 2: 10, 3: 10, 4: 10}) == {3, 4}
+    assert retained_checkpoints({1: 100 * mib, 2: 10, 3: 10, 4: 10}) == {3, 4}
 
 
 def test_nothing_is_spared_below_the_floor() -> None:
     sizes = dict.fromkeys([16, 64, 128, 512, 528, 544], 10)
-    assert spared(sizes, 128) == {128, 512, 528, 544}
-    assert spared(sizes, 540) == {528, 544}
-    assert spared({}) == frozenset()
+    assert retained_checkpoints(sizes, 128) == {128, 512, 528, 544}
+    assert retained_checkpoints(sizes, 540) == {528, 544}
+    assert retained_checkpoints({}) == frozenset()
 
 
 def test_an_old_version_is_read_from_a_checkpoint_near_it(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from versioned_catalog.conflicts.incarnation import evolution_of
 from versioned_catalog.conflicts.operations import Alter, Base
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
@@ -175,7 +174,7 @@ class Alteration:
             if isinstance(change, SetProperty):
                 check_properties({change.key: change.value})  # before anything is written
         newest = state.schemas.newest.version
-        bound, _ = plan_changes(tuple(self._changes), evolution_of(state), newest + 1)
+        bound, _ = plan_changes(tuple(self._changes), state.evolution, newest + 1)
         return self._handle.commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
 
     def _count_nulls(self, state: TableState, column: Column) -> int:

@@ -6,15 +6,15 @@ import uuid
 from datetime import UTC, datetime
 from typing import Self
 
-from versioned_catalog.conflicts.expiry import check_kept
+from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Base, Operation
 from versioned_catalog.conflicts.tags import tagged_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_times import is_ahead, latest_times
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.storage.store import Store
 
 
@@ -27,7 +27,7 @@ class TableHandle:
         name: the table's name in errors.
     """
 
-    def __init__(self, log: TableTimeline, loaded: Loaded[TableState], name: str) -> None:
+    def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
         self.log = log
         self.loaded = loaded
         self.name = name
@@ -88,7 +88,7 @@ class TableHandle:
                 f"{self.name} has no version {version}; the newest is {newest.version}",
                 condition="VERSION_NOT_FOUND",
             )
-        check_kept(version, newest, self.name)
+        check_retained(version, newest, self.name)
         state = self.log.load(version).state
         if state is None or state.dropped:
             raise NotFoundError(
@@ -114,7 +114,7 @@ class TableHandle:
 
     def pinned(self, version: int | str) -> TableHandle:
         """Return a handle whose newest state is the one at a version or tag."""
-        return TableHandle(self.log, Loaded(self.at(version)), self.name)
+        return TableHandle(self.log, LoadedState(self.at(version)), self.name)
 
     def planned_on(self, base: Base) -> TableState:
         """Return the state that a write was planned on.

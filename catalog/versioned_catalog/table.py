@@ -8,16 +8,16 @@ from typing import Any, Self
 
 from versioned_catalog.alteration import Alteration
 from versioned_catalog.conflicts.operations import Base, Drop, Overwrite, Rollback, Tag
-from versioned_catalog.conflicts.rollback import check_same_life
+from versioned_catalog.conflicts.rollback import check_same_incarnation
 from versioned_catalog.conflicts.tags import check_tag
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.inspection import Inspection
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.scan import Scan
@@ -59,7 +59,7 @@ class Table:
     ['name', 'people']
     """
 
-    def __init__(self, log: TableTimeline, loaded: Loaded[TableState], name: str) -> None:
+    def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
         self._handle = TableHandle(log, loaded, name)
 
     def __repr__(self) -> str:
@@ -93,12 +93,12 @@ class Table:
         return self._handle.store
 
     @property
-    def log(self) -> TableTimeline:
+    def log(self) -> TableLog:
         """The table's log."""
         return self._handle.log
 
     @property
-    def loaded(self) -> Loaded[TableState]:
+    def loaded(self) -> LoadedState[TableState]:
         """The state that was read last, and its distance from a checkpoint."""
         return self._handle.loaded
 
@@ -187,7 +187,7 @@ class Table:
 
     def as_of(self, version: int | str) -> Self:
         """Return the table as it was at a version or tag: to inspect it, or to plan a commit on it."""
-        return type(self)(self.log, Loaded(self.at(version)), self.name)
+        return type(self)(self.log, LoadedState(self.at(version)), self.name)
 
     def find_commit(self, commit_id: str, since: int = -1) -> int | None:
         """Return the version of a commit, None if it has not landed; for ``CommitOutcomeUnknown``.
@@ -224,7 +224,7 @@ class Table:
                 f"{self.name}: give one of version, timestamp and tag to roll back to"
             )
         then = self.at(version if tag is None else check_tag(tag, self.name), timestamp)
-        check_same_life(then, self.state, then.version, self.name)
+        check_same_incarnation(then, self.state, then.version, self.name)
         return self._handle.commit(Rollback(Base.of(self.state), then.version), commit_id)
 
     def set_tag(

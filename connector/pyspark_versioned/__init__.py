@@ -1,7 +1,6 @@
 """Spark over versioned tables: the data source ``versioned``.
 
-Spark imports this module by itself, in every session, to find ``DefaultSource``; so nothing is
-imported here before it is asked for.
+Spark imports this module in every session to find ``DefaultSource``, so it imports lazily.
 """
 
 from typing import Any
@@ -28,7 +27,7 @@ def __getattr__(name: str) -> Any:
 
             return read_table
         case "VersionedError":
-            from versioned_catalog.errors import VersionedError
+            from versioned_catalog import VersionedError
 
             return VersionedError
         case _:

@@ -7,23 +7,23 @@ import sys
 
 from pyspark_versioned.jar import installed_jar
 from pyspark_versioned.registering import catalog_conf
-from versioned_catalog.errors import VersionedError
+from versioned_catalog import VersionedError
 from versioned_catalog.storage.secrets import WAY_OUT, is_secret
 
 _WHY = {
-    "spark.jars": "The jar that brings SQL and native scans. Append it to jars that are there.",
-    "spark.sql.extensions": "Lets ALTER COLUMN SET NOT NULL through, and makes\n"
+    "spark.jars": "The jar for SQL and native scans. Append it to other jars, if there are any.",
+    "spark.sql.extensions": "Allows ALTER COLUMN SET NOT NULL, and makes\n"
     '# spark.read.format("versioned") native.',
-    "spark.pyspark.python": "The Python that has pyspark_versioned. Export it as PYSPARK_PYTHON, too:\n"
-    "# while it plans, Spark looks for Python nowhere else.",
-    "spark.sql.catalog.": "A catalog: SELECT * FROM <its name>.<namespace>.<table>. There may be any\n"
-    "# number of them. Below it, the folder where its tables are. On Spark 4.1,\n"
-    "# which has no views in catalogs, it is versioned.spark.VersionedCatalog.",
+    "spark.pyspark.python": "A Python with pyspark_versioned. Also export it as PYSPARK_PYTHON, since\n"
+    "# Spark does not read this setting while it plans a query.",
+    "spark.sql.catalog.": "A catalog: SELECT * FROM <catalog>.<namespace>.<table>. There can be many.\n"
+    "# The next setting is the folder of its tables. On Spark 4.1, which has no views\n"
+    "# in catalogs, the class is versioned.spark.VersionedCatalog.",
 }
 
 
 def conf_text(conf: dict[str, str]) -> str:
-    """Settings as lines of ``spark-defaults.conf``, with comments."""
+    """Format settings as lines of ``spark-defaults.conf``, with comments."""
     lines: list[str] = []
     for key, value in conf.items():
         known = [why for start, why in _WHY.items() if key == start]
@@ -42,16 +42,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m pyspark_versioned")
     commands = parser.add_subparsers(required=True)
     conf = commands.add_parser("conf", help="print settings for spark-defaults.conf")
-    conf.add_argument("--warehouse", required=True, help="the folder where the tables are")
-    conf.add_argument("--catalog", default="versioned", help="what SQL calls it")
+    conf.add_argument("--warehouse", required=True, help="folder of the tables")
+    conf.add_argument("--catalog", default="versioned", help="name of the catalog in SQL")
     conf.add_argument(
         "--storage-option",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="what the file system is opened with; keep secrets out of it",
+        help="option of the file system; must not be a secret",
     )
-    conf.add_argument("--jar", help="where Spark gets the jar, if not from this installation")
+    conf.add_argument("--jar", help="path of the jar, if not that of this installation")
     given = parser.parse_args()
     storage = dict(option.split("=", 1) for option in given.storage_option)
     secret = next(filter(is_secret, storage), None)

@@ -1,4 +1,4 @@
-"""How Spark's own file systems reach a table's folder: Hadoop's names for what fsspec is told."""
+"""How Hadoop reaches a table's folder: fsspec's storage options as Hadoop settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KNOWN = frozenset(
         "max_concurrency",
     )
 )
-"""Options that have a counterpart, or that do not matter to Hadoop."""
+"""Options that have a Hadoop setting, or that do not matter to Hadoop."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class HadoopFolder:
     """A folder as Hadoop calls it.
 
     Args:
-        url: where it is.
-        conf: how it is opened; may hold secrets, so it is never shown.
+        url: its URL.
+        conf: settings of the file system; may hold secrets, so it has no repr.
     """
 
     url: str
@@ -43,12 +43,12 @@ class HadoopFolder:
 
 
 def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
-    """How Hadoop reaches a folder, or None where an option has no counterpart there.
+    """How Hadoop reaches a folder, or None if a storage option has no Hadoop setting.
 
     Args:
         location: the folder, as a path or URL.
-        storage: what fsspec opens it with; what is not given there, s3fs takes from the environment, and
-            so does Hadoop, but for the endpoint.
+        storage: storage options of fsspec. Both s3fs and Hadoop take missing ones from the environment,
+            but Hadoop does not take the endpoint.
     """
     if not location.startswith("s3://"):
         is_local = "://" not in location or location.startswith("file:")
@@ -71,7 +71,7 @@ def _s3a(given: Mapping[str, str]) -> dict[str, str]:
         conf["endpoint"] = endpoint
         conf["path.style.access"] = "true"
         conf["connection.ssl.enabled"] = str(endpoint.startswith("https")).lower()
-        # Hadoop asks for one; s3fs takes this one where there is none.
+        # Hadoop requires a region; this is the default of s3fs.
         region = region or _from_environment(_REGION_VARIABLES) or "us-east-1"
     if region:
         conf["endpoint.region"] = region

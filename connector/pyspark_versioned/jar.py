@@ -1,4 +1,4 @@
-"""Where the jar is that brings SQL and native scans."""
+"""The path of the jar, which adds SQL and native scans."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from versioned_catalog.errors import VersionedError
+from versioned_catalog import VersionedError
 
 _INSIDE = "jars/versioned-spark.jar"
 _JAR = Path(__file__).parent / _INSIDE
 
 
 class JarMissing(VersionedError):
-    """There is no jar where it is looked for; the message is one line with the remedy."""
+    """The jar is missing; the message is one line with the remedy."""
 
 
 def jar_path() -> str:
-    """The jar's path, for ``spark.jars``. Out of a zip, it is a copy that goes when Python ends.
+    """The jar's path, for ``spark.jars``. From a zip, a copy that is deleted when Python ends.
 
     Raises:
-        JarMissing: it was not built, as VERSIONED_NO_JAR was set, or nothing was installed.
+        JarMissing: the package was built with VERSIONED_NO_JAR, or is not installed.
     """
     return str(_JAR) if _JAR.is_file() else _unpacked()
 
 
 def installed_jar() -> str:
-    """The jar's path, for settings that are kept.
+    """The jar's path, for settings that outlive this process.
 
     Raises:
-        JarMissing: it was not built; or this is a zip, and nothing is installed.
+        JarMissing: it was not built, or this package is in a zip.
     """
     if not _JAR.is_file() and _packed() is not None:
         raise JarMissing(
@@ -59,7 +59,7 @@ def _unpacked() -> str:
 
 
 def _packed() -> bytes | None:
-    """The jar's bytes, from wherever Python has this package; None where there is none."""
+    """The jar's bytes, wherever Python has this package; None if it has no jar."""
     try:
         return pkgutil.get_data(__package__ or "pyspark_versioned", _INSIDE)
     except OSError:

@@ -1,4 +1,4 @@
-"""Is there a Java that Spark can run on? Asked before Spark starts, whose own answer is long."""
+"""Check for a Java that Spark can run on, before Spark starts and fails at length."""
 
 import os
 import re
@@ -27,15 +27,15 @@ def find_java() -> Path | None:
 
 
 def java_version(java: Path) -> int | None:
-    """Ask a java for its major version; None if it does not tell."""
+    """The major version of a java executable; None if it does not say."""
     try:
-        answer = subprocess.run(
+        done = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
     # 'openjdk version "17.0.15" ...', and 'java version "1.8.0_402"' before Java 9
-    match = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
     return int(match[1]) if match else None
 
 

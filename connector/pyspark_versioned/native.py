@@ -1,4 +1,4 @@
-"""What Spark's own Parquet code reads and writes to the letter; Python does everything else."""
+"""What Spark's own Parquet code reads and writes exactly; Python does everything else."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _PLAIN = re.compile(r"(?:[A-Za-z0-9-][A-Za-z0-9_.=-]*/)*[A-Za-z0-9-][A-Za-z0-9_.
 
 
 def is_exact(plan: SegmentPlan) -> bool:
-    """Whether Spark's Parquet reader, told physical names and IDs, carries out a plan to the letter.
+    """Whether Spark's Parquet reader, given physical names and IDs, carries out a plan exactly.
 
-    It widens as a column's type may widen, and leaves absent fields of a struct null. It does not
-    know read defaults below the top, whether a struct is null of which nothing is read, and types
-    that it stores in another way than we do.
+    It widens types as columns do, and leaves absent fields of a struct null. It does not know read
+    defaults of nested fields, the nullness of a struct of which nothing is read, and types that it
+    stores in another way than the format.
     """
     return all(_is_exact(output) for output in plan.outputs)
 
@@ -48,7 +48,7 @@ def is_exact(plan: SegmentPlan) -> bool:
 def is_plain(path: str) -> bool:
     """Whether a segment's path means the same to Hadoop: no pattern, scheme, escape or hidden file.
 
-    Ours all do; a stranger's may be called otherwise, and are read by Python.
+    Imported segments may have other paths; Python reads these.
     """
     return _PLAIN.fullmatch(path) is not None
 

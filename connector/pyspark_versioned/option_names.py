@@ -1,10 +1,10 @@
-"""The options of reads and writes by name, and which of them a misspelled one was meant to be."""
+"""Names of the options of reads and writes, and suggestions for misspelled ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog import InvalidRequestError
 from versioned_catalog.spelling import meant
 
 _OF_BOTH = (
@@ -24,26 +24,25 @@ OF_SOURCE = ("path", "warehouse", *_OF_BOTH)
 """The options of the data source, whose tables are named by a path."""
 
 OF_JAR = ("compact", "segments", "pending", "commit", "saveMode")
-"""Options that the jar alone gives to the data source."""
+"""Options that only the jar sets."""
 
 _OF_TABLES = (*_OF_BOTH, "distributionMode")
 
 STORAGE = "storage."
-"""The prefix of the options that the file system is opened with."""
+"""The prefix of options of the file system."""
 
 
 def unknown_text(option: str) -> str:
-    """The refusal of an option that the data source does not have."""
+    """The error for an option that the data source does not have."""
     near = meant(option, OF_SOURCE)
     hint = f"; did you mean {near}?" if near else "."
     return f"the option {option} is unknown{hint} The options are {', '.join(OF_SOURCE)}, {STORAGE}<key>"
 
 
 def check_spelling(options: Iterable[str], table: str) -> None:
-    """Refuse options that look like those of a table of a catalog and are none.
+    """Refuse misspelled options of a table of a catalog.
 
-    Others pass: reads and writes by a table's name share their options with Spark and with whatever
-    else a job writes to.
+    Other options pass: reads and writes by name share their options with Spark and with other targets.
 
     Args:
         options: names of options, in any case.

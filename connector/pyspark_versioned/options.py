@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, STORAGE, unknown_text
+from pyspark_versioned.sql.protocol.changes import Change
+from pyspark_versioned.sql.protocol.codec import decode
+from pyspark_versioned.sql.protocol.write import PythonCommit
+from versioned_catalog import CorruptTableError, InvalidRequestError
 from versioned_catalog.conflicts.tags import version_or_tag
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema.partition_changes import split_fields, split_outside
 from versioned_catalog.schema.sorting import split_names
 from versioned_catalog.storage.json_text import parse_json
@@ -18,7 +21,7 @@ from versioned_catalog.types.paths import parse_path, render_path
 
 @dataclass(frozen=True)
 class KeyOptions:
-    """A row key as the options ``primaryKey`` and ``timeIndex`` name it."""
+    """The options ``primaryKey`` and ``timeIndex``."""
 
     primary_key: tuple[str, ...] = ()
     time_index: str | None = None
@@ -29,27 +32,26 @@ NO_KEY = KeyOptions()
 
 @dataclass(frozen=True)
 class Options:
-    """What a user asked of the data source.
+    """Options of the data source.
 
     Args:
         path: the table's folder, or with ``warehouse`` its name.
         warehouse: the folder of a warehouse, or None.
         version, timestamp: which snapshot to read.
-        columns: the columns to show, or None for all.
+        columns: the columns to read, or None for all.
         merge_schema: whether a write adds columns that the table does not have, and widens types.
-        overwrite_schema: whether an overwrite begins the table anew, with the columns of the frame.
-        partition_by: what a table that a write makes is partitioned by, or None.
-        key: the row key of a table that a write makes.
-        partial: whether a write leaves the columns that it does not have as they are.
-        pushdown: whether filters are taken from Spark; None where Spark's version decides.
-        segments: paths of the segments to read, or None for all: the jar hands on what it can't read
-            itself.
-        pending: changes of the schema that the statement brings along, which the jar hands on.
-        compact: which compaction the jar wants carried out.
-        commit: what the jar wants committed, of a write that it can't do itself.
-        creates: whether a write has to make the table, and is refused where there is one: the jar
-            hands on the save modes that Spark keeps from a data source.
-        storage: what the file system is opened with; may hold credentials, so it is never shown.
+        overwrite_schema: whether an overwrite replaces the table by one with the columns of the frame.
+        partition_by: the partitioning of a table that a write creates, or None.
+        key: the row key of a table that a write creates.
+        partial: whether a write keeps the values of columns that the frame lacks.
+        pushdown: whether to take filters from Spark; None to decide by Spark's version.
+        segments: paths of the segments to read, or None for all; from the jar.
+        pending: schema changes of the running statement, from the jar.
+        compact: the compaction to carry out, from ``CALL system.compact``.
+        commit: what to commit for the jar, of a write that it leaves to Python.
+        creates: whether a write must create the table, from the jar, since Spark passes no save modes to
+            a Python data source.
+        storage: options of the file system; may hold credentials, so they have no repr.
     """
 
     path: str
@@ -65,17 +67,17 @@ class Options:
     partial: bool = False
     pushdown: bool | None = None
     segments: frozenset[str] | None = None
-    pending: tuple[Mapping[str, Any], ...] = ()
+    pending: Sequence[Change] = ()
     compact: Mapping[str, Any] | None = None
-    commit: Mapping[str, Any] | None = field(default=None, repr=False)
+    commit: PythonCommit | None = field(default=None, repr=False)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def parse_options(given: Mapping[str, str]) -> Options:
-    """Options from Spark's, whose keys have no case.
+    """Parse options, whose keys are case-insensitive.
 
     Raises:
-        InvalidRequestError: one is unknown, missing or makes no sense.
+        InvalidRequestError: an option is unknown, missing or invalid.
     """
     lower = {key.lower(): value for key, value in given.items()}
     known = {key.lower(): lower.pop(key.lower(), None) for key in (*OF_SOURCE, *OF_JAR)}
@@ -112,15 +114,15 @@ def parse_options(given: Mapping[str, str]) -> Options:
         partial=_flag("partialUpdate", known["partialupdate"]) is True,
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else _segments(known["segments"]),
-        pending=tuple(_listed("pending", known["pending"] or "[]", dict)),
+        pending=_message(Sequence[Change], "pending", known["pending"]) or (),
         compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
-        commit=None if known["commit"] is None else _json("commit", known["commit"], dict),
+        commit=_message(PythonCommit, "commit", known["commit"]),
         storage=storage,
     )
 
 
 def _instant(text: str) -> datetime:
-    """A point in time. The jar has given it the session's time zone already, which only Spark knows."""
+    """A point in time. The jar has converted it from the session's time zone, which only Spark knows."""
     try:
         found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
@@ -135,8 +137,21 @@ def _instant(text: str) -> datetime:
     return found
 
 
+def _message(message: Any, name: str, text: str | None) -> Any:
+    """A message of the jar (``connector/PROTOCOL.md``)."""
+    if text is None:
+        return None
+    try:
+        return decode(message, _json(name, text, object), f"the option {name}")
+    except InvalidRequestError as error:
+        raise InvalidRequestError(
+            f"the option {name} is for the jar alone; leave it out ({error})",
+            condition="INVALID_OPTION",
+        ) from None
+
+
 def _json(name: str, text: str, kind: type[Any]) -> Any:
-    """The value of an option that the jar sets."""
+    """The value of an option in JSON."""
     try:
         value = parse_json(text, f"the option {name}")
     except CorruptTableError:

@@ -1,4 +1,4 @@
-"""A schema that a user gives to a read, as a projection by name: checked, then bound to IDs."""
+"""The schema of a read as a projection: matched by name, checked, then bound to column IDs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import from_spark, to_spark
-from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.projection.metadata_columns import find_metadata
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.types.paths import ColumnPath, render_path
@@ -16,16 +16,16 @@ from versioned_catalog.types.types import Array, Column, Map, Struct, children
 
 
 def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Column, ...]:
-    """The columns that a Spark schema asks for, in its order and under its spelling.
+    """The columns of a Spark schema, in its order and spelling.
 
     Args:
-        wanted: what the user, or Spark for him, asks for; structs may be cut down.
-        schema: the table's.
-        table: the table, for errors.
+        wanted: the schema, from the user or from Spark; structs may lack fields.
+        schema: the table's schema.
+        table: the table's name, for errors.
 
     Raises:
         NotFoundError: the table has no such column.
-        InvalidRequestError: a column is of another type, or may be null where that is denied.
+        InvalidRequestError: a column has another type, or is NOT NULL only in ``wanted``.
     """
     return tuple(
         _match(field, schema.find((field.name,)) or find_metadata(field.name), (field.name,), table)
@@ -36,12 +36,13 @@ def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Colum
 def _match(field: spark.StructField, column: Column | None, path: ColumnPath, table: str) -> Column:
     if column is None:
         raise NotFoundError(
-            f"{table} has no column {render_path(path)}, which the schema asks for",
+            f"{table} has no column {render_path(path)}, which the schema names; leave it out",
             condition="COLUMN_NOT_FOUND",
         )
     if column.nullable and not field.nullable:
         raise InvalidRequestError(
-            f"{table}: the schema says that {render_path(path)} is NOT NULL, and it may be null"
+            f"{table}: the schema says that {render_path(path)} is NOT NULL, but it may be null; "
+            "make it nullable in the schema"
         )
     return replace(
         _cut(field.dataType, column, path, table), name=field.name, nullable=field.nullable
@@ -75,17 +76,17 @@ def _cut(wanted: spark.DataType, column: Column, path: ColumnPath, table: str) -
 
 
 def _same(wanted: spark.DataType, column: Column, path: ColumnPath) -> bool:
-    shown = to_spark(column.type)
+    actual = to_spark(column.type)
     if isinstance(wanted, spark.CharType | spark.VarcharType):
         return from_spark(wanted, path) == column.type
-    return wanted == shown
+    return wanted == actual
 
 
 def finder(columns: tuple[Column, ...]) -> Callable[[ColumnPath], Column]:
-    """Looks columns up by path among those that are shown.
+    """A function that finds columns by path.
 
-    The function raises NotFoundError where there is none, InvalidRequestError where a list or map
-    is in the way.
+    It raises NotFoundError if there is no such column, and InvalidRequestError for a path through a
+    list or map.
     """
     top = {name_key(column.name): column for column in reversed(columns)}
 

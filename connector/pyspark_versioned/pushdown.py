@@ -1,4 +1,4 @@
-"""Filters that Spark pushes down, as filters of ours."""
+"""Filters that Spark pushes down, as filters of the catalog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from versioned_catalog.expressions.filters import (
 
 
 def to_unbound(pushed: spark.Filter) -> UnboundFilter | None:
-    """The filter that means the same, or None where there is none: Spark applies that itself."""
+    """The filter that means the same, or None if there is none; Spark applies that filter itself."""
     match pushed:
         case spark.EqualTo(path, value):
             return Comparison(path, Op.EQ, value)

@@ -1,4 +1,4 @@
-"""Reading: one snapshot, planned on the driver into pieces that executors only carry out."""
+"""Readers of the data source: planned on the driver, read by executors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.worker_errors import shows_errors
+from versioned_catalog import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, only
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.state import TableState
@@ -26,14 +26,14 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.types.types import Column
 
-LEAST_PIECE_BYTES = 8 * 1024 * 1024
-WANTED_PIECES = 16
-"""The number of cores is not known here; so many pieces keep a few of them busy to the end."""
+MIN_SPLIT_BYTES = 8 * 1024 * 1024
+WANTED_SPLITS = 16
+"""Enough to keep a few cores busy to the end; the number of cores is not known here."""
 
 
 @dataclass
-class Piece(InputPartition):
-    """What one Spark task reads."""
+class Split(InputPartition):
+    """The segments, or parts of segments, that one Spark task reads."""
 
     tasks: tuple[Task, ...]
 
@@ -49,7 +49,7 @@ class VersionedReader(DataSourceReader):
     Args:
         store: the table's folder.
         state: the snapshot.
-        columns: what is shown.
+        columns: the wanted columns.
         shape: the Arrow schema that Spark expects of every batch.
         only: the paths of the segments to read, or None for all.
     """
@@ -70,37 +70,36 @@ class VersionedReader(DataSourceReader):
         self._planning: tuple[Store, TableState] | None = (store, state)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors obey their pieces; the snapshot stays on the driver.
+        # Executors only need their splits; the snapshot stays on the driver.
         return {**self.__dict__, "_planning": None}
 
     def partitions(self) -> list[InputPartition]:
-        """The pieces of work."""
+        """The splits of the scan."""
         assert self._planning is not None
         store, state = self._planning
         self._check_only(state)
         scan = Scan(store, state, self._columns, self._filter)
         tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
         total = sum(size for _, size in tasks)
-        wanted = max(LEAST_PIECE_BYTES, min(TARGET_BYTES, total // WANTED_PIECES))
-        return [Piece(piece) for piece in pack(tasks, wanted)]
+        wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
+        return [Split(split) for split in pack(tasks, wanted)]
 
     def _check_only(self, state: TableState) -> None:
-        """The segments asked for must be there: a table made anew at the same path has others."""
+        """Check that the snapshot has the wanted segments; a new table at the same path has others."""
         if self._only is None:
             return
         lost = self._only - set(state.segments.core["path"].to_pylist())
         if lost:
             raise NotFoundError(
                 f"version {state.version} has no segment {min(lost)}; the table was dropped or "
-                "replaced meanwhile, ask for it again",
+                "replaced while the query ran, run it again",
                 condition="VERSION_NOT_FOUND",
             )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a piece."""
-        if not isinstance(partition, Piece):
-            # What Spark makes of a read that has no pieces.
-            return
+        """The rows of a split."""
+        if not isinstance(partition, Split):
+            return  # Spark's own partition for a read without splits
         store = reopen(self._location)
         for batch in read_segments(store, partition.tasks):
             yield shaped(batch, self._shape)
@@ -108,10 +107,10 @@ class VersionedReader(DataSourceReader):
 
 @shows_errors
 class PushdownReader(VersionedReader):
-    """A reader that takes filters; Spark refuses it unless filter pushdown is on."""
+    """A reader with filter pushdown; Spark refuses it unless its setting for that is on."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
-        """Take the filters that we apply exactly, and give the others back."""
+        """Take the filters that are applied exactly, and return the others to Spark."""
         taken: list[BoundFilter] = []
         for pushed in filters:
             bound = self._bound(pushed)
@@ -133,16 +132,16 @@ class PushdownReader(VersionedReader):
 
 
 def _only(tasks: list[tuple[Task, int]], paths: frozenset[str]) -> list[tuple[Task, int]]:
-    """The tasks that read some segments."""
+    """The tasks that read the given segments."""
     found = ((only(task, paths), size) for task, size in tasks)
     return [(task, size) for task, size in found if task is not None]
 
 
 def shaped(batch: pa.RecordBatch, shape: pa.Schema) -> pa.RecordBatch:
-    """The batch as Spark expects it; it checks the first one only, so all are checked here.
+    """A batch with the schema that Spark expects; Spark checks the first batch only.
 
     Raises:
-        CorruptTableError: it can't be made so.
+        CorruptTableError: the batch can't be cast to it.
     """
     if batch.schema.equals(shape):
         return batch
@@ -152,4 +151,6 @@ def shaped(batch: pa.RecordBatch, shape: pa.Schema) -> pa.RecordBatch:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=shape)
     except (pa.ArrowException, ValueError) as error:
-        raise CorruptTableError(f"the rows are not what Spark was told: {error}") from error
+        raise CorruptTableError(
+            f"the rows do not have the schema that Spark expects: {error}"
+        ) from error

@@ -1,4 +1,4 @@
-"""Native reading without the jar: planned here, read by Spark's own ``spark.read.parquet``."""
+"""``read_table``: native reads without the jar, by Spark's own ``spark.read.parquet``."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _FIXED = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
-"""What must not depend on the session."""
+"""Options that must not depend on the session."""
 
 _JAVA_8 = "spark.sql.datetime.java8API.enabled"
 _MISLED: frozenset[DataType] = frozenset({Atom.FLOAT, Atom.DOUBLE})
 _MISLED_IN_TIME: frozenset[DataType] = _MISLED | {Atom.DATE, Atom.TIMESTAMP}
-"""Types whose filters Parquet answers otherwise than Spark: it tells -0.0 from 0.0, files of Arrow
-leave NaN out of their bounds, and Spark hands dates on as java.sql's, whose calendar lacks ten days."""
+"""Types that Parquet filters otherwise than Spark: it orders -0.0 before 0.0, bounds written by Arrow
+leave NaN out, and Spark passes dates as java.sql's, whose calendar lacks ten days."""
 
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme|ClassNotFoundException: .*FileSystem")
 
@@ -68,12 +68,12 @@ def read_table(
 ) -> DataFrame:
     """A table as a DataFrame that Spark scans natively, without the jar; classic and Connect alike.
 
-    Segments that are read alike are one read of Parquet; the reads are projected into the table's
-    schema and put together. Spark looks at every file while it plans, so this is for tables of fewer,
-    larger segments. What Spark's reader can't do exactly goes through ``format("versioned")``, and so
-    does a table in storage that Spark has no file system for, which is told in the log. Row groups are
-    skipped by floats never, and by dates and timestamps only with
-    ``spark.sql.datetime.java8API.enabled=true``: else Spark's reader would lose rows.
+    Segments that are read in the same way are one read of Parquet; the reads are projected into the
+    table's schema and combined. Spark opens every file while it plans, so this is for tables of fewer,
+    larger segments. Segments that Spark's reader can't read exactly go through ``format("versioned")``,
+    and so does a table in storage for which Spark has no file system (a warning is logged). Filters on
+    floats never skip row groups; filters on dates and timestamps do only with
+    ``spark.sql.datetime.java8API.enabled=true``. Otherwise Spark's reader would lose rows.
 
     Args:
         spark: the session.
@@ -81,7 +81,7 @@ def read_table(
         warehouse: the folder of a warehouse.
         version: read the table as of this version, or tag, with the schema of then.
         timestamp: or as of this time (without offset: UTC).
-        storage_options: what the file system is opened with.
+        storage_options: options of the file system.
 
     Returns:
         The rows of one snapshot, pinned now.
@@ -103,11 +103,11 @@ def read_table(
 
 @dataclass(frozen=True)
 class _Way:
-    """How segments are read: columns that a segment lacks come back null by themselves.
+    """A way of reading segments. Spark reads columns that a segment lacks as null.
 
     Args:
-        native: whether Spark's Parquet reader is exact.
-        defaults: the columns that are not read, and what they show; Python knows them itself.
+        native: whether Spark's Parquet reader reads them.
+        defaults: columns that are not read, and their read defaults; Python applies them itself.
     """
 
     native: bool
@@ -115,11 +115,11 @@ class _Way:
 
 
 _IN_PYTHON = _Way(native=False, defaults=())
-"""One way, whatever the segments lack: those that are merged must be read together."""
+"""One way for all segments: those that are merged must be read together."""
 
 
 def _alike(scan: Scan) -> dict[_Way, list[str]]:
-    """The segments by how they are read."""
+    """The segments by their way of reading."""
     ways: dict[int, _Way] = {}
     merged = scan.merged_paths()
     found: dict[_Way, list[str]] = {}
@@ -134,21 +134,21 @@ def _alike(scan: Scan) -> dict[_Way, list[str]]:
 
 
 def _way(plan: SegmentPlan) -> _Way:
-    shown = [(o.column.id, o.step.constant) for o in plan.outputs if isinstance(o.step, Fill)]
-    if len(shown) == len(plan.outputs) or not is_exact(plan):
+    filled = [(o.column.id, o.step.constant) for o in plan.outputs if isinstance(o.step, Fill)]
+    if len(filled) == len(plan.outputs) or not is_exact(plan):
         return _IN_PYTHON
-    defaults = tuple((column_id, value) for column_id, value in shown if value is not None)
+    defaults = tuple((column_id, value) for column_id, value in filled if value is not None)
     return _Way(native=True, defaults=defaults)
 
 
 class _Ways:
-    """Makes frames of segments.
+    """DataFrames of segments.
 
     Args:
         spark: the session.
         location: the table's folder.
         state: the snapshot.
-        storage: what the file system is opened with.
+        storage: options of the file system.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class _Ways:
         self._storage = storage
 
     def frame(self, way: _Way, paths: list[str]) -> DataFrame:
-        """The rows of segments that are read alike, in the table's schema."""
+        """The rows of segments, in the table's schema."""
         folder = hadoop_folder(self._location, self._storage)
         if not way.native or folder is None:
             return self._through_python(paths)
@@ -183,7 +183,7 @@ class _Ways:
         reader = self._spark.read.schema(stored).options(**_FIXED, **folder.conf)
         files = reader.parquet(*[_escaped(f"{folder.url}/{path}") for path in paths])
         misled = _MISLED if self._spark.conf.get(_JAVA_8, "false") == "true" else _MISLED_IN_TIME
-        return files.select(*[_shown(c, defaults.get(c.id), misled) for c in columns])
+        return files.select(*[_column(c, defaults.get(c.id), misled) for c in columns])
 
     def _through_python(self, paths: list[str]) -> DataFrame:
         reader = self._spark.read.format("versioned").option("io", "python")
@@ -195,23 +195,23 @@ class _Ways:
 
 
 def _escaped(path: str) -> str:
-    """A path that is no pattern."""
+    """A path with its wildcards escaped."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
-def _shown(column: Column, default: Constant | None, misled: frozenset[DataType]) -> SparkColumn:
-    """A column of the table, from one of a file or from its default."""
+def _column(column: Column, default: Constant | None, misled: frozenset[DataType]) -> SparkColumn:
+    """A column of the table, from a column of the file or from its read default."""
     if default is not None:
-        shown = f.expr(to_sql(default, column.type)).cast(to_spark(column.type))
+        value = f.expr(to_sql(default, column.type)).cast(to_spark(column.type))
     else:
-        shown = _plain(f.col(f"`{column.physical_name}`"), column, misled)
-    return shown.alias(column.name, metadata=metadata_of(column))
+        value = _plain(f.col(f"`{column.physical_name}`"), column, misled)
+    return value.alias(column.name, metadata=metadata_of(column))
 
 
 def _plain(read: SparkColumn, column: Column, misled: frozenset[DataType]) -> SparkColumn:
-    """What was read, under logical names, and such that Parquet is not asked what it answers otherwise.
+    """A value under logical names, with filters on misleading types kept from Parquet.
 
-    NANVL and the additions of nothing change nothing; a filter on them does not get to Parquet.
+    NANVL and the additions of zero change no value, but Spark does not push filters on them.
     """
     type_ = column.type
     if isinstance(type_, Struct) and (_is_renamed(type_) or _holds(type_, misled)):
@@ -229,7 +229,7 @@ def _plain(read: SparkColumn, column: Column, misled: frozenset[DataType]) -> Sp
 
 
 def _hidden(read: SparkColumn, type_: DataType) -> SparkColumn:
-    """A value that is itself, which Spark does not see."""
+    """The same value in an expression that Spark does not push filters through."""
     match type_:
         case Atom.DATE:
             return f.date_add(read, 0)

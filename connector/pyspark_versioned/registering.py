@@ -1,4 +1,4 @@
-"""Registering versioned catalogs with Spark, for every way to start it."""
+"""Register versioned catalogs with Spark, however it is started."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark_versioned.jar import jar_path
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog import InvalidRequestError
 from versioned_catalog.storage.secrets import check_url
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def configure(
 ) -> SparkSession.Builder:
     """Register a catalog of versioned tables with a session that is being built.
 
-    It may be called again with another catalog. Jars and extensions that are there are kept.
+    May be called again for another catalog. Jars and extensions that are configured already stay.
 
     Args:
         builder: ``SparkSession.builder``, classic or Connect's.
-        warehouse: the folder where the tables are: a path or a URL.
-        catalog: what SQL calls it: ``SELECT * FROM <catalog>.<namespace>.<table>``.
-        storage_options: what the file system is opened with. Rather leave secrets out, and give them
-            by the environment, a profile or the machine's role.
+        warehouse: the folder of the tables: a path or a URL.
+        catalog: the catalog's name in SQL: ``SELECT * FROM <catalog>.<namespace>.<table>``.
+        storage_options: options of the file system. Rather leave secrets out, and provide them by the
+            environment, a profile or the machine's role.
 
     Returns:
         The builder.
@@ -74,8 +74,11 @@ def catalog_conf(
     storage_options: Mapping[str, Any] | None = None,
     jar: str | None = None,
 ) -> dict[str, str]:
-    """The settings that register a catalog. See ``configure``; the jar is this installation's, or a copy
-    that stands elsewhere, as on a cluster's own storage."""
+    """The settings that register a catalog. See ``configure``.
+
+    The argument ``jar`` is the path of a copy of the jar, such as one on a cluster's own storage; by
+    default, the path of this installation's jar.
+    """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", catalog):
         raise InvalidRequestError(
             f"{catalog!r} can't be a catalog's name; use letters, digits and underscores"
@@ -94,19 +97,19 @@ def catalog_conf(
 
 
 def _settable(conf: Mapping[str, str], remote: str) -> Iterable[tuple[str, str]]:
-    """The settings that a session can be given, by where its Connect server is, if it has one."""
+    """The settings that a session accepts; those of a Connect client are fewer."""
     if remote.startswith("sc://"):
         return [pair for pair in conf.items() if pair[0] not in _OF_SERVER]
     if remote and "SPARK_LOCAL_REMOTE" not in os.environ:
-        # Connect's client starts a server with these settings, then tries to give them to the
-        # session as well, and warns of each that a session can't have.
+        # Connect's client starts a server with these settings, then sets them in the session as well,
+        # and warns of each that a session does not accept.
         keys = "|".join(re.escape(key) for key in (*_OF_SERVER, _REDACTION))
         warnings.filterwarnings("ignore", rf"Failed to set ({keys}) to ", UserWarning)
     return conf.items()
 
 
 def catalog_class() -> str:
-    """The catalog's class for the PySpark that is installed: with views from Spark 4.2 on."""
+    """The catalog's class for the installed PySpark; since Spark 4.2, the one with views."""
     try:
         installed = version("pyspark")
     except PackageNotFoundError:  # by SPARK_HOME, or a client alone
@@ -123,7 +126,7 @@ def _absolute(warehouse: str) -> str:
 
 
 class _Known:
-    """What a builder, or Spark's own file of defaults, has set already."""
+    """Settings of a builder, or of Spark's file of defaults."""
 
     def __init__(self, builder: Any) -> None:
         self._builder: Mapping[str, Any] = getattr(builder, "_options", {})
@@ -134,7 +137,7 @@ class _Known:
 
 
 def _defaults() -> dict[str, str]:
-    """What Spark's ``spark-defaults.conf`` sets; a builder's settings hide it."""
+    """The settings of ``spark-defaults.conf``; those of a builder take precedence."""
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (os.path.join(home, "conf") if home else None)
     path = Path(folder or os.devnull) / "spark-defaults.conf"
@@ -146,7 +149,7 @@ def _defaults() -> dict[str, str]:
 
 
 def _added(conf: Mapping[str, str], known: _Known) -> dict[str, str]:
-    """The settings, with lists put after what is there."""
+    """The settings, with lists appended to what is configured already."""
     lists = {key: _appended(known.get(key), conf[key]) for key in (_JARS, _EXTENSIONS)}
     there = known.get(_REDACTION)
     if _REDACTION in conf and there not in ("", HIDDEN_KEYS):

@@ -1,4 +1,4 @@
-"""Where a task puts what does not fit in memory."""
+"""The folder for data that does not fit in memory."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 
 def scratch() -> str | None:
-    """The first of the folders that Spark was given for what does not stay."""
+    """The first of Spark's folders for temporary files, or None."""
     return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None

@@ -30,10 +30,10 @@ _PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"
 
 @shows_errors
 class VersionedDataSource(DataSource):
-    """Tables that survive schema change.
+    """Versioned tables as a Python data source.
 
-    The version is pinned when the source is made, since Spark pickles it then, and asks it for a
-    reader later, in other processes.
+    The version is pinned when the source is created: Spark pickles the source then, and creates readers
+    later, in other processes.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -49,7 +49,7 @@ class VersionedDataSource(DataSource):
         return "versioned"
 
     def _pin(self) -> int | None:
-        """The version that reads see; None where there is no table yet, which a write may make."""
+        """The version to read; None if there is no table yet, which a write may create."""
         table = self._target.find()
         if table is None:
             return None
@@ -59,14 +59,14 @@ class VersionedDataSource(DataSource):
         table = self._target.load()
         if self._pinned is None:
             raise NotFoundError(
-                f"there was no table at {table.name} when it was asked for",
+                f"there was no table at {table.name} when the read was planned; read it again",
                 condition="TABLE_NOT_FOUND",
             )
         state = table.at(self._pinned)
         if self._parsed.pending:
-            from pyspark_versioned.sql.evolving import evolve
+            from pyspark_versioned.sql.pending_changes import apply_pending
 
-            state, _ = evolve(state, [dict(one) for one in self._parsed.pending], table.name)
+            state, _ = apply_pending(state, self._parsed.pending, table.name)
         return table, state
 
     def schema(self) -> StructType:
@@ -80,7 +80,7 @@ class VersionedDataSource(DataSource):
         return to_spark_schema(tuple(resolve(state.schema, (name,)) for name in names))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader of some columns: all of them, or those of a schema that the user gave."""
+        """The reader of all columns, or of those in the user's schema."""
         if self._parsed.compact is not None:
             return CompactingReader(self._target.load(), self._parsed.compact)
         table, state = self._snapshot()
@@ -90,12 +90,12 @@ class VersionedDataSource(DataSource):
         return kind(table.store, state, columns, shape, self._parsed.segments)
 
     def _takes_filters(self) -> bool:
-        """Whether filters that Spark pushes down are taken.
+        """Whether to take filters that Spark pushes down.
 
-        Up to 4.3, Spark keeps what it pushed on the relation, so that another query on the same
-        DataFrame, with another filter or none, reads the rows of the first. The versions that keep it
-        on the scan are those that can push limits, too (SPARK-58551). Before, only who asks for it
-        gets it, for a DataFrame that is filtered once.
+        Up to 4.3, Spark keeps pushed filters on the relation, so another query on the same DataFrame,
+        with another filter or none, reads the rows of the first (SPARK-58551). Versions without this
+        bug can also push limits. On the others, the option ``pushdown`` turns it on, for a DataFrame
+        that is filtered once.
         """
         if self._parsed.pushdown is not None:
             return self._parsed.pushdown
@@ -117,12 +117,12 @@ class VersionedDataSource(DataSource):
     def _writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         parsed = self._parsed
         if parsed.commit is not None:
-            from pyspark_versioned.sql.python_write import JarWriter
+            from pyspark_versioned.sql.jar_writer import JarWriter
 
             return JarWriter.of(parsed.commit)
         if parsed.version is not None or parsed.timestamp is not None:
             raise InvalidRequestError(
-                "the past can't be written to; leave out versionAsOf and such",
+                "an older version can't be written to; leave out versionAsOf and timestampAsOf",
                 condition="READ_ONLY",
             )
         if parsed.columns is not None:
@@ -153,10 +153,10 @@ def _naming(options: Mapping[str, str]) -> AbstractContextManager[None]:
 
 
 def _pushing_down() -> bool:
-    """Whether Spark asks for a reader to push filters into.
+    """Whether Spark creates this reader to push filters into it.
 
-    A reader that can take filters fails every read while the conf is off, and the conf can't be seen
-    from here; but who asks can.
+    A reader that can take filters fails every read while Spark's setting is off. A worker can't see the
+    setting, but it can see which module runs it.
     """
     frame = sys._getframe()
     while frame.f_back is not None:

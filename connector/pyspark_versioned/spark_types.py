@@ -1,4 +1,4 @@
-"""Between Spark's types and ours, both ways."""
+"""Spark's types as types of the catalog, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog import InvalidRequestError
 from versioned_catalog.types.leaves import DAY_TIME_UNITS
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import (
@@ -48,7 +48,7 @@ _ATOMS: dict[Atom, spark.DataType] = {
 _UNITS = list(DAY_TIME_UNITS)
 _LENGTHS = "__CHAR_VARCHAR_TYPE_STRING"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OURS = {theirs: ours for ours, theirs in _ATOMS.items()}
+_FROM_SPARK = {spark_type: atom for atom, spark_type in _ATOMS.items()}
 
 
 def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
@@ -59,8 +59,8 @@ def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
 
 
 def metadata_of(column: Column) -> dict[str, str]:
-    """What Spark keeps beside the type of a table's column: the comment, and the lengths of CHAR and
-    VARCHAR, by which it compares a CHAR with shorter text."""
+    """The metadata of a column in Spark: the comment, and the lengths of CHAR and VARCHAR, which Spark
+    needs to compare a CHAR with shorter text."""
     kept = _comment(column)
     if can_declare(column.type):
         declared = to_spark(column.type, declared=True)
@@ -79,11 +79,11 @@ def _nested(column: Column, *, declared: bool) -> spark.StructField:
 
 
 def to_spark(type_: DataType, *, declared: bool = False) -> spark.DataType:
-    """Spark's type for ours.
+    """The Spark type for a type of the catalog.
 
     Args:
-        type_: ours.
-        declared: CHAR and VARCHAR as themselves; else as strings, as which they travel.
+        type_: the type of the catalog.
+        declared: CHAR and VARCHAR as themselves; else as strings, as data sources pass them.
     """
     match type_:
         case Char(length) if declared:
@@ -117,15 +117,15 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
     """The Arrow schema that Spark expects of a Python data source's batches; times are in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    told = inspect.signature(to_arrow_schema).parameters
-    # Before 4.2 there is nothing else than UTC.
-    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in told else {}
+    known = inspect.signature(to_arrow_schema).parameters
+    # Before Spark 4.2, it is always UTC.
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in known else {}
     return to_arrow_schema(schema, **zone)
 
 
 def can_declare(type_: DataType) -> bool:
-    """Whether Spark can be told of CHAR and VARCHAR in a type: it writes nested types down as text,
-    without quotes around the names in them, and reads that again."""
+    """Whether Spark can declare CHAR and VARCHAR in a type: it writes nested types as text, without
+    quotes around names, and parses that text again."""
     fields = children(type_) if isinstance(type_, Struct) else ()
     return all(_PLAIN.fullmatch(field.name) for field in fields) and all(
         can_declare(child.type) for child in children(type_)
@@ -149,14 +149,14 @@ def _column(field: spark.StructField, above: ColumnPath) -> Column:
 
 
 def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
-    """Our type for Spark's.
+    """The type of the catalog for a Spark type.
 
     Args:
-        type_: Spark's.
+        type_: the Spark type.
         path: the column, for errors.
 
     Raises:
-        InvalidRequestError: it can't be stored.
+        InvalidRequestError: the type can't be stored.
     """
     match type_:
         case spark.CharType():
@@ -184,8 +184,8 @@ def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
             )
             value = from_spark(type_.valueType, (*path, "value"))
             return Map(key, Column(UNASSIGNED, "value", value, type_.valueContainsNull))
-        case _ if type_ in _OURS:
-            return _OURS[type_]
+        case _ if type_ in _FROM_SPARK:
+            return _FROM_SPARK[type_]
         case _:
             raise InvalidRequestError(
                 f"the column {render_path(path)} is {type_.simpleString()}, which can't be stored; "
@@ -202,7 +202,7 @@ def _srid(srid: object, path: ColumnPath) -> int:
     if not isinstance(srid, int) or srid < 0:
         raise InvalidRequestError(
             f"the column {render_path(path)} has shapes of any reference system, which can't be "
-            "stored; fix the system, as in GEOMETRY(4326)",
+            "stored; declare the system, as in GEOMETRY(4326)",
             condition="NOT_SUPPORTED",
         )
     return srid

@@ -1,10 +1,10 @@
-"""The refusal of streams, which can't write to tables yet."""
+"""Refuse streaming writes, which tables do not support yet."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog import InvalidRequestError
 
 
 def refuse_stream_by_name(table: str) -> NoReturn:

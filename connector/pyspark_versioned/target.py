@@ -1,4 +1,4 @@
-"""Which table a data source is about, found again in every process that works on it."""
+"""The table of a data source, found again in every process that works on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Target:
     Args:
         path: the folder, or the name.
         warehouse: the warehouse's folder, or None.
-        storage: what the file system is opened with; never shown.
+        storage: options of the file system; may hold secrets, so they have no repr.
     """
 
     path: str
@@ -28,7 +28,7 @@ class Target:
     @staticmethod
     def of(options: Options) -> Target:
         """The table that options name."""
-        # A worker may stand in another folder than the driver.
+        # A worker may run in another folder than the driver.
         here = options.path if options.warehouse or "://" in options.path else None
         path = here if here is not None else os.path.abspath(os.path.expanduser(options.path))
         return Target(path, options.warehouse, dict(options.storage))
@@ -37,14 +37,14 @@ class Target:
         """The table at its newest version.
 
         Raises:
-            NotFoundError: it is not there.
+            NotFoundError: there is no table.
         """
         if self.warehouse is None:
             return Catalog.load_path(self.path, self.storage)
         return Catalog(self.warehouse, self.storage).load_table(self.path)
 
     def find(self) -> Table | None:
-        """The table, or None where it is not there."""
+        """The table, or None if there is none."""
         try:
             return self.load()
         except NotFoundError:

@@ -1,4 +1,4 @@
-"""Errors out of Spark's Python workers: one line with a condition and a SQLSTATE, no traceback."""
+"""Errors of Spark's Python workers: one line with a condition and a SQLSTATE, no traceback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from versioned_catalog.errors import VersionedError
+from versioned_catalog import VersionedError
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -19,34 +19,34 @@ def shows_errors(cls: _Class) -> _Class:
     """Decorate a class whose methods Spark calls in a worker."""
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and (not name.startswith("_") or name == "__init__"):
-            setattr(cls, name, _shown(method))
+            setattr(cls, name, _wrapped(method))
     return cls
 
 
-def _shown(method: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapped(method: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(method):
 
         @functools.wraps(method)
-        def shown(*args: Any, **kwargs: Any) -> Any:
-            with _showing():
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with _with_condition():
                 yield from method(*args, **kwargs)
 
     else:
 
         @functools.wraps(method)
-        def shown(*args: Any, **kwargs: Any) -> Any:
-            with _showing():
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with _with_condition():
                 return method(*args, **kwargs)
 
-    return shown
+    return wrapped
 
 
 @contextmanager
-def _showing() -> Iterator[None]:
-    """Put the condition and the SQLSTATE around the message of an error that leaves a worker.
+def _with_condition() -> Iterator[None]:
+    """Add condition and SQLSTATE to the message of an error that leaves a worker.
 
-    Spark sends the text of an error, and nothing else of it. A worker ends with its first error, so
-    that hiding the traceback hides no other one's.
+    Spark only sends the text of an error. A worker ends with its first error, so hiding tracebacks hides
+    no other one.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Writing: planned on the driver, carried out by executors, committed at once."""
+"""Writers of the data source: planned on the driver, written by executors, committed at once."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from versioned_catalog.write.plan import WritePlan
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one task wrote."""
+    """The segments that a task wrote."""
 
     records: list[SegmentRecord]
 
 
 @shows_errors
 class PlannedWriter(DataSourceArrowWriter):
-    """What all writes share. The commit ID is made here, before anything is written: whoever is
-    asked later can find out whether the commit landed."""
+    """A write with its plan. The commit ID is chosen before anything is written, so that it can be found
+    out later whether the commit landed."""
 
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
@@ -68,7 +68,7 @@ def records_of(messages: list[WriterCommitMessage | None]) -> tuple[SegmentRecor
 
 @shows_errors
 class TableWriter(PlannedWriter):
-    """Appends to a table that is there, or replaces its rows."""
+    """Appends to an existing table, or replaces its rows."""
 
     def __init__(self, target: Target, plan: WritePlan, *, overwrite: bool) -> None:
         super().__init__(plan)
@@ -85,7 +85,7 @@ class TableWriter(PlannedWriter):
 
 @shows_errors
 class CreatingWriter(PlannedWriter):
-    """Makes the table together with its first rows, in one commit."""
+    """Creates a table with its first rows, in one commit."""
 
     def __init__(self, target: Target, plan: WritePlan, operation: Create) -> None:
         super().__init__(plan)
@@ -93,7 +93,7 @@ class CreatingWriter(PlannedWriter):
         self._operation = operation
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Make the table with what all tasks wrote."""
+        """Create the table with what all tasks wrote."""
         operation = replace(self._operation, records=records_of(messages))
         target = self._target
         if target.warehouse is None:
@@ -104,7 +104,7 @@ class CreatingWriter(PlannedWriter):
 
 
 class ReplacingWriter(PlannedWriter):
-    """Puts another table in the place of one that is there, in one commit."""
+    """Replaces an existing table by another, in one commit."""
 
     def __init__(self, target: Target, plan: WritePlan, operation: Replace) -> None:
         super().__init__(plan)
@@ -126,11 +126,11 @@ class WriteOptions:
     Args:
         overwrite: replace the rows.
         merge_schema: add the columns that the table does not have, and widen types.
-        overwrite_schema: with ``overwrite``, begin the table anew with the columns of the frame.
-        creates: refuse where there is a table.
-        partition_by: the partitioning of the table, where it is to be made; None where nothing is said.
-        key: the row key of the table, where it is to be made.
-        partial: leave the columns of rows that are there as they are, where the frame has none.
+        overwrite_schema: with ``overwrite``, replace the table by one with the columns of the frame.
+        creates: refuse to write to an existing table.
+        partition_by: the partitioning of a new table; None if not given.
+        key: the row key of a new table.
+        partial: keep the values of columns that the frame lacks in existing rows.
     """
 
     overwrite: bool
@@ -145,11 +145,11 @@ class WriteOptions:
 def plan_writer(
     target: Target, schema: Schema, arrow: pa.Schema, options: WriteOptions
 ) -> PlannedWriter:
-    """The writer for a frame; what can't fit is refused before a row is written.
+    """The writer for a frame; a frame that does not fit is refused before a row is written.
 
     Args:
         target: the table.
-        schema: the frame's schema as ours, for a table in the making.
+        schema: the frame's schema in the catalog's types, for a new table.
         arrow: the frame's schema as Arrow's.
         options: how it is written.
 
@@ -160,13 +160,13 @@ def plan_writer(
     _check_partial(options, options.key if table is None else table.schema, target.path)
     if table is not None and options.creates:
         raise AlreadyExistsError(
-            f"there is a table at {table.name} already; write with mode append or overwrite"
+            f"there is already a table at {table.name}; write with mode append or overwrite"
         )
     if options.overwrite_schema and not options.overwrite:
         raise InvalidRequestError(
             f"{target.path}: overwriteSchema goes with mode overwrite; use mergeSchema to add columns"
         )
-    # As Spark does in CREATE TABLE AS SELECT: that a query's column holds no nulls now is no promise.
+    # As Spark does in CREATE TABLE AS SELECT: a query's column may have nulls another time.
     loose = Schema(tuple(map(_nullable, schema.columns)))
     if table is None:
         return _creating(target, loose, arrow, options)
@@ -195,7 +195,7 @@ def _creating(
 def _replacing(
     target: Target, table: Table, schema: Schema, arrow: pa.Schema, options: WriteOptions
 ) -> ReplacingWriter:
-    """What nothing is said about stays as it is: partitioning, row key, properties and comment."""
+    """Partitioning, row key, properties and comment stay, unless they are given."""
     has = key_properties(table.schema)
     key = {} if options.key == NO_KEY else asdict(options.key)
     kept = {k: text for k, text in table.properties.items() if not (key and k in has)}
@@ -205,9 +205,9 @@ def _replacing(
         plan, made = Catalog.plan_replacing(table, operation, arrow)
     except VersionedError as error:
         raise InvalidRequestError(
-            f"{table.name}: what it is partitioned, keyed and sorted by stays when its schema is "
-            f"overwritten, and does not fit the frame: {error}; say another partitionBy or "
-            "primaryKey, or unset the property"
+            f"{table.name}: partitioning, row key and sort order stay when the schema is overwritten, "
+            f"but do not fit the frame: {error}; give another partitionBy or primaryKey, or unset the "
+            "property"
         ) from None
     return ReplacingWriter(target, plan, made)
 
@@ -229,7 +229,7 @@ def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
 
 
 def _check_partial(options: WriteOptions, keyed: Schema | KeyOptions, table: str) -> None:
-    """Refuse a partial update that has no row to find, or none that stays."""
+    """Refuse a partial update without a primary key, and one of an overwrite."""
     if options.partial and not keyed.primary_key:
         raise InvalidRequestError(
             f"{table} has no primary key, by which partialUpdate finds the rows to update; leave "
@@ -243,16 +243,16 @@ def _check_partial(options: WriteOptions, keyed: Schema | KeyOptions, table: str
 
 
 def _check_key(asked: KeyOptions, table: Table) -> None:
-    """Refuse another row key than the table's own, which stays for ever."""
+    """Refuse another row key than the table's own, which can't be changed."""
     schema = table.schema
     named = tuple(schema.get(parse_path(name)).id for name in asked.primary_key)
     time = None if asked.time_index is None else schema.get(parse_path(asked.time_index)).id
     if (named and named != schema.primary_key) or (time is not None and time != schema.time_index):
         has = key_properties(schema)
-        told = " and ".join(f"the {name} {text}" for name, text in has.items()) or "no row key"
+        own = " and ".join(f"the {name} {text}" for name, text in has.items()) or "no row key"
         raise InvalidRequestError(
-            f"{table.name} has {told}, which is set when a table is made, and stays; leave out "
-            "primaryKey and timeIndex, or write to another table"
+            f"{table.name} has {own}, which is set when a table is created and can't be changed; "
+            "leave out primaryKey and timeIndex, or write to another table"
         )
 
 

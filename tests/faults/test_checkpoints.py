@@ -109,7 +109,7 @@ def test_an_entry_under_another_name(tmp_path: Path) -> None:
     (log / f"{1:020d}.json").write_bytes((log / f"{2:020d}.json").read_bytes())
     table = Catalog.load_path(tmp_path / "t")
     assert table.count() == 5, "a checkpoint is after it"
-    with pytest.raises(CorruptTableError, match="calls itself version 2"):
+    with pytest.raises(CorruptTableError, match="is the entry of another version, 2"):
         table.inspect.history()
 
 
@@ -131,9 +131,9 @@ def test_checkpoints_of_a_warehouse(damage: Callable[[Path, Path], object], tmp_
     catalog = Catalog(tmp_path)
     for name in ("a", "b", "c"):
         catalog.create_namespace(name)
-    loaded = catalog._names.timeline.load()
+    loaded = catalog._names.log.load()
     assert loaded.state is not None
-    catalog._names.timeline.write_checkpoint(loaded.state)
+    catalog._names.log.write_checkpoint(loaded.state)
     catalog.create_namespace("d")
     folder = tmp_path / "_versioned"
     damage(folder / "last_checkpoint.json", folder / f"checkpoint/{2:020d}.json")
@@ -192,7 +192,9 @@ def test_a_floor_without_its_checkpoint_is_told(tmp_path: Path) -> None:
     for folder in ("checkpoint", "kept"):
         for path in (tmp_path / FOLDER / folder).iterdir():
             path.unlink()
-    with pytest.raises(Exception, match="the checkpoint 4, from which all versions are read"):
+    with pytest.raises(
+        Exception, match="the kept state of version 4, from which all versions are read"
+    ):
         Catalog.load_path(tmp_path / "t")
 
 

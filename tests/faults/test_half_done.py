@@ -17,7 +17,7 @@ import pytest
 
 from faults.store import Fault, FaultyStore, Plan
 from versioned_catalog import Catalog, StorageError, Table, VersionedError
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.store import Sink, Store
 
@@ -162,7 +162,7 @@ def test_a_checkpoint_after_a_commit(
     operation: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that fails after the put is not seen by anybody; the order of calls is known."""
-    monkeypatch.setattr(Loaded, "wants_checkpoint", True)
+    monkeypatch.setattr(LoadedState, "wants_checkpoint", True)
 
     def act(folder: Path, plan: Plan) -> None:
         catalog = Catalog.over(FaultyStore(LocalStore(str(folder)), plan))

@@ -21,8 +21,8 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.limits import ENTRY_BYTES
-from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.table_log import TableCodec
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.retrying import PUT_TRIES
 from versioned_catalog.storage.store import Put, Store
@@ -246,7 +246,7 @@ def test_an_entry_that_can_not_be_read_is_not_put(place: Path) -> None:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every commit is followed by a checkpoint."""
-    monkeypatch.setattr(Loaded, "wants_checkpoint", True)
+    monkeypatch.setattr(LoadedState, "wants_checkpoint", True)
 
 
 @pytest.mark.usefixtures("eager")
@@ -259,7 +259,7 @@ def test_no_failure_after_a_commit_unsays_it(
     def fail(*_: Any) -> bytes:
         raise error
 
-    monkeypatch.setattr(TableCodec, "checkpoint", fail)
+    monkeypatch.setattr(TableCodec, "encode_checkpoint", fail)
     table = fresh(place)
     assert table.append(ids(2)) == 2
     assert table.append(ids(3)) == 3

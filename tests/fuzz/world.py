@@ -69,7 +69,7 @@ def _make() -> None:
     table.rollback(5)
     catalog.rename_table("made.t", "made.u")
     catalog.rename_table("made.u", "made.t")
-    catalog._names.timeline.write_checkpoint(catalog._names.state())
+    catalog._names.log.write_checkpoint(catalog._names.state())
     table.log.write_checkpoint(table.at(6))
     table.append(rows(100, 1).drop_columns(["d"]))
 

@@ -1,4 +1,4 @@
-"""What users and Spark write, mutated: types, columns, defaults, filters, options, paths, questions."""
+"""What users and Spark write, mutated: types, columns, defaults, filters, options, paths, requests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from fuzz.mutating import dumped, json_of, strange, text_of
 from fuzz.stored import world
 from fuzz.world import MADE, ROOT, load, planted
 from pyspark_versioned.options import parse_options
-from pyspark_versioned.sql.answering import answer
+from pyspark_versioned.sql.dispatch import respond
 from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.protocol import codec
+from pyspark_versioned.sql.protocol.common import Term
 from versioned_catalog import Schema, VersionedError
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.expressions.filter_binding import bind_filter
@@ -277,24 +279,41 @@ FILTERS: list[Any] = [
     [["ok", "=", True], ["b", "=", "x"], ["day", "<", "2024-01-01"], ["i", "=", 5]],
 ]
 PREDICATES: list[Any] = [
-    {"name": "=", "children": [{"column": ["id"]}, {"literal": {"type": "integer", "value": "1"}}]},
     {
+        "kind": "predicate_term",
+        "name": "=",
+        "children": [
+            {"kind": "column_term", "path": ["id"]},
+            {"kind": "literal_term", "literal": {"type": "integer", "value": "1"}},
+        ],
+    },
+    {
+        "kind": "predicate_term",
         "name": "AND",
         "children": [
-            {"name": "IS_NULL", "children": [{"column": ["s", "x"]}]},
             {
+                "kind": "predicate_term",
+                "name": "IS_NULL",
+                "children": [{"kind": "column_term", "path": ["s", "x"]}],
+            },
+            {
+                "kind": "predicate_term",
                 "name": "IN",
                 "children": [
-                    {"column": ["name"]},
-                    {"literal": {"type": "string", "value": "a"}},
-                    {"literal": {"type": "string", "value": None}},
+                    {"kind": "column_term", "path": ["name"]},
+                    {"kind": "literal_term", "literal": {"type": "string", "value": "a"}},
+                    {"kind": "literal_term", "literal": {"type": "string", "value": None}},
                 ],
             },
         ],
     },
     {
+        "kind": "predicate_term",
         "name": "STARTS_WITH",
-        "children": [{"column": ["name"]}, {"literal": {"type": "string", "value": "n"}}],
+        "children": [
+            {"kind": "column_term", "path": ["name"]},
+            {"kind": "literal_term", "literal": {"type": "string", "value": "n"}},
+        ],
     },
 ]
 FILTER_WORDS: list[Any] = [
@@ -307,7 +326,7 @@ def make_filter(random: Random) -> bytes:
 
 
 def try_filter(data: bytes) -> None:
-    """Filters as users give them; what the jar asks is its own, and only its values are a user's."""
+    """Filters as users give them; the jar writes those of a request, with values of a user."""
     given, table = _json(data), _table()
     if isinstance(given, list):
         with suppress(VersionedError):
@@ -318,7 +337,7 @@ def try_filter(data: bytes) -> None:
                 del bound
     elif isinstance(given, dict):
         with suppress(VersionedError, *_JAR):
-            unbound = to_unbound(given)
+            unbound = to_unbound(codec.decode(Term, given, "the filter"))
             if unbound is not None:
                 table.scan(filters=unbound).report()
 
@@ -330,29 +349,32 @@ def _table() -> Any:
 
 
 _JAR = (TypeError, KeyError, AttributeError, ValueError)
-"""What comes of a question that no jar of ours asks; Spark tells it as an error of ours inside."""
+"""Failures of requests that the jar never sends; Spark reports them as errors of Python."""
 
-QUESTIONS: list[dict[str, Any]] = [
-    {"question": "load", "name": ["made", "t"]},
-    {"question": "list_tables", "namespace": ["made"]},
-    {"question": "namespaces", "parent": []},
-    {"question": "no such"},
+REQUESTS: list[dict[str, Any]] = [
+    {"request": "load", "body": {"name": ["made", "t"], "version": None, "timestamp": None}},
+    {"request": "list_tables", "body": {"namespace": ["made"]}},
+    {"request": "list_namespaces", "body": {"namespace": []}},
+    {"request": "no such"},
 ]
 
 
-def make_question(random: Random) -> bytes:
-    request = json_of(random, random.choice(QUESTIONS), [["made"], ["made", "t"], "load"])
+def make_request(random: Random) -> bytes:
+    request = json_of(random, random.choice(REQUESTS), [["made"], ["made", "t"], "load"])
     if isinstance(request, dict):
-        request["catalog"] = {"name": "c", "warehouse": "memory:/" + ROOT, "storage": {}}
-        request.setdefault("question", strange(random))
+        body = request.setdefault("body", {})
+        if isinstance(body, dict):
+            body["catalog"] = {"name": "c", "warehouse": "memory:/" + ROOT, "storage": {}}
+            if request.get("request") == "load":
+                body |= {"views": False, "writes": False}
+        request.setdefault("request", strange(random))
     return dumped(request)
 
 
-def try_question(data: bytes) -> None:
+def try_request(data: bytes) -> None:
     world()
     with planted("x", b""), suppress(*_JAR, IndexError, pa.ArrowException):
-        answered = answer(_json(data))
-        json.dumps(answered).encode()
+        json.dumps(respond(_json(data))).encode()
 
 
 Makes = Callable[[Random], bytes]
@@ -367,4 +389,4 @@ def targets() -> Iterator[tuple[str, Makes, Callable[[bytes], None]]]:
     yield "path", make_path, try_path
     yield "options", make_options, try_options
     yield "filter", make_filter, try_filter
-    yield "question", make_question, try_question
+    yield "request", make_request, try_request

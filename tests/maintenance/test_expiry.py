@@ -21,7 +21,7 @@ from versioned_catalog import (
     StorageError,
     Table,
 )
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.storage.local import LocalStore
 
 FOLDER = "t/_versioned"
@@ -126,7 +126,7 @@ def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> No
     table.set_tag("two", 2)
     old = load(tmp_path)
     at_first = load(tmp_path)
-    at_first._handle.loaded = Loaded(old.at(0))
+    at_first._handle.loaded = LoadedState(old.at(0))
     assert expire(table, 4) == 4
     middle = load(tmp_path)
     for number in range(7, 10):
@@ -292,7 +292,7 @@ def test_a_commit_that_was_expired_before_its_answer_came(tmp_path: Path) -> Non
     """A writer that slept for long does not commit again what it committed."""
     table = make(tmp_path)
     landed = load(tmp_path)
-    slept = Table(landed.log, Loaded(landed.at(5)), "t")
+    slept = Table(landed.log, LoadedState(landed.at(5)), "t")
     commit_id = "11111111-1111-4111-8111-111111111111"
     landed.log.commit(
         landed.loaded,

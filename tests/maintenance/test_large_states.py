@@ -11,7 +11,7 @@ from maintenance.tables import DAY, NOW, expire, later, load, make, shown
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.limits import HINT_BYTES
 from versioned_catalog.log import entry
-from versioned_catalog.log.entry import dump_json
+from versioned_catalog.log.document import dump_json
 from versioned_catalog.storage.local import LocalStore
 
 LIMIT = 2500

@@ -38,7 +38,7 @@ from versioned_catalog import (
     NotFoundError,
     Table,
 )
-from versioned_catalog.log.entry import time_to_text
+from versioned_catalog.log.times import time_to_text
 from versioned_catalog.maintenance.vacuum import Vacuumed
 from versioned_catalog.storage.local import LocalStore
 

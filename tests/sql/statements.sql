@@ -31,7 +31,7 @@ CREATE TABLE versioned.shop.item (id INT);
 CREATE TABLE IF NOT EXISTS versioned.shop.item (other INT);
 CREATE TABLE versioned.shop.eu.item (id INT) USING versioned;
 CREATE TABLE versioned.shop.other (id INT) USING orc;
---! USING orc can't be in this catalog
+--! USING orc is not possible in this catalog
 CREATE TABLE versioned.shop.other (id INT) LOCATION '/tmp/elsewhere';
 --! leave out LOCATION
 CREATE TABLE versioned.shop.other (id INT) OPTIONS ('a' = 'b');
@@ -414,7 +414,7 @@ SELECT path, type, column_id FROM versioned.shop.row.schemas WHERE schema_versio
 --> weight | DOUBLE | 5
 --> good | BOOLEAN | 6
 
--- What a table tells of itself
+-- Metadata tables
 SELECT schema_version, rows FROM versioned.shop.row.segments WHERE rows > 5;
 SELECT operation, segments FROM versioned.shop.row.snapshots WHERE version < 3;
 --> create | 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import types as spark_types
 
+from pyspark_versioned.sql.protocol.changes import Default, TypedValue
 from pyspark_versioned.sql.values import parse_default
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.schema.ddl import parse_type
@@ -40,8 +42,8 @@ CHANGING = [
 CONSTANT = ["1 + 1", "round(pi())", "CAST('2020-01-01' AS DATE) + 1", "'now'", "array(1, 1 + 1)"]
 
 
-def told(sql: str, *changing: str, one: bool = False, **more: Any) -> Json:
-    return {"sql": sql, "changing": list(changing), "one_function": one, **more}
+def default(sql: str, *changing: str, one: bool = False, literal: Json | None = None) -> Default:
+    return Default(sql, changing, one, None if literal is None else TypedValue(**literal))
 
 
 @pytest.mark.parametrize(
@@ -54,24 +56,24 @@ def told(sql: str, *changing: str, one: bool = False, **more: Any) -> Json:
     ],
 )
 def test_functions_that_are_kept_by_name(function: str, type_: str, now: Now) -> None:
-    given = told(f"{function}()", function, one=True)
+    given = default(f"{function}()", function, one=True)
     assert parse_default(given, parse_type(type_), "t: the column x") is now
 
 
 @pytest.mark.parametrize(
     "type_, given",
     [
-        ("DATE", told("now()", "now", one=True)),
-        ("TIMESTAMP_NTZ", told("current_timestamp()", "current_timestamp", one=True)),
-        ("TIMESTAMP", told("current_timestamp() + INTERVAL 1 HOUR", "current_timestamp")),
-        ("STRING", told("current_user()", "current_user", one=True)),
-        ("TIMESTAMP", told("TIMESTAMP 'now'")),
-        ("TIMESTAMP", told("array(timestamp_ltz'Today CET')[0]")),
-        ("DATE", told('DATE"yesterday"')),
+        ("DATE", default("now()", "now", one=True)),
+        ("TIMESTAMP_NTZ", default("current_timestamp()", "current_timestamp", one=True)),
+        ("TIMESTAMP", default("current_timestamp() + INTERVAL 1 HOUR", "current_timestamp")),
+        ("STRING", default("current_user()", "current_user", one=True)),
+        ("TIMESTAMP", default("TIMESTAMP 'now'")),
+        ("TIMESTAMP", default("array(timestamp_ltz'Today CET')[0]")),
+        ("DATE", default('DATE"yesterday"')),
     ],
 )
-def test_what_changes_is_refused(type_: str, given: Json) -> None:
-    given["literal"] = {"type": "string", "value": "0"}
+def test_what_changes_is_refused(type_: str, given: Default) -> None:
+    given = replace(given, literal=TypedValue("string", "0"))  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match=r"s\.t: the column x.*leave it out, and give"):
         parse_default(given, parse_type(type_), "s.t: the column x")
 
@@ -85,7 +87,7 @@ def test_nested_constants() -> None:
     pairs = {"type": "map", "keyType": "string", "valueType": shape, "valueContainsNull": True}
     literal = {"type": pairs, "value": [["k", "l"], [["1", "0"], None]]}
     type_ = parse_type("MAP<STRING, STRUCT<a: INT, b: TIMESTAMP>>")
-    made = parse_default(told("map(...)", literal=literal), type_, "t: the column x")
+    made = parse_default(default("map(...)", literal=literal), type_, "t: the column x")
     assert isinstance(made, Constant)
     shown = to_python(made, type_)
     assert [(k, v and v["a"]) for k, v in dict(shown).items()] == [("k", 1), ("l", None)]

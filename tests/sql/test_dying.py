@@ -69,6 +69,6 @@ def test_workers_that_keep_dying_end_in_an_error_that_says_what_is_not_known(
     told: dict[str, Any],
 ) -> None:
     found = told["always"]
-    assert "nobody can tell whether the commit" in found["error"]
+    assert "it is unknown whether the commit" in found["error"]
     assert "find_commit" in found["error"]
     assert found["tables"] == {"t": ONE}

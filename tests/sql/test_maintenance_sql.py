@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_versioned.sql.procedures import call
+from pyspark_versioned.sql.procedure_requests import call
+from pyspark_versioned.sql.protocol.base import Commit
+from pyspark_versioned.sql.protocol.common import CatalogRef
+from pyspark_versioned.sql.protocol.procedure import Call
 from versioned_catalog import Catalog
 
 if TYPE_CHECKING:
@@ -94,23 +97,21 @@ def test_what_is_refused(arguments: str, told: str, sql: Any) -> None:
         sql(f"CALL versioned.system.{arguments}")
 
 
-def test_a_worker_that_died_with_its_answer(sql: Any, sql_spark: SparkSession) -> None:
+def test_a_worker_that_died_with_its_response(sql: Any, sql_spark: SparkSession) -> None:
     """Asked again under the same commit ID, nothing is committed twice."""
     sql(f"CREATE TABLE {W} (id INT)")
     for number in range(3):
         sql(f"INSERT OVERWRITE {W} VALUES ({number})")
     warehouse = sql_spark.conf.get("spark.sql.catalog.versioned.warehouse") or ""
     given = {"table": "upkeep.w", "dry_run": "false", "force": "true"}
-    request: dict[str, Any] = {
-        "catalog": {"name": "versioned", "warehouse": warehouse, "storage": {}},
-        "commit_id": "11111111-1111-4111-8111-111111111111",
-    }
+    where = CatalogRef("versioned", warehouse, {})
+    commit_id = "11111111-1111-4111-8111-111111111111"
     expire = {**given, "older_than_hours": "0", "older_than": None, "keep_last": None}
     vacuum = {**given, "retention_hours": "0"}
     for name, arguments in (("expire", expire), ("vacuum", vacuum)):
         for retry in (False, True):
-            call({**request, "name": ["system", name], "arguments": arguments, "retry": retry})
-        request["commit_id"] = request["commit_id"].replace("1", "2")
+            call(Call(where, ("system", name), arguments, None, ()), Commit(commit_id, retry))
+        commit_id = commit_id.replace("1", "2")
     table = Catalog(warehouse).load_table("upkeep.w")
     assert table.inspect.history()["operation"].to_pylist()[3:5] == ["overwrite", "expire"]
     assert table.inspect.history()["operation"].to_pylist().count("expire") == 1

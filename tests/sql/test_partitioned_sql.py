@@ -15,7 +15,9 @@ import pytest
 from pyspark.sql import functions as f
 
 from pyspark_versioned.spark_types import to_spark
-from pyspark_versioned.sql.arranging import check_transform
+from pyspark_versioned.sql.distribution import check_transform
+from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.sql.protocol.table import CheckTransform
 from versioned_catalog import Catalog, Table
 from versioned_catalog.schema import transforms
 from versioned_catalog.types.arrow import to_arrow_type
@@ -335,8 +337,8 @@ def test_functions_compute_what_python_does(
         transform = transforms.parse_transform(text)
         name, _, size = text.rstrip(")").partition("(")
         for column, ddl in zip(columns, HARD, strict=True):
-            request = {"transform": text, "type": to_spark(parse_type(ddl)).jsonValue()}
-            if check_transform(request)["refusal"] == "":
+            type_ = SparkType(to_spark(parse_type(ddl)).jsonValue())
+            if check_transform(CheckTransform(text, type_)).refusal is None:
                 call = f"versioned.system.{name}({size + ', ' if size else ''}{column})"
                 wanted[call] = transforms.apply(transform, parse_type(ddl), columns[column])
     assert len(wanted) == 13 + 3 * 3 + 2 + 4 * (12 + 8)

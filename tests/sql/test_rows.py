@@ -92,7 +92,9 @@ def test_a_view_of_the_name_of_a_table(
 
 def test_what_a_table_tells_of_itself_stays(sql_spark: SparkSession, t: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (a INT)")
-    with pytest.raises(Exception, match=r"\.t\.history is what .*\.t tells of itself"):
+    with pytest.raises(
+        Exception, match=r"\.t\.history is a metadata table of .*\.t and can\'t be dropped alone"
+    ):
         sql_spark.sql(f"DROP TABLE {t}.history")
     assert rows(sql_spark, f"SELECT version FROM {t}.history") == [(0,)]
 

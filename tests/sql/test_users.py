@@ -180,7 +180,7 @@ def test_a_namespace_has_no_location(sql_spark: SparkSession, ns: str, tmp_path:
         f"CREATE NAMESPACE versioned.{ns}.far LOCATION '{tmp_path}'",
         f"ALTER NAMESPACE versioned.{ns} SET LOCATION '{tmp_path}'",
     ):
-        refused(lambda sql=statement: sql_spark.sql(sql), "live in the catalog's warehouse")
+        refused(lambda sql=statement: sql_spark.sql(sql), "are in the catalog's warehouse")
 
 
 def test_a_misspelled_property(sql_spark: SparkSession, t: str) -> None:
@@ -204,7 +204,9 @@ def test_save_modes(sql_spark: SparkSession, place: str) -> None:
     frame = two(sql_spark)
     frame.write.format("versioned").save(place)
     assert rows(load(sql_spark, place)) == [(1, "a")]
-    refused(lambda: frame.write.format("versioned").save(place), "there is a table at", "append")
+    refused(
+        lambda: frame.write.format("versioned").save(place), "there is already a table at", "append"
+    )
     frame.selectExpr("'other' AS x").write.format("versioned").mode("ignore").save(place)
     assert Catalog.load_path(place).version == 0
     frame.write.format("versioned").mode("append").save(place)

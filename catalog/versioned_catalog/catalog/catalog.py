@@ -25,7 +25,7 @@ from versioned_catalog.catalog.locations import (
 from versioned_catalog.catalog.namespaces import Namespaces
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.errors import NotFoundError, naming_table
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintenance.findings import Verified
 from versioned_catalog.maintenance.recover import Recovered, recover
@@ -93,7 +93,7 @@ class Catalog(TableCreation, Namespaces, Views):
     def _open(self, store: Store) -> None:
         self._store = store
         self._names = Names(store)
-        self._known: OrderedDict[str, Loaded[TableState]] = OrderedDict()
+        self._known: OrderedDict[str, LoadedState[TableState]] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"Catalog({self._store.url!r})"

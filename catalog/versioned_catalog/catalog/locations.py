@@ -8,16 +8,15 @@ from typing import Literal
 
 import pyarrow as pa
 
-from versioned_catalog.conflicts.incarnation import first_column_id
+from versioned_catalog.conflicts.entries.creation import first_column_id
 from versioned_catalog.conflicts.matrix import propose
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.errors import CommitConflictError, NotFoundError
-from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.codec import Loaded
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.table_log import TableCodec, TableLog
 from versioned_catalog.storage.reserve import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -84,9 +83,9 @@ def plan_creation_at(
     return Placement(mode, folder, table_uuid, loaded.version, first_id, replaced_uuid)
 
 
-def timeline_at(store: Store) -> TableTimeline:
+def timeline_at(store: Store) -> TableLog:
     """Return the log of the table in a folder."""
-    return Timeline(store, TableCodec())
+    return CommitLog(store, TableCodec())
 
 
 def create_at(
@@ -148,7 +147,7 @@ def load_at(
     store: Store,
     name: str,
     created_uuid: str | None = None,
-    known: Loaded[TableState] | None = None,
+    known: LoadedState[TableState] | None = None,
 ) -> Table:
     """Load the table in a folder.
 

@@ -1,4 +1,4 @@
 """The command line ``versioned``.
 
-Its modules import what needs PyArrow or rich inside functions: help and wrong usage answer at once.
+PyArrow and rich are imported inside functions, so that help and usage errors appear at once.
 """

@@ -1,4 +1,4 @@
-"""Changing a table's schema and properties: ``alter``. Each run is one commit of metadata."""
+"""The command ``alter``: change a table's schema or properties in one metadata commit."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from versioned_catalog.table import Table
 
 Change = Callable[["Table"], "Alteration"]
-"""What each command gives back; the group carries it out."""
+"""Return value of each subcommand; the group applies it to the table and commits."""
 
 _path = click.argument("path")
-_first = click.option("--first", is_flag=True, help="Before all its siblings.")
-_after = click.option("--after", metavar="NAME", help="After the sibling of this name.")
+_first = click.option("--first", is_flag=True, help="Place it first among its siblings.")
+_after = click.option("--after", metavar="NAME", help="Place it after this sibling.")
 
 
 @click.group(cls=Group)
 @click.argument("table")
 def alter(table: str) -> None:
-    """Change the schema or a property of TABLE; rewrites no data.
+    """Change the schema or a property of TABLE without rewriting data.
 
-    A PATH is a column, as host, or a nested field: address.zip, tags.element.name. A VALUE is a
-    constant as SQL writes it: 5, "'text'", "DATE '2026-01-31'", NULL.
+    PATH is a column, such as host, or a nested field, such as address.zip or tags.element.name.
+    VALUE is an SQL constant: 5, "'text'", "DATE '2026-01-31'", NULL.
     """
 
 
 @alter.result_callback()
 @click.pass_obj
 def commit(session: Session, change: Change, table: str) -> None:
-    """Carry out what a command gave."""
+    """Commit the change, and warn about the views that it breaks."""
     found = session.table(table)
     broken = session.view_problems(table)
     show_commit(found.name, change(found).commit())
@@ -50,9 +50,13 @@ def commit(session: Session, change: Change, table: str) -> None:
 @alter.command()
 @_path
 @click.argument("type_", metavar="TYPE")
-@click.option("--default", metavar="VALUE", help="What old rows show, and new ones without it.")
-@click.option("--not-null", is_flag=True, help="Forbid nulls; needs a default.")
-@click.option("--comment", metavar="TEXT", help="For people.")
+@click.option(
+    "--default",
+    metavar="VALUE",
+    help="Value of existing rows, and of new rows that omit the column.",
+)
+@click.option("--not-null", is_flag=True, help="Forbid nulls; requires --default.")
+@click.option("--comment", metavar="TEXT", help="Comment of the column.")
 @_first
 @_after
 def add(
@@ -64,7 +68,7 @@ def add(
     first: bool,
     after: str | None,
 ) -> Change:
-    """Add a column or nested field of TYPE, as "DECIMAL(10,2)"."""
+    """Add a column or nested field of TYPE, such as "DECIMAL(10,2)"."""
     at_most_one({"--first": first, "--after": after})
 
     def change(table: Table) -> Alteration:
@@ -90,7 +94,7 @@ def add(
 @alter.command()
 @_path
 def drop(path: str) -> Change:
-    """Drop a column. Its values never come back, even under its name."""
+    """Drop a column. A new column of the same name does not bring its values back."""
     return lambda table: table.alter().drop_column(path)
 
 
@@ -98,7 +102,7 @@ def drop(path: str) -> Change:
 @_path
 @click.argument("new_name")
 def rename(path: str, new_name: str) -> Change:
-    """Give a column another name."""
+    """Rename a column."""
     return lambda table: table.alter().rename_column(path, new_name)
 
 
@@ -115,7 +119,7 @@ def change_type(path: str, type_: str) -> Change:
 @_first
 @_after
 def move(path: str, first: bool, after: str | None) -> Change:
-    """Put a column before all its siblings, or after one."""
+    """Move a column to the first place, or after a sibling."""
     exactly_one({"--first": first, "--after": after})
     return lambda table: table.alter().move_column(path, first=first, after=after)
 
@@ -123,7 +127,7 @@ def move(path: str, first: bool, after: str | None) -> Change:
 @alter.command()
 @_path
 def set_not_null(path: str) -> Change:
-    """Forbid nulls in a column that holds none."""
+    """Forbid nulls in a column; refused if it holds any."""
     return lambda table: table.alter().set_not_null(path)
 
 
@@ -134,12 +138,12 @@ def drop_not_null(path: str) -> Change:
     return lambda table: table.alter().drop_not_null(path)
 
 
-# A value may begin with a minus.
+# Options are not parsed here, since a value may start with a minus sign.
 @alter.command(context_settings={"ignore_unknown_options": True})
 @_path
 @click.argument("value")
 def set_default(path: str, value: str) -> Change:
-    """Set what writers store that leave the column out; rows that are there stay as they are."""
+    """Set the value of new rows that omit the column. Existing rows do not change."""
 
     def change(table: Table) -> Alteration:
         from versioned_catalog.types.paths import parse_path
@@ -154,7 +158,7 @@ def set_default(path: str, value: str) -> Change:
 @alter.command()
 @_path
 def drop_default(path: str) -> Change:
-    """Let writers that leave the column out store null again."""
+    """Remove the write default: new rows that omit the column get null."""
     return lambda table: table.alter().drop_default(path)
 
 
@@ -162,7 +166,7 @@ def drop_default(path: str) -> Change:
 @_path
 @click.argument("text", required=False)
 def comment(path: str, text: str | None) -> Change:
-    """Set the comment of a column; without TEXT, take it away."""
+    """Set the comment of a column; without TEXT, remove it."""
     return lambda table: table.alter().set_comment(path, text)
 
 
@@ -177,14 +181,14 @@ def set_property(key: str, value: str) -> Change:
 @alter.command()
 @click.argument("key")
 def unset_property(key: str) -> Change:
-    """Take a property of the table away."""
+    """Remove a property of the table."""
     return lambda table: table.alter().unset_property(key)
 
 
 @alter.command()
 @click.argument("fields", nargs=-1)
 def partition_by(fields: tuple[str, ...]) -> Change:
-    """Partition what is written from now on by FIELDS, as days(ts); by nothing without any."""
+    """Partition new data by FIELDS, such as days(ts); without FIELDS, stop partitioning."""
     return lambda table: table.alter().set_partitioning(fields)
 
 

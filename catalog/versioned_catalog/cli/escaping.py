@@ -1,15 +1,15 @@
-"""Text that comes out of tables, made safe to show: it may hold anything, a terminal's codes too."""
+"""Escape text from tables for display: it may hold control characters and terminal codes."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """Text on one line, with escapes for what can't be printed."""
+    """Escape every character that is not printable."""
     return "".join(ch if ch.isprintable() else _escape(ch) for ch in text)
 
 
 def one_line(text: str) -> str:
-    """A message on one line: each run of blanks and line ends as one blank."""
+    """Collapse white space and line breaks to single spaces, and escape the rest."""
     return printable(" ".join(text.split()))
 
 

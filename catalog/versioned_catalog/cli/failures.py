@@ -1,4 +1,4 @@
-"""Errors as one line and an exit code."""
+"""Turn an exception into one line of text and an exit code."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ BROKEN_PIPE = 141
 
 MEANINGS = {
     0: "done",
-    UNEXPECTED: "unexpected: a fault of this program, please report it",
+    UNEXPECTED: "unexpected error: a bug in this program, please report it",
     USAGE: "wrong usage",
     NOT_FOUND: "not found: the table, namespace, column, version or tag",
     REFUSED: "refused: change the request",
-    TRY_AGAIN: "conflict, or unknown outcome: look, and try again",
-    STORAGE: "corrupt table, or the storage failed",
+    TRY_AGAIN: "conflict or unknown outcome: check, then try again",
+    STORAGE: "corrupt table, or storage failure",
     INTERRUPTED: "interrupted",
-    BROKEN_PIPE: "whoever read the output went away, as head does",
+    BROKEN_PIPE: "the reader of the output closed the pipe, as head does",
 }
-"""The exit codes."""
+"""Meaning of each exit code."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What a run ends with that could not do what it was asked.
+    """An error as the command line reports it.
 
     Args:
-        code: the exit code.
-        kind: the type of the error.
-        message: one line.
-        commit_id: of the commit whose outcome is unknown.
+        code: Exit code of the process.
+        kind: Name of the exception's class.
+        message: Text of one line.
+        commit_id: ID of the commit, where its outcome is unknown.
     """
 
     code: int
@@ -55,21 +55,21 @@ class Failure:
     commit_id: str | None = None
 
     def text(self) -> str:
-        """The line for people."""
+        """The error line for people."""
         return f"error: {self.message}"
 
     def json(self) -> str:
-        """The line for scripts."""
-        told = {"error": self.message, "kind": self.kind, "exit_code": self.code}
-        return json.dumps(told | ({"commit_id": self.commit_id} if self.commit_id else {}))
+        """The error as JSON, for scripts."""
+        document = {"error": self.message, "kind": self.kind, "exit_code": self.code}
+        return json.dumps(document | ({"commit_id": self.commit_id} if self.commit_id else {}))
 
 
 def failure_of(error: Exception, secrets: Iterable[str] = ()) -> Failure:
-    """What an error is told as.
+    """Describe an exception as a ``Failure``.
 
     Args:
-        error: any.
-        secrets: what its message must not show.
+        error: Any exception.
+        secrets: Texts to hide in the message.
     """
     commit_id = error.commit_id if isinstance(error, CommitOutcomeUnknown) else None
     message = one_line(without_secrets(_message(error), secrets))

@@ -1,6 +1,4 @@
-"""What a table is made of: ``describe``, ``schema``, ``history``, ``snapshots``, ``segments`` and
-``partitions``.
-"""
+"""Commands that show a table's metadata: ``describe``, ``schema``, ``history`` and others."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _PARTITIONS = ("partition", "rows", "segments")
 @click.argument("table")
 @click.pass_obj
 def describe(session: Session, table: str) -> None:
-    """Show where TABLE is, its newest version, its size, partitioning, properties and comment."""
+    """Show the location, newest version, size, partitioning and properties of TABLE."""
     found = session.table(table)
     show_object(
         {
@@ -51,11 +49,13 @@ def describe(session: Session, table: str) -> None:
 
 @click.command(cls=Command)
 @click.argument("table")
-@click.option("--as-of", metavar="VERSION|TAG", help="Of this version.")
-@click.option("--timestamp", metavar="TIME", help="Of this time; without an offset it is UTC.")
+@click.option("--as-of", metavar="VERSION|TAG", help="Show the schema of this version.")
+@click.option(
+    "--timestamp", metavar="TIME", help="Show the schema at this time (UTC if it has no offset)."
+)
 @click.pass_obj
 def schema(session: Session, table: str, as_of: str | None, timestamp: str | None) -> None:
-    """Show the columns of TABLE, nested ones too, as they are or were."""
+    """Show the columns and nested fields of TABLE, now or at an earlier version."""
     from versioned_catalog.inspection.arrow_rows import rows_of
 
     at_most_one({"--as-of": as_of, "--timestamp": timestamp})
@@ -77,7 +77,7 @@ def history(session: Session, table: str) -> None:
 @click.argument("table")
 @click.pass_obj
 def snapshots(session: Session, table: str) -> None:
-    """Show every version of TABLE that can be read, with its size and its tags."""
+    """Show every readable version of TABLE with its size and tags."""
     show_table(session.table(table).inspect.snapshots())
 
 
@@ -85,7 +85,7 @@ def snapshots(session: Session, table: str) -> None:
 @click.argument("table")
 @click.pass_obj
 def segments(session: Session, table: str) -> None:
-    """Show the live segments of TABLE: its files, and the schema version each is written in."""
+    """Show the live segments (data files) of TABLE and their schema versions."""
     show_table(session.table(table).inspect.segments(), _SEGMENTS)
 
 
@@ -93,7 +93,7 @@ def segments(session: Session, table: str) -> None:
 @click.argument("table")
 @click.pass_obj
 def partitions(session: Session, table: str) -> None:
-    """Show the partitions of TABLE under the partitioning of now."""
+    """Show the partitions of TABLE under its current partitioning."""
     show_table(session.table(table).inspect.partitions(), _PARTITIONS)
 
 

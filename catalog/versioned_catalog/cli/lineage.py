@@ -1,4 +1,4 @@
-"""The life of one column: ``lineage``."""
+"""The command ``lineage``: one column across all schema versions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 @click.argument("column")
 @click.pass_obj
 def lineage(session: Session, table: str, column: str) -> None:
-    """Show the life of COLUMN: its ID, names, types and defaults, and which live segments of TABLE
-    hold it in which shape.
+    """Show the names, types and defaults that COLUMN has had, and how each live segment holds it.
 
-    COLUMN is its name of now, or its ID: a column that was dropped has that only.
+    COLUMN is the current name, or the column ID, which also finds a dropped column.
     """
-    told = _lineage(session.table(table), column)
+    found = _lineage(session.table(table), column)
     if wants_json():
-        show_json(told)
+        show_json(found)
     else:
-        _print(told)
+        _print(found)
 
 
 def _lineage(table: Table, column: str) -> dict[str, Any]:
@@ -47,10 +46,10 @@ def _lineage(table: Table, column: str) -> dict[str, Any]:
     }
 
 
-def _print(told: dict[str, Any]) -> None:
-    now = "dropped" if told["path"] is None else cell_text(told["path"])
-    click.echo(f"column {told['column_id']}: {now}; names so far: {cell_text(told['names'])}")
-    for rows in (told["schemas"], told["segments"]):
+def _print(lineage: dict[str, Any]) -> None:
+    now = "dropped" if lineage["path"] is None else cell_text(lineage["path"])
+    click.echo(f"column {lineage['column_id']}: {now}; names so far: {cell_text(lineage['names'])}")
+    for rows in (lineage["schemas"], lineage["segments"]):
         click.echo()
         print_table(rows, list(rows[0]) if rows else [])
 

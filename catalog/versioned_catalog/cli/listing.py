@@ -1,4 +1,4 @@
-"""What is in the warehouse: ``namespaces``, ``tables`` and ``views``."""
+"""Commands that list a warehouse: ``namespaces``, ``tables`` and ``views``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from versioned_catalog.cli.session import Session
 @click.argument("parent", required=False)
 @click.pass_obj
 def namespaces(session: Session, parent: str | None) -> None:
-    """List the namespaces in PARENT, or at the top."""
+    """List the namespaces in PARENT, or the top-level ones."""
     found = session.catalog().list_namespaces(parent)
     if not found:
         session.check_warehouse()
@@ -24,7 +24,7 @@ def namespaces(session: Session, parent: str | None) -> None:
 @click.argument("namespace", required=False)
 @click.pass_obj
 def tables(session: Session, namespace: str | None) -> None:
-    """List the tables in NAMESPACE, or at the top, by their whole names."""
+    """List the tables in NAMESPACE, or the top-level ones, by their full names."""
     from versioned_catalog.types.paths import parse_path, render_path
 
     names = session.catalog().list_tables(namespace)
@@ -35,10 +35,10 @@ def tables(session: Session, namespace: str | None) -> None:
 
 
 @click.command(cls=Command)
-@click.option("--broken", is_flag=True, help="Only what a view can't read any more.")
+@click.option("--broken", is_flag=True, help="List only columns that a view can no longer read.")
 @click.pass_obj
 def views(session: Session, broken: bool) -> None:
-    """List the views, the columns of tables that each reads, and what is wrong with them."""
+    """List the views, the table columns that each one reads, and any problem with them."""
     from versioned_catalog.inspection.arrow_rows import rows_of
 
     rows = rows_of(session.catalog().views())

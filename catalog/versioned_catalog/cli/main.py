@@ -1,4 +1,4 @@
-"""The command ``versioned``: its options, and what its commands are."""
+"""The program ``versioned``: its global options and its commands."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {c:>3}  {text}" for c, text in
 def _options(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
-    """Storage options by key; what is wrong with one is told without it, for it may be a secret."""
+    """Parse storage options. Errors do not quote an option, since it may be a secret."""
     pairs = [one.partition("=") for one in given]
     if not all(key and equals for key, equals, _ in pairs):
-        raise click.BadParameter("write it as key=value", context, parameter)
+        raise click.BadParameter("expected key=value", context, parameter)
     return {key: value for key, _, value in pairs}
 
 
@@ -29,7 +29,7 @@ def _options(
     metavar="FOLDER",
     envvar="VERSIONED_WAREHOUSE",
     show_envvar=True,
-    help="The folder of the warehouse in which names of tables are looked up.",
+    help="Folder of the warehouse in which table names are looked up.",
 )
 @click.option(
     STORAGE,
@@ -38,15 +38,16 @@ def _options(
     callback=_options,
     envvar=STORAGE_VARIABLE,
     show_envvar=True,
-    help="What the file system is opened with; repeat it for more. Secrets belong in the variable "
-    "(with blanks between), since others can see a command's arguments.",
+    help="Option of the file system; may be repeated. Put secrets into the environment variable "
+    "(separated by spaces), since other users can see a command's arguments.",
 )
 @click.version_option(package_name="pyspark-versioned", message="%(version)s")
 @click.pass_context
 def main(context: click.Context, warehouse: str | None, storage: dict[str, str]) -> None:
-    """Look into versioned tables, alter them, go back, clean up, repair.
+    """Inspect, alter, roll back, clean up and repair versioned tables.
 
-    A TABLE is a name in the warehouse, as metrics.cpu, or a table's folder: ./cpu, /data/cpu or a URL.
+    TABLE is a name in the warehouse, such as metrics.cpu, or a table's folder: ./cpu, /data/cpu or
+    a URL.
     """
     context.obj = Session(warehouse, storage)
 

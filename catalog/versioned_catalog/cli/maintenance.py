@@ -1,4 +1,4 @@
-"""Upkeep and repair: ``compact``, ``vacuum``, ``expire``, ``verify``, ``recover``."""
+"""Maintenance commands: ``compact``, ``vacuum``, ``expire``, ``verify``, ``recover``."""
 
 from __future__ import annotations
 
@@ -19,21 +19,27 @@ if TYPE_CHECKING:
     from versioned_catalog.progress import Progress
 
 _table = click.argument("table")
-_execute = click.option("--execute", is_flag=True, help="Do it; without this it is only told.")
-_force = click.option("--force", is_flag=True, help="Allow less than an hour.")
-WEEK = 168
+_execute = click.option(
+    "--execute",
+    is_flag=True,
+    help="Carry it out; without this option, only show what would be done.",
+)
+_force = click.option("--force", is_flag=True, help="Allow a time below one hour.")
+WEEK_HOURS = 168
 
 
 def _span(hours: float) -> timedelta:
     try:
         return timedelta(hours=hours)
     except (OverflowError, ValueError):
-        raise click.UsageError(f"{hours} hours are too many", click.get_current_context()) from None
+        raise click.UsageError(
+            f"{hours} hours are out of range", click.get_current_context()
+        ) from None
 
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Bars on stderr, where somebody looks at it."""
+    """Progress bars on stderr if it is a terminal, else nothing."""
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
         return
@@ -44,12 +50,12 @@ def _progress() -> Iterator[Progress]:
     with Bars(console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def tell(what: str, done: int, total: int) -> None:
+        def report(what: str, done: int, total: int) -> None:
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done, total=total)
 
-        yield tell
+        yield report
 
 
 @click.command(cls=Command)
@@ -58,24 +64,24 @@ def _progress() -> Iterator[Progress]:
     "--retention",
     metavar="HOURS",
     type=float,
-    default=WEEK,
+    default=WEEK_HOURS,
     show_default=True,
-    help="Younger files stay, as do those of writes in flight.",
+    help="Keep files that are younger, and those of writes in progress.",
 )
 @_execute
 @_force
 @click.pass_obj
 def vacuum(session: Session, table: str, retention: float, execute: bool, force: bool) -> None:
-    """Delete files of TABLE that no kept version needs, or tell which.
+    """Delete the files of TABLE that no retained version needs.
 
-    Of a table that was dropped, given by its folder, all data goes.
+    Without --execute, only list them. For a dropped table, given by its folder, delete all its data.
     """
     from versioned_catalog.catalog.catalog import Catalog
 
     span = _span(retention)
     with _progress() as progress:
         if is_folder(table):
-            told = Catalog.vacuum_path(
+            result = Catalog.vacuum_path(
                 table,
                 span,
                 dry_run=not execute,
@@ -84,19 +90,19 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
                 storage_options=session.storage,
             )
         else:
-            told = session.table(table).maintenance.vacuum(
+            result = session.table(table).maintenance.vacuum(
                 span, dry_run=not execute, force=force, progress=progress
             )
-    kinds = {"segment": told.segments, "other": told.others, "left, not ours": told.foreign}
+    kinds = {"segment": result.segments, "other": result.others, "left, not ours": result.foreign}
     files = [{"kind": kind, "path": path} for kind, paths in kinds.items() for path in paths]
     summary = {
-        "table": told.table,
+        "table": result.table,
         "deleted": execute,
-        "segments": len(told.segments),
-        "others": len(told.others),
-        "bytes": told.bytes,
-        "left": len(told.foreign),
-        "version": told.version,
+        "segments": len(result.segments),
+        "others": len(result.others),
+        "bytes": result.bytes,
+        "left": len(result.foreign),
+        "version": result.version,
     }
     if wants_json():
         show_json({**summary, "files": files})
@@ -112,12 +118,12 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
     "--older-than",
     metavar="HOURS",
     type=float,
-    default=WEEK,
+    default=WEEK_HOURS,
     show_default=True,
-    help="Give up versions that were replaced by newer ones longer ago.",
+    help="Expire versions that a newer one replaced longer ago than this.",
 )
 @click.option(
-    "--keep-last", type=int, default=1, show_default=True, help="Keep so many in any case."
+    "--keep-last", type=int, default=1, show_default=True, help="Always keep this many versions."
 )
 @_execute
 @_force
@@ -125,53 +131,53 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
 def expire(
     session: Session, table: str, older_than: float, keep_last: int, execute: bool, force: bool
 ) -> None:
-    """Give up old versions of TABLE, but for those with tags; vacuum then frees what they held."""
+    """Expire old versions of TABLE, except tagged ones, so that vacuum can delete their files."""
     span, found = _span(older_than), session.table(table)
     with _progress() as progress:
-        told = found.maintenance.expire(
+        result = found.maintenance.expire(
             span, keep_last, dry_run=not execute, force=force, progress=progress
         )
     show_object(
         {
-            "table": told.table,
+            "table": result.table,
             "done": execute,
-            "first kept": told.oldest_version,
-            "expired": told.versions,
-            "kept by tags": list(map(str, told.tagged)),
-            "version": told.version,
+            "first kept": result.oldest_version,
+            "expired": result.versions,
+            "kept by tags": list(map(str, result.tagged)),
+            "version": result.version,
         }
     )
 
 
 @click.command(cls=Command)
 @_table
-@click.option("--deep", is_flag=True, help="Read all rows, too.")
-@click.option("--every-version", is_flag=True, help="Check what older versions hold, too.")
+@click.option("--deep", is_flag=True, help="Also read all rows.")
+@click.option("--every-version", is_flag=True, help="Also check the segments of older versions.")
 @click.pass_obj
 def verify(session: Session, table: str, deep: bool, every_version: bool) -> None:
-    """Check the log, checkpoints and segments of TABLE against each other; 6 if something is wrong."""
+    """Check the log, checkpoints and segments of TABLE. The exit code is 6 if there are findings."""
     from versioned_catalog.catalog.catalog import Catalog
 
     with _progress() as progress:
         how = {"deep": deep, "every_version": every_version}
         if is_folder(table):
-            told = Catalog.verify_path(
+            result = Catalog.verify_path(
                 table, **how, progress=progress, storage_options=session.storage
             )
         else:
-            told = session.catalog().verify_table(table, **how, progress=progress)
-    findings = [{"path": one.path, "problem": one.problem} for one in told.findings]
+            result = session.catalog().verify_table(table, **how, progress=progress)
+    findings = [{"path": one.path, "problem": one.problem} for one in result.findings]
     summary = {
-        "table": told.table,
-        "clean": told.is_clean,
-        "version": told.version,
-        "entries": told.entries,
-        "checkpoints": told.checkpoints,
-        "segments": told.segments,
-        "rows": told.rows,
-        "bytes": told.bytes,
-        "without checksum": told.unrecorded,
-        "notes": list(told.notes),
+        "table": result.table,
+        "clean": result.is_clean,
+        "version": result.version,
+        "entries": result.entries,
+        "checkpoints": result.checkpoints,
+        "segments": result.segments,
+        "rows": result.rows,
+        "bytes": result.bytes,
+        "without checksum": result.unrecorded,
+        "notes": list(result.notes),
     }
     if wants_json():
         show_json({**summary, "findings": findings})
@@ -188,49 +194,49 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
 @click.argument("new")
 @click.pass_obj
 def recover(session: Session, broken: str, new: str) -> None:
-    """Make a table in the folder NEW from what can still be read in the folder BROKEN."""
+    """Create a table in the folder NEW from the readable parts of the one in BROKEN."""
     from versioned_catalog.catalog.catalog import Catalog
 
     with _progress() as progress:
-        told = Catalog.recover(broken, new, progress=progress, storage_options=session.storage)
+        result = Catalog.recover(broken, new, progress=progress, storage_options=session.storage)
     summary = {
-        "table": told.table,
-        "version": told.version,
-        "rows": told.rows,
-        "log followed up to": told.known_until,
-        "segments": len(told.certain),
-        "guessed": len(told.guessed),
-        "left": len(told.left),
+        "table": result.table,
+        "version": result.version,
+        "rows": result.rows,
+        "log followed up to": result.known_until,
+        "segments": len(result.certain),
+        "guessed": len(result.guessed),
+        "left": len(result.left),
     }
-    left = [{"path": path, "why": why} for path, why in told.left.items()]
+    left = [{"path": path, "why": why} for path, why in result.left.items()]
     if wants_json():
-        guessed = list(told.guessed)
-        show_json({**summary, "guessed": guessed, "left": left, "unknown": list(told.unknown)})
+        guessed = list(result.guessed)
+        show_json({**summary, "guessed": guessed, "left": left, "unknown": list(result.unknown)})
         return
     show_object(summary)
     if left:
         show_rows(left, ["path", "why"])
-    show_rows([{"not known": sentence} for sentence in told.unknown], ["not known"])
+    show_rows([{"not known": sentence} for sentence in result.unknown], ["not known"])
 
 
 @click.command(cls=Command)
 @_table
 @click.option(
-    "--where", metavar="CONDITION", help="Only where rows are that it means: \"host = 'a'\"."
+    "--where", metavar="CONDITION", help="Compact only segments that may match: \"host = 'a'\"."
 )
 @click.option(
     "--strategy",
     type=click.Choice(["auto", "full", "small"]),
     default="auto",
     show_default=True,
-    help="Segments that are small or overlap; all; or small ones only.",
+    help="auto: small or overlapping segments; full: all; small: small ones only.",
 )
 @click.option(
     "--zorder",
     metavar="COLUMNS",
-    help='Write all segments, and cluster rows by these columns: "host, ts".',
+    help='Rewrite all segments and cluster rows by these columns: "host, ts".',
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.pass_obj
 def compact(
     session: Session,
@@ -240,7 +246,7 @@ def compact(
     zorder: str | None,
     dry_run: bool,
 ) -> None:
-    """Write many segments of TABLE anew as few, in the newest schema; no answer changes."""
+    """Merge segments of TABLE into fewer ones in the newest schema. Query results stay the same."""
     from versioned_catalog.expressions.where import parse_where
     from versioned_catalog.schema.sorting import split_names
 
@@ -248,19 +254,19 @@ def compact(
     names = () if zorder is None else split_names(zorder, "zorder")
     found = session.table(table)
     with _progress() as progress:
-        told = found.maintenance.compact(
+        result = found.maintenance.compact(
             filters, strategy, zorder=names, dry_run=dry_run, progress=progress
         )
     show_object(
         {
-            "table": told.table,
-            "done": not told.dry_run,
-            "segments": told.removed,
-            "bytes": told.removed_bytes,
-            "new segments": told.added,
-            "new bytes": told.added_bytes,
-            "skipped": told.skipped,
-            "version": told.version,
+            "table": result.table,
+            "done": not result.dry_run,
+            "segments": result.removed,
+            "bytes": result.removed_bytes,
+            "new segments": result.added,
+            "new bytes": result.added_bytes,
+            "skipped": result.skipped,
+            "version": result.version,
         }
     )
 

@@ -1,4 +1,4 @@
-"""Results as tables for people or as one JSON document for scripts."""
+"""Print results as tables for people, or as one JSON document for scripts."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Row = Mapping[str, Any]
 
 _JSON = "versioned_catalog.cli.json"
 _UNLIMITED = 1_000_000
-"""A width that no row has: rich cuts what does not fit."""
+"""A width beyond any row, since rich truncates what does not fit."""
 
 
 def json_option() -> click.Option:
-    """The option ``--json``, which every command takes."""
+    """The option ``--json`` of every command."""
     return click.Option(
         ["--json"],
         is_flag=True,
         expose_value=False,
         callback=_remember,
-        help="Print one JSON document; errors too, on stderr.",
+        help="Print one JSON document, also for an error (on stderr).",
     )
 
 
@@ -39,7 +39,7 @@ def _remember(context: click.Context, _: click.Parameter, given: bool) -> None:
 
 
 def wants_json() -> bool:
-    """Whether this run was asked for JSON."""
+    """Whether the user passed ``--json``."""
     return bool(click.get_current_context().meta.get(_JSON))
 
 
@@ -47,8 +47,8 @@ def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
     """Print rows.
 
     Args:
-        rows: what JSON shows, whole.
-        columns: what people are shown of it.
+        rows: Rows, of which JSON shows every field.
+        columns: Fields that the table for people shows.
     """
     if wants_json():
         show_json(rows)
@@ -64,7 +64,7 @@ def show_table(table: pa.Table, columns: Sequence[str] | None = None) -> None:
 
 
 def show_object(fields: Row) -> None:
-    """Print one thing, a line a field."""
+    """Print one object, one line per field."""
     if wants_json():
         show_json(fields)
     else:
@@ -72,7 +72,7 @@ def show_object(fields: Row) -> None:
 
 
 def show_commit(table: str, version: int) -> None:
-    """Print what a commit made."""
+    """Print the version that a commit produced."""
     if wants_json():
         show_json({"table": table, "version": version})
     else:
@@ -80,24 +80,24 @@ def show_commit(table: str, version: int) -> None:
 
 
 def show_json(document: Row | Sequence[Row]) -> None:
-    """Print a JSON document, in ASCII: no terminal or pipe can spoil it."""
+    """Print a JSON document in ASCII, which every terminal and pipe can carry."""
     click.echo(json.dumps(document, indent=2, default=_json_value, allow_nan=False))
 
 
 def _json_value(value: object) -> str:
     if isinstance(value, datetime):
         return time_text(value)
-    raise TypeError(f"{type(value).__name__} has no JSON")
+    raise TypeError(f"can't write a {type(value).__name__} as JSON")
 
 
 def time_text(time: datetime) -> str:
-    """A time in UTC, whole, so that it can be given back."""
+    """A time in UTC with microseconds, so that it identifies the same version again."""
     utc = time.astimezone(UTC).replace(tzinfo=None)
     return f"{utc.isoformat(timespec='microseconds')}Z"
 
 
 def print_table(rows: Sequence[Row], columns: Sequence[str], *, header: bool = True) -> None:
-    """Print a table for people. It wraps at the edge of a terminal, and is cut nowhere."""
+    """Print a table for people; it wraps at the width of a terminal and is never truncated."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -109,14 +109,14 @@ def print_table(rows: Sequence[Row], columns: Sequence[str], *, header: bool = T
     for row in rows:
         table.add_row(*(Text(cell_text(row[name])) for name in columns))
     console = Console(width=None if sys.stdout.isatty() else _UNLIMITED)
-    with console.capture() as drawn:
+    with console.capture() as rendered:
         console.print(table)
-    for line in drawn.get().splitlines():
+    for line in rendered.get().splitlines():
         click.echo(line.rstrip())
 
 
 def cell_text(value: object) -> str:
-    """A value in a table for people; nothing for null."""
+    """The text of a value in a table for people; empty for null."""
     match value:
         case None:
             return ""

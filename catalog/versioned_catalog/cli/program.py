@@ -1,4 +1,4 @@
-"""Commands that all take ``--json``, and a program that ends with our exit codes."""
+"""Base classes of the commands: ``--json`` everywhere, and our own exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from versioned_catalog.cli.secrets import storage_values
 
 
 class Command(click.Command):
-    """A command with ``--json``."""
+    """A command that takes ``--json``."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -23,33 +23,33 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """Commands under one name; ``--json`` may stand before them, too."""
+    """A group of commands that takes ``--json`` before the command, too."""
 
     command_class = Command
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        # Without a command, its help would be an error of many lines.
+        # A missing command is a usage error of one line, not the whole help text.
         super().__init__(*args, **{"no_args_is_help": False, **options})
         self.params.append(json_option())
 
 
 class Program(Group):
-    """The whole program: errors are one line on stderr."""
+    """The program, which reports an error as one line on stderr."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
-        """Run, and exit.
+        """Run the program, then exit.
 
         Args:
-            args: those of the process, if None.
-            rest, options: as click has them.
+            args: Arguments; those of the process if None.
+            rest, options: As for ``click.Group.main``.
         """
         given = list(sys.argv[1:] if args is None else args)
         fixed = {"prog_name": self.name, "standalone_mode": False}
         try:
             code = super().main(given, *rest, **{**options, **fixed})
-        except SystemExit:  # click and rich end so where stdout is closed, and nothing else does
+        except SystemExit:  # raised by click and rich only when stdout is closed
             code = BROKEN_PIPE
-        except Exception as error:  # told with its type and an exit code of its own
+        except Exception as error:  # reported with its type and its exit code
             failure = failure_of(error, storage_values(given, os.environ))
             click.echo(failure.json() if "--json" in given else failure.text(), err=True)
             code = failure.code

@@ -1,4 +1,4 @@
-"""What must not be shown, taken out of text that is."""
+"""Remove secrets from text that is shown."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CREDENTIALS = re.compile(r"://[^/\s@]+@")
 
 
 def storage_values(arguments: Sequence[str], environment: Mapping[str, str]) -> frozenset[str]:
-    """The values of storage options, also of those that are written wrongly.
+    """The values of all storage options, malformed ones included.
 
-    They are read from the bare arguments, since wrong usage is told before anything is parsed.
+    They come from the raw arguments, since a usage error is reported before parsing has ended.
     """
     given = environment.get(STORAGE_VARIABLE, "").split()
     given += [after for at, after in pairwise(arguments) if at == STORAGE]
@@ -31,12 +31,12 @@ def _value(option: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Text without the user and password of URLs."""
+    """Hide the user and password in URLs."""
     return _CREDENTIALS.sub(f"://{HIDDEN}@", text)
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Text without secrets, however they are quoted in it, and without credentials of URLs."""
+    """Hide secrets, in any quoting, and the credentials in URLs."""
     for secret in sorted(secrets, key=len, reverse=True):
         for form in (secret, repr(secret)[1:-1], quote(secret, safe="")):
             text = _pattern(form).sub(HIDDEN, text)
@@ -44,6 +44,6 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def _pattern(secret: str) -> re.Pattern[str]:
-    # A short value, as "1", is hidden where it stands alone: it would garble every other number.
+    # Hide a short value such as "1" only as a whole word, or every number would be garbled.
     edges = (r"(?<!\w)", r"(?!\w)") if len(secret) < 4 else ("", "")
     return re.compile(re.escape(secret).join(edges))

@@ -1,4 +1,4 @@
-"""What a run of the command line works on: a warehouse, or a table's folder."""
+"""The warehouse or table folder that a run of the command line works on."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """Where tables are looked for.
+    """Where a run of the command line finds tables.
 
     Args:
-        warehouse: the folder of a warehouse, or None.
-        storage: what the file system is opened with; may hold secrets.
+        warehouse: Folder of the warehouse, or None.
+        storage: Options of the file system; may hold secrets.
     """
 
     warehouse: str | None
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def catalog(self) -> Catalog:
-        """The warehouse.
+        """Open the warehouse.
 
         Raises:
-            click.UsageError: none was given.
-            InvalidRequestError: no warehouse can be there.
+            click.UsageError: The user named no warehouse.
+            InvalidRequestError: The folder can't hold a warehouse.
         """
         from versioned_catalog.catalog.catalog import Catalog
 
@@ -41,25 +41,25 @@ class Session:
         return Catalog(self.warehouse, self.storage)
 
     def check_warehouse(self) -> None:
-        """Tell a warehouse that holds nothing from a folder that is none: a typing error.
+        """Check that the folder is a warehouse: a mistyped folder would look like an empty one.
 
         Raises:
-            NotFoundError: nothing was ever made there.
+            NotFoundError: There is no warehouse.
         """
         from versioned_catalog.errors import NotFoundError
         from versioned_catalog.storage.opening import open_store
         from versioned_catalog.warehouse.names import Names
 
         store = open_store(self.warehouse or "", self.storage)
-        if Names(store).timeline.load().state is None:
+        if Names(store).log.load().state is None:
             raise NotFoundError(f"there is no warehouse at {store.url}")
 
     def table(self, name: str) -> Table:
-        """The table of a name, or of a folder.
+        """Load a table by its name or its folder.
 
         Raises:
-            click.UsageError: it is a name, and no warehouse was given.
-            NotFoundError: there is none.
+            click.UsageError: It is a name, and the user named no warehouse.
+            NotFoundError: There is no such table.
         """
         from versioned_catalog.catalog.catalog import Catalog
 
@@ -68,12 +68,12 @@ class Session:
         return self.catalog().load_table(name)
 
     def view_problems(self, table: str) -> list[str]:
-        """What views of the warehouse can't read of a table; of a folder it is not known."""
+        """Problems of the views that read a table; none for a folder, whose name is unknown."""
         if is_folder(table):
             return []
         return [problem.text for problem in self.catalog().view_problems(table)]
 
 
 def is_folder(name: str) -> bool:
-    """Whether text names a table's folder; no name of a table begins like that."""
+    """Whether text is a folder: no table name starts like one."""
     return name.startswith(("/", ".", "~")) or "://" in name

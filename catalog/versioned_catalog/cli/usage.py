@@ -1,4 +1,4 @@
-"""Options that leave each other out."""
+"""Checks for mutually exclusive options."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import click
 
 
 def at_most_one(options: Mapping[str, object]) -> None:
-    """Refuse more than one of some options.
+    """Check that at most one option is set.
 
     Args:
-        options: what each was given, None and False for nothing.
+        options: Values by option name; None and False mean not set.
 
     Raises:
-        click.UsageError: more than one was given.
+        click.UsageError: More than one is set.
     """
     if _given(options) > 1:
         raise _wrong(f"give only one of {', '.join(options)}")
 
 
 def exactly_one(options: Mapping[str, object]) -> None:
-    """Refuse none, or more than one, of some options. See ``at_most_one``."""
+    """Check that exactly one option is set. See ``at_most_one``."""
     if _given(options) != 1:
         raise _wrong(f"give one of {', '.join(options)}")
 

@@ -1,4 +1,4 @@
-"""Versions of a table: ``rollback`` and ``tag``."""
+"""Commands about versions of a table: ``rollback`` and ``tag``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _name = click.argument("name")
 
 
 def version_of(text: str | None) -> int | str | None:
-    """A version from digits; other text is the name of a tag, which can't be digits alone."""
+    """Parse a version number or a tag; a tag never consists of digits alone."""
     from versioned_catalog.conflicts.tags import version_or_tag
 
     return None if text is None else version_or_tag(text)
@@ -22,9 +22,11 @@ def version_of(text: str | None) -> int | str | None:
 
 @click.command(cls=Command)
 @_table
-@click.option("--to-version", metavar="VERSION", type=int, help="To this version.")
-@click.option("--to-timestamp", metavar="TIME", help="To this time; without an offset it is UTC.")
-@click.option("--to-tag", metavar="NAME", help="To the version that this tag names.")
+@click.option("--to-version", metavar="VERSION", type=int, help="Roll back to this version.")
+@click.option(
+    "--to-timestamp", metavar="TIME", help="Roll back to this time (UTC if it has no offset)."
+)
+@click.option("--to-tag", metavar="NAME", help="Roll back to the version with this tag.")
 @click.pass_obj
 def rollback(
     session: Session,
@@ -33,7 +35,7 @@ def rollback(
     to_timestamp: str | None,
     to_tag: str | None,
 ) -> None:
-    """Make TABLE what it was: rows, columns, properties. A commit of its own; nothing is lost."""
+    """Restore the rows, columns and properties of an earlier version of TABLE, in a new commit."""
     exactly_one({"--to-version": to_version, "--to-timestamp": to_timestamp, "--to-tag": to_tag})
     found = session.table(table)
     show_commit(found.name, found.rollback(to_version, timestamp=to_timestamp, tag=to_tag))
@@ -41,7 +43,7 @@ def rollback(
 
 @click.group(cls=Group)
 def tag() -> None:
-    """List, set and drop names of versions."""
+    """List, set and drop tags, which are names of versions."""
 
 
 @tag.command("list")
@@ -56,10 +58,10 @@ def list_tags(session: Session, table: str) -> None:
 @tag.command("set")
 @_table
 @_name
-@click.option("--version", type=int, help="Which version; the newest without it.")
+@click.option("--version", type=int, help="Version to tag; the newest by default.")
 @click.pass_obj
 def set_tag(session: Session, table: str, name: str, version: int | None) -> None:
-    """Let NAME mean a version of TABLE, whatever it meant before."""
+    """Set the tag NAME to a version of TABLE; an existing tag moves."""
     found = session.table(table)
     show_commit(found.name, found.set_tag(name, version))
 
@@ -69,7 +71,7 @@ def set_tag(session: Session, table: str, name: str, version: int | None) -> Non
 @_name
 @click.pass_obj
 def drop_tag(session: Session, table: str, name: str) -> None:
-    """Take NAME away; its version stays."""
+    """Drop the tag NAME; the version itself stays."""
     found = session.table(table)
     show_commit(found.name, found.drop_tag(name))
 

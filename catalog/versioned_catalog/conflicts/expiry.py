@@ -1,19 +1,38 @@
-"""What is given up: fences, floors, and versions that are not kept (FORMAT.md, section 9)."""
+"""Rules: the versions that an operation names are retained (FORMAT.md, section 11, notes 11 and 12)."""
 
 from __future__ import annotations
 
-from versioned_catalog.conflicts.incarnation import head_after
-from versioned_catalog.conflicts.operations import Expire, Fence
+from versioned_catalog.conflicts.attempt import Attempt
+from versioned_catalog.conflicts.operations import Expire, Rollback
 from versioned_catalog.errors import CommitConflictError, NotFoundError
-from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 
 
-def check_kept(version: int, state: TableState, table: str) -> None:
+def target_is_retained(attempt: Attempt[Rollback]) -> None:
+    """Refuse to roll back to a version that is expired (note 11)."""
+    check_retained(attempt.operation.version, attempt.state, attempt.table)
+
+
+def tags_are_kept(attempt: Attempt[Expire]) -> None:
+    """Refuse to expire a version that was tagged since the states to keep were written (note 12).
+
+    Raises:
+        CommitConflictError: naming the tag.
+    """
+    operation = attempt.operation
+    for name, version in attempt.state.tags.items():
+        if version < operation.floor and version not in operation.kept:
+            raise CommitConflictError(
+                f"{attempt.table}: version {version} was tagged as {name!r} while it was to be expired; "
+                "nothing was expired, run it again"
+            )
+
+
+def check_retained(version: int, state: TableState, table: str) -> None:
     """Refuse a version that is expired.
 
     Raises:
-        NotFoundError: naming the versions that are kept.
+        NotFoundError: naming the versions that are retained.
     """
     if not state.keeps(version):
         raise NotFoundError(
@@ -21,27 +40,3 @@ def check_kept(version: int, state: TableState, table: str) -> None:
             "expired",
             condition="VERSION_NOT_FOUND",
         )
-
-
-def propose_fence(operation: Fence, state: TableState, commit_id: str) -> Commit | None:
-    """The entry that fences off what is planned on old versions. See ``proposing.propose``."""
-    if operation.fence <= state.fence:
-        return None
-    head = head_after(state, commit_id, "fence", operation.base.version)
-    return Commit(head, state.next_column_id, fence=operation.fence)
-
-
-def propose_expire(
-    operation: Expire, state: TableState, commit_id: str, table: str
-) -> Commit | None:
-    """The entry that moves the floor. See ``proposing.propose``."""
-    if operation.floor <= state.floor:
-        return None
-    for name, version in state.tags.items():
-        if version < operation.floor and version not in operation.kept:
-            raise CommitConflictError(
-                f"{table}: version {version} was tagged as {name!r} while it was to be expired; nothing "
-                "was, expire again"
-            )
-    head = head_after(state, commit_id, "expire", operation.base.version)
-    return Commit(head, state.next_column_id, floor=operation.floor)

@@ -1,4 +1,4 @@
-"""Isolation: under ``serializable``, whether rows that an operation looked at came or went since."""
+"""Rule: under ``serializable``, the rows that were read stay (FORMAT.md, section 11, note 7)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
+from versioned_catalog.conflicts.attempt import Attempt, once
+from versioned_catalog.conflicts.concurrent import find_conflict
 from versioned_catalog.conflicts.operations import Rewrite
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.expressions.filters import filter_on
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
 from versioned_catalog.pruning.partitions import partition_may_match
@@ -23,23 +24,23 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.widening import widens
 
 ISOLATION = "isolation"
-"""The table property that says what DELETE, UPDATE, MERGE and their like are kept apart from."""
+"""The table property that sets the isolation of DELETE, UPDATE, MERGE and overwrites of some rows."""
 
 
 class Isolation(enum.Enum):
-    """What an operation that reads rows and writes others conflicts with."""
+    """Concurrent commits that an operation which reads rows and writes others conflicts with."""
 
     SNAPSHOT = "snapshot"
-    """Whoever removed a segment that it removes."""
+    """Commits that removed a segment which it removes."""
     SERIALIZABLE = "serializable"
-    """And whoever added or removed a segment that may hold rows that it looked for."""
+    """Also commits that added or removed a segment which may hold rows that it looked for."""
 
 
 def isolation_of(properties: Mapping[str, str]) -> Isolation:
-    """What a table's properties ask for.
+    """The isolation that a table's properties set.
 
     Raises:
-        InvalidRequestError: it is nothing that there is.
+        InvalidRequestError: the property has another value.
     """
     text = properties.get(ISOLATION, Isolation.SNAPSHOT.value)
     try:
@@ -51,37 +52,27 @@ def isolation_of(properties: Mapping[str, str]) -> Isolation:
         ) from None
 
 
-def check_reads(operation: Rewrite, state: TableState, log: TableTimeline, table: str) -> None:
-    """Refuse a rewrite that another order of the commits since its base would have made another.
-
-    Args:
-        operation: what was planned.
-        state: the newest state.
-        log: where it comes from.
-        table: the table, for errors.
+def reads_unchanged(attempt: Attempt[Rewrite]) -> None:
+    """Refuse a rewrite that might have had another result after the concurrent commits.
 
     Raises:
-        CommitConflictError: a segment that came or went since may match what was looked for.
+        CommitConflictError: a segment that a concurrent commit added or removed may match what the
+            operation looked for.
     """
-    base = operation.base
-    if state.version == base.version or _isolation(state, table) is Isolation.SNAPSHOT:
+    operation, state = attempt.operation, attempt.state
+    base = operation.base.version
+    if state.version == base or _isolation(state, attempt.table) is Isolation.SNAPSHOT:
         return
-    looked_at: frozenset[str] | None = None
-    for entry in log.since(base.version, state.version):
-        if isinstance(entry, Stub):
-            raise _conflict(operation, entry.version, "an expired commit", table)
-        if entry.head.operation == "compact":
-            continue  # it holds the rows that were there
-        if entry.removed and looked_at is None:
-            try:
-                looked_at = _looked_at(operation, log)
-            except NotFoundError:
-                raise _conflict(
-                    operation, entry.head.version, "whose base is expired", table
-                ) from None
-        gone = looked_at is not None and not looked_at.isdisjoint(entry.removed)
-        if gone or _may_match(operation, entry, state):
-            raise _conflict(operation, entry.head.version, entry.head.operation, table)
+
+    def conflicts(commit: Commit) -> bool:
+        if commit.head.operation == "compact":
+            return False  # it holds the same rows
+        gone = bool(commit.removed) and not _read_paths(attempt, commit).isdisjoint(commit.removed)
+        return gone or _may_match(operation, commit, state)
+
+    found = find_conflict(attempt, base, conflicts)
+    if found is not None:
+        raise _conflict(attempt, found.version, found.what)
 
 
 def _isolation(state: TableState, table: str) -> Isolation:
@@ -91,42 +82,50 @@ def _isolation(state: TableState, table: str) -> Isolation:
         raise InvalidRequestError(f"{table}: {error}") from None
 
 
-def _conflict(operation: Rewrite, version: int, what: str, table: str) -> CommitConflictError:
+def _conflict(attempt: Attempt[Rewrite], version: int, what: str) -> CommitConflictError:
+    operation = attempt.operation
     return CommitConflictError(
-        f"{table}: version {version} ({what}) may have added or removed rows that this "
+        f"{attempt.table}: version {version} ({what}) may have added or removed rows that this "
         f"{operation.kind}, planned on version {operation.base.version}, looked for "
         f"({ISOLATION}={Isolation.SERIALIZABLE.value}); refresh() the table and run it again"
     )
 
 
-def _looked_at(operation: Rewrite, log: TableTimeline) -> frozenset[str]:
-    """The segments of the base that may hold a row that was looked for."""
-    state = log.load(operation.base.version).state
+def _read_paths(attempt: Attempt[Rewrite], removing: Commit) -> frozenset[str]:
+    """The segments of the base that may hold a row which was looked for."""
+    try:
+        return _candidates(attempt)
+    except NotFoundError:
+        raise _conflict(attempt, removing.head.version, "whose base is expired") from None
+
+
+@once
+def _candidates(attempt: Attempt[Rewrite]) -> frozenset[str]:
+    reads, state = attempt.operation.reads, attempt.at(attempt.operation.base.version)
     assert state is not None, "an operation is planned on a table"
-    if operation.reads is None:
+    if reads is None:
         return frozenset(state.segments.paths)
-    found = state.segments.core["path"].filter(some_match(state, operation.reads))
-    return frozenset(found.to_pylist())
+    return frozenset(state.segments.core["path"].filter(some_match(state, reads)).to_pylist())
 
 
-def _may_match(operation: Rewrite, entry: Commit, state: TableState) -> bool:
-    """Whether a segment that an entry added may hold a row that was looked for."""
+def _may_match(operation: Rewrite, commit: Commit, state: TableState) -> bool:
+    """Whether a segment that a commit added may hold a row that was looked for."""
     reads = operation.reads
     if reads is not None and state.schema.is_keyed:
-        # A row that does not match may have taken the place of one that did.
+        # A row that does not match may have replaced one that did.
         reads = filter_on(reads, state.schema.row_key)
-    if not entry.added or reads is None:
-        return bool(entry.added)
-    segments = SegmentSet().add(entry.added, entry.head.version, entry.head.time, state.schemas)
+    if not commit.added or reads is None:
+        return bool(commit.added)
+    segments = SegmentSet().add(commit.added, commit.head.version, commit.head.time, state.schemas)
     added = replace(state, segments=segments)
-    written = [state.schemas[record.schema_version] for record in entry.added]
-    bounds = _Decidable(added, operation.base.schema, written)
+    written = [state.schemas[record.schema_version] for record in commit.added]
+    bounds = _ComparableBounds(added, operation.base.schema, written)
     found = may_match(reads, bounds, segments.count)
     return bool(pc.any(pc.and_(found, partition_may_match(reads, added))).as_py())
 
 
-class _Decidable:
-    """Bounds of segments in terms of an older schema: of the columns that are now what they were.
+class _ComparableBounds:
+    """Bounds of segments in the terms of an older schema, for the columns that did not change since.
 
     Args:
         added: a state that holds the segments.
@@ -141,7 +140,7 @@ class _Decidable:
         self._now = added.schema
 
     def __call__(self, column_id: int) -> ColumnBounds | None:
-        """The bounds of a column, or None where nothing is known."""
+        """The bounds of a column, or None if they are unknown."""
         return self._bounds(column_id) if self._is_same(column_id) else None
 
     def _is_same(self, column_id: int) -> bool:

@@ -1,12 +1,13 @@
-"""What can be committed to a table: an operation is a value, made when it is planned.
+"""The operations that can be committed to a table, as values that are built when they are planned.
 
-``proposing.propose`` makes the entry that carries it out after a given state, or refuses.
+``matrix.propose`` checks an operation against a later state, and builds its entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.expressions.filters import BoundFilter
@@ -22,10 +23,10 @@ class Base:
     """The snapshot that an operation was planned on.
 
     Args:
-        table_uuid, version: which one.
+        table_uuid, version: its table UUID and version.
         schema: its schema.
-        next_column_id: the ID that the next new column would have had.
-        segments: how many were live.
+        next_column_id: the next free column ID.
+        segments: number of live segments.
         created_uuid: the table UUID that the last ``create`` made.
     """
 
@@ -51,7 +52,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Append:
-    """Add segments, and before them the columns that they brought along."""
+    """Add segments, and the columns that they bring along."""
 
     base: Base
     records: tuple[SegmentRecord, ...]
@@ -61,13 +62,13 @@ class Append:
 
 @dataclass(frozen=True)
 class Overwrite:
-    """Put segments in the place of others.
+    """Replace segments, whatever rows they hold.
 
     Args:
         base: the snapshot that it was planned on.
-        records: the new ones.
-        changes: the columns that they brought along.
-        removed: the paths of the old ones; None for all those of the base.
+        records: the new segments.
+        changes: the columns that they bring along.
+        removed: paths of the old segments; None for all segments of the base.
     """
 
     base: Base
@@ -78,13 +79,12 @@ class Overwrite:
 
 @dataclass(frozen=True)
 class KeyCheck:
-    """How the row keys of what was read and is written are held against those of others.
+    """The row keys that an operation read and writes, to be checked against concurrent commits.
 
     Args:
         since: the version that was read.
-        records: the segments that hold these keys.
-        meet: whether segments that others added hold one of these keys: the segments, and the newest
-            state.
+        records: the segments that hold the keys.
+        meet: whether segments of others, in the newest state, hold one of the keys.
     """
 
     since: int
@@ -94,17 +94,16 @@ class KeyCheck:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Put segments in the place of those that were read to make them.
+    """Replace segments by others that were computed from their rows.
 
     Args:
         base: the snapshot that it was planned on.
         kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
         records: the new segments.
-        removed: the paths of the old ones.
-        reads: which rows of the base it looked at, bound to the base's schema; None for every row.
-        changes: the columns that the new segments brought along.
-        keys: of a table with a primary key, how the row keys that are written are held against those
-            that others wrote.
+        removed: paths of the old segments.
+        reads: filter of the rows that it read, bound to the base's schema; None for every row.
+        changes: the columns that the new segments bring along.
+        keys: the row keys to check, if the table has a primary key.
     """
 
     base: Base
@@ -118,26 +117,27 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Compact:
-    """Put segments in the place of others that hold the same rows.
+    """Replace segments by others with the same rows.
 
     Args:
         base: the snapshot that it was planned on.
         records: the new segments.
-        removed: the paths of the old ones.
+        removed: paths of the old segments.
     """
 
     base: Base
     records: tuple[SegmentRecord, ...]
     removed: tuple[str, ...]
+    changes: ClassVar[tuple[BoundChange, ...]] = ()
 
 
 @dataclass(frozen=True)
 class Rollback:
-    """Make the table what it was at a version.
+    """Restore the table as it was at a version.
 
     Args:
-        base: the newest snapshot when that was asked for.
-        version: which one, of the same life.
+        base: the newest snapshot when it was planned.
+        version: the version, of the same incarnation.
     """
 
     base: Base
@@ -146,12 +146,12 @@ class Rollback:
 
 @dataclass(frozen=True)
 class Tag:
-    """Give a version a name, or take a name away.
+    """Set or drop a tag.
 
     Args:
-        base: the newest snapshot when that was asked for.
+        base: the newest snapshot when it was planned.
         name: the tag.
-        version: the version; None takes the tag away.
+        version: the version; None drops the tag.
     """
 
     base: Base
@@ -161,12 +161,13 @@ class Tag:
 
 @dataclass(frozen=True)
 class Alter:
-    """Change the schema or properties. ``null_counts`` tells how often a column is null of itself.
+    """Change the schema or properties.
 
     Args:
-        base: what the changes were bound on.
-        changes: in order.
-        count_nulls: looks into the data of a state for a column's nulls, where statistics don't say.
+        base: the snapshot that the changes were bound to.
+        changes: the changes, in order.
+        count_nulls: counts the values of a column that are null of themselves by reading the data of a
+            state; called if statistics do not have them.
     """
 
     base: Base
@@ -176,16 +177,16 @@ class Alter:
 
 @dataclass(frozen=True)
 class Create:
-    """Begin a table where there is none, or where one was dropped.
+    """Create a table where there is none, or where one was dropped.
 
     Args:
-        table_uuid: who the new table is.
+        table_uuid: UUID of the new table.
         columns: its columns, without IDs.
-        arrange: makes partitioning, sort order and the like of the schema with IDs.
-        properties, comment: for users.
-        records: rows that the table is made with; their segments say the schema that it begins with.
-        first_column_id: the first ID of that schema when the segments were planned; None where
-            there are none.
+        arrange: adds keys, partitioning and sort order to the schema once it has IDs.
+        properties, comment: properties and comment of the table.
+        records: segments that the table begins with, written under its first schema.
+        first_column_id: the first column ID that the segments were planned with; None without
+            segments.
     """
 
     table_uuid: str
@@ -199,14 +200,14 @@ class Create:
 
 @dataclass(frozen=True)
 class Replace:
-    """Begin another life of a table that is there: its log goes on, and nothing else of it.
+    """Begin another incarnation of an existing table, which keeps its log and its name only.
 
     Args:
-        creation: what it becomes.
-        created_uuid: which table: the UUID that its ``create`` gave it.
-        base_version: the version it was planned on.
-        read_version: the version whose rows the new ones were made of; None where they were made of
-            others.
+        creation: the new incarnation.
+        created_uuid: created UUID of the table.
+        base_version: the version that it was planned on.
+        read_version: the version of the table that the new rows were computed from; None if they were
+            not computed from its rows.
     """
 
     creation: Create
@@ -217,14 +218,14 @@ class Replace:
 
 @dataclass(frozen=True)
 class Drop:
-    """End the table."""
+    """Drop the table."""
 
     base: Base
 
 
 @dataclass(frozen=True)
 class Fence:
-    """Keep out segments that were planned on a version below this one."""
+    """Refuse segments that were planned on a version below the fence, from now on."""
 
     base: Base
     fence: int
@@ -232,18 +233,21 @@ class Fence:
 
 @dataclass(frozen=True)
 class Expire:
-    """Give up the versions below a floor, but for those that a tag names.
+    """Expire the versions below the oldest retained one, apart from tagged ones.
 
     Args:
-        base: the newest snapshot when that was asked for.
-        floor: the first version that is kept.
-        kept: the versions below whose states are kept on storage.
+        base: the newest snapshot when it was planned.
+        floor: the oldest retained version.
+        kept: versions below ``floor`` whose states are kept in ``kept/``.
     """
 
     base: Base
     floor: int
     kept: frozenset[int]
 
+
+Write = Append | Overwrite | Rewrite | Compact
+"""Operations that add segments to a table, or replace some."""
 
 Operation = (
     Append

@@ -1,69 +1,60 @@
-"""Row keys that were read, written, and written by somebody else meanwhile (FORMAT.md, section 13)."""
+"""Rule: nobody wrote the row keys that were read (FORMAT.md, section 11, note 14, and section 13)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from versioned_catalog.conflicts.operations import KeyCheck
+from versioned_catalog.conflicts.attempt import Attempt
+from versioned_catalog.conflicts.concurrent import find_conflict
+from versioned_catalog.conflicts.operations import Rewrite
 from versioned_catalog.errors import CommitConflictError
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
 from versioned_catalog.merge_on_read.overlaps import key_ranges
 from versioned_catalog.schema.schema import Schema
 
 
 class KeyConflictError(CommitConflictError):
-    """Somebody wrote rows of keys that were read here: what was read is to be read again."""
+    """A concurrent commit wrote rows of keys that were read: read them again."""
 
 
-def check_keys(
-    check: KeyCheck, written: Schema, state: TableState, log: TableTimeline, table: str
-) -> None:
-    """Refuse rows that were made of others which are not there any more.
-
-    Args:
-        check: the keys.
-        written: the schema that these were read under.
-        state: the newest state.
-        log: where it comes from.
-        table: the table, for errors.
+def row_keys_unchanged(attempt: Attempt[Rewrite]) -> None:
+    """Refuse rows that were computed from rows which are not current any more.
 
     Raises:
-        KeyConflictError: a commit since may have written such a key, or removed such a row.
+        KeyConflictError: a commit since may have written one of the keys, or removed rows.
     """
-    for entry in log.since(check.since, state.version):
-        if isinstance(entry, Stub):
-            raise _conflict(check, entry.version, "an expired commit", state, table)
-        if entry.head.operation == "compact":
-            continue  # it holds the rows that were there
-        if entry.removed or _touches(check, written, entry, state):
-            raise _conflict(check, entry.head.version, entry.head.operation, state, table)
+    keys, state = attempt.operation.keys, attempt.state
+    if keys is None:
+        return
+    schema = attempt.operation.base.schema
+
+    def conflicts(commit: Commit) -> bool:
+        if commit.head.operation == "compact":
+            return False  # it holds the same rows
+        if commit.removed:
+            return True
+        near = [one for one in commit.added if _overlaps(keys.records, one, schema, state)]
+        return bool(near) and keys.meet(near, state)
+
+    found = find_conflict(attempt, keys.since, conflicts)
+    if found is not None:
+        key = ", ".join(map(state.schema.path_text, state.schema.row_key))
+        raise KeyConflictError(
+            f"{attempt.table}: version {found.version} ({found.what}) wrote or removed rows of the same "
+            f"row key ({key}) as this, which read version {keys.since}; refresh() the table and run it "
+            "again"
+        )
 
 
-def _conflict(
-    check: KeyCheck, version: int, what: str, state: TableState, table: str
-) -> KeyConflictError:
-    key = ", ".join(map(state.schema.path_text, state.schema.row_key))
-    return KeyConflictError(
-        f"{table}: version {version} ({what}) wrote or removed rows of the same row key ({key}) as "
-        f"this, which read version {check.since}; refresh() the table and run it again"
-    )
-
-
-def _touches(check: KeyCheck, written: Schema, entry: Commit, state: TableState) -> bool:
-    near = [record for record in entry.added if _is_near(check.records, record, written, state)]
-    return bool(near) and check.meet(near, state)
-
-
-def _is_near(
+def _overlaps(
     ours: Sequence[SegmentRecord], theirs: SegmentRecord, written: Schema, state: TableState
 ) -> bool:
-    """Whether the ranges of the row keys overlap."""
-    # What was written may say a schema that the commit itself is to bring.
+    """Whether the row key ranges of a segment and of one of ours overlap."""
+    # Ours may name a schema version that this very commit brings.
     known = [replace(record, schema_version=written.version) for record in ours]
     both = SegmentSet().add([*known, theirs], state.version, state.time, state.schemas)
     ranges = key_ranges(replace(state, segments=both))

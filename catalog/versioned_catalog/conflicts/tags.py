@@ -1,35 +1,48 @@
-"""Tags: names of versions (FORMAT.md, section 5)."""
+"""Tags (FORMAT.md, section 5). Rule: a tag names a retained version (section 11, note 11)."""
 
 from __future__ import annotations
 
-from versioned_catalog.conflicts.expiry import check_kept
-from versioned_catalog.conflicts.incarnation import head_after
+from versioned_catalog.conflicts.attempt import Attempt
+from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.operations import Tag
-from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from versioned_catalog.log.entry import Commit, check_writable
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
+from versioned_catalog.types.names import has_control_characters
+
+
+def tag_can_change(attempt: Attempt[Tag]) -> None:
+    """Refuse to tag a version that is expired, and to drop a tag that does not exist."""
+    operation = attempt.operation
+    if operation.version is None:
+        tagged_version(attempt.state, operation.name, attempt.table)
+    else:
+        check_retained(operation.version, attempt.state, attempt.table)
 
 
 def check_tag(name: object, table: str) -> str:
-    """What a user calls a version, if it can be a tag.
+    """Return the name of a tag if it is a legal one.
 
     Raises:
-        InvalidRequestError: it can't.
+        InvalidRequestError: it is not text, is empty, consists of digits or has control characters.
     """
     if not isinstance(name, str) or not name:
-        raise InvalidRequestError(f"{table}: {name!r} is no name of a tag, which is text")
+        raise InvalidRequestError(
+            f"{table}: the name of a tag must be text that is not empty, got {name!r}"
+        )
     if name.isdigit():
         raise InvalidRequestError(
             f"{table}: a tag can't be called {name!r}, since digits alone are a version; "
             f"call it 'v{name}'"
         )
-    if any(ord(ch) < 32 or 127 <= ord(ch) < 160 or 0xD800 <= ord(ch) < 0xE000 for ch in name):
-        raise InvalidRequestError(f"{table}: the tag {name!r} holds control characters")
+    if has_control_characters(name):
+        raise InvalidRequestError(
+            f"{table}: the tag {name!r} holds control characters; choose another name"
+        )
     return name
 
 
 def version_or_tag(text: str) -> int | str:
-    """What a user calls a version: its number, or else the name of a tag."""
+    """Read what a user calls a version: its number, else the name of a tag."""
     is_number = text.isascii() and text.isdigit() and len(text) < 19
     return int(text) if is_number else text
 
@@ -47,30 +60,3 @@ def tagged_version(state: TableState, name: str, table: str) -> int:
             condition="VERSION_NOT_FOUND",
         )
     return state.tags[name]
-
-
-def propose_tag(
-    operation: Tag, state: TableState | None, commit_id: str, table: str
-) -> Commit | None:
-    """The entry that sets or drops a tag after a state. See ``proposing.propose``."""
-    base = operation.base
-    if state is None:
-        raise NotFoundError(f"there is no table at {table}", condition="TABLE_NOT_FOUND")
-    if state.dropped or state.created_uuid != base.created_uuid:
-        raise CommitConflictError(
-            f"{table} was dropped since this was planned (on version {base.version})"
-        )
-    check_writable(state.features, table)
-    tags = _changed(operation, state, table)
-    if tags == dict(state.tags):
-        return None
-    head = head_after(state, commit_id, "tag", base.version)
-    return Commit(head, state.next_column_id, tags=tags)
-
-
-def _changed(operation: Tag, state: TableState, table: str) -> dict[str, int]:
-    if operation.version is not None:
-        check_kept(operation.version, state, table)
-        return {**state.tags, operation.name: operation.version}
-    tagged_version(state, operation.name, table)
-    return {name: version for name, version in state.tags.items() if name != operation.name}

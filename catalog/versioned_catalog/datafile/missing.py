@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
-from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.table_log import TableCodec, TableLog
 from versioned_catalog.storage.store import Store
 
 
@@ -20,7 +19,7 @@ def why_missing(store: Store, path: str, version: int, error: VersionedError) ->
     """
     if version < 0:
         return error
-    gone = _given_up(Timeline(store, TableCodec()), version)
+    gone = _given_up(CommitLog(store, TableCodec()), version)
     if gone is not None:
         return NotFoundError(
             f"{store.url}: {gone} since this was planned, and {path} was vacuumed; load the table "
@@ -33,7 +32,7 @@ def why_missing(store: Store, path: str, version: int, error: VersionedError) ->
     )
 
 
-def _given_up(timeline: TableTimeline, version: int) -> str | None:
+def _given_up(timeline: TableLog, version: int) -> str | None:
     """How a version came not to be kept; None if it is."""
     state = timeline.load().state
     if state is None:

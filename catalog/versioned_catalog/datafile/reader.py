@@ -17,8 +17,8 @@ from versioned_catalog.datafile.missing import why_missing
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.expressions.evaluate import keep_mask
 from versioned_catalog.expressions.filters import BoundFilter
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.op_types import PUT
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.adapter import Adapter, batch_of_nothing
 from versioned_catalog.projection.resolver import SegmentPlan

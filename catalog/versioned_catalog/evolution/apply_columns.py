@@ -26,7 +26,7 @@ from versioned_catalog.evolution.evolution import (
     used_below,
 )
 from versioned_catalog.schema.column_ids import assign_ids, rekey_defaults
-from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.schema.schema import Schema, check_new_name, name_key
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Column, children
 
@@ -143,6 +143,7 @@ def drop_column(action: Drop, evolution: Evolution) -> Schema:
 
 def rename_column(action: Rename, evolution: Evolution) -> Schema:
     """Rename a column, unless the name is taken."""
+    check_new_name(action.name)
     schema, column_id = evolution.schema, locate(evolution, action.column)
     others = [column for column in _siblings(schema, column_id) if column.id != column_id]
     _check_free(others, action.name, schema.path(column_id)[:-1])

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.inspection.arrow_rows import table_of
-from versioned_catalog.log.entry import Commit, Stub
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.schema import Schema

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from versioned_catalog.inspection.arrow_rows import table_of
 from versioned_catalog.inspection.lineage import COLUMNS
-from versioned_catalog.log.entry import Commit, Stub
-from versioned_catalog.log.segment_set import CORE, parse_texts
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
+from versioned_catalog.log.segment_table import CORE, parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 from versioned_catalog.schema.schema import Schema

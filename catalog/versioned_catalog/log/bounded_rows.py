@@ -1,4 +1,4 @@
-"""Reading the rows of a checkpoint in memory that is a multiple of its file."""
+"""Reading the rows of checkpoints and manifests within memory bounded by the size of their files."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from versioned_catalog.storage.parquet import check_columns_of, open_parquet, to
 from versioned_catalog.storage.parquet_chunks import page_bytes
 
 _CELL_BYTES = 8
-_BYTES_OF_A_ROW = 4
-"""A segment takes more than this in a checkpoint: its path is made of random digits."""
+_LEAST_ROW_BYTES = 4
+"""Bytes that a segment takes at least in a file: its path is made of random digits."""
 
 
 def read_bounded(data: bytes, what: str) -> pa.Table:
-    """The rows of a small file, with its metadata.
+    """Read the rows of a file, with its metadata.
 
-    Texts are read as dictionaries, of which one long value can stand for very many rows, and are
-    spelled out when it is known how long they are.
+    Texts are read as dictionaries, in which one long value can stand for very many rows, and are decoded
+    once their total length is known.
 
     Args:
         data: the file's content.
         what: the file, for errors.
 
     Raises:
-        CorruptTableError: it is damaged, or its rows would be very many times larger than it is.
+        CorruptTableError: the file is damaged, or decodes to very many times its size.
     """
     file = _opened(data, what)
     with told(what, "is not a whole Parquet file"):
-        return _read(file.read(use_threads=False), most_texts(len(data)), what)
+        return _read(file.read(use_threads=False), decoded_limit(len(data)), what)
 
 
 def read_groups(data: bytes, what: str) -> Iterator[pa.Table]:
-    """The same, row group by row group.
+    """Read the rows of a file by row group; the bounds of ``read_bounded`` hold for all together.
 
     Raises:
-        CorruptTableError: as for ``read_bounded``, for all row groups together.
+        CorruptTableError: as ``read_bounded``.
     """
-    file, left = _opened(data, what), most_texts(len(data))
+    file, left = _opened(data, what), decoded_limit(len(data))
     for group in range(file.num_row_groups):
         with told(what, "is not a whole Parquet file"):
             table = _read(file.read_row_group(group, use_threads=False), left, what)
@@ -50,19 +50,19 @@ def read_groups(data: bytes, what: str) -> Iterator[pa.Table]:
         yield table
 
 
-def most_texts(size: int) -> int:
-    """How many bytes of pages, cells or texts a file of a size may hold."""
+def decoded_limit(size: int) -> int:
+    """Bytes of pages, cells or texts that are accepted from a file of a size."""
     return EXPANSION * size + 256 * MIB
 
 
 def _opened(data: bytes, what: str) -> pq.ParquetFile:
-    """A file whose pages and cells were looked at."""
+    """Open a file after checking the size of its pages and cells."""
     source = pa.BufferReader(data)
     footer = open_parquet(source, what).metadata
     check_columns_of(source, footer, what)
-    most = most_texts(len(data))
+    most = decoded_limit(len(data))
     with told(what, "is not a whole Parquet file"):
-        if footer.num_rows * _BYTES_OF_A_ROW > len(data):
+        if footer.num_rows * _LEAST_ROW_BYTES > len(data):
             raise CorruptTableError(f"{what} is too small for {footer.num_rows} segments")
         cells = footer.num_rows * footer.num_columns * _CELL_BYTES
         names = footer.schema.to_arrow_schema().names
@@ -77,18 +77,18 @@ def _opened(data: bytes, what: str) -> pq.ParquetFile:
 
 def _read(table: pa.Table, most: int, what: str) -> pa.Table:
     table.validate(full=True)
-    return _spelled_out(table, most, what)
+    return _decoded(table, most, what)
 
 
 def _check(size: int, most: int, what: str, parts: str) -> None:
     if size > most:
         raise CorruptTableError(
-            f"{what} has {parts} of {size} bytes, which no file of its length has"
+            f"{what} has {parts} of {size} bytes, far too much for the size of the file"
         )
 
 
-def _spelled_out(table: pa.Table, most: int, what: str) -> pa.Table:
-    """The table without dictionaries."""
+def _decoded(table: pa.Table, most: int, what: str) -> pa.Table:
+    """Decode dictionaries."""
     _check(sum(map(_length, table.columns)), most, what, "texts")
     types = [_plain(field.type) for field in table.schema]
     fields = [field.with_type(type_) for field, type_ in zip(table.schema, types, strict=True)]
@@ -104,7 +104,7 @@ def _plain(type_: pa.DataType) -> pa.DataType:
 
 
 def _length(column: pa.ChunkedArray) -> int:
-    """How many bytes the texts of a column have when they are spelled out."""
+    """Bytes of the texts of a column when they are decoded."""
     return sum(_chunk_length(chunk) for chunk in column.chunks)
 
 

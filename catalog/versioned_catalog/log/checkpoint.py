@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,41 +11,30 @@ import pyarrow.parquet as pq
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS, check_version
 from versioned_catalog.log.bounded_rows import read_bounded
-from versioned_catalog.log.checkpoint_retention import spared
-from versioned_catalog.log.entry import (
-    EARLIEST,
-    FORMAT,
-    LATEST,
-    MICROSECOND,
-    UNIX_EPOCH,
-    Commit,
-    Stub,
-    batch_from_json,
-    column_id_from_json,
-    commit_from_bytes,
-    commit_to_bytes,
-    dump_json,
-    features_from_json,
-    features_to_json,
-    load_json,
-    tags_from_json,
-    time_from_text,
-    time_to_text,
-)
-from versioned_catalog.log.manifest import completed, placed
-from versioned_catalog.log.packed import check_packed
+from versioned_catalog.log.document import dump_json, load_json
+from versioned_catalog.log.entry_json import batch_from_json, column_id_from_json, tags_from_json
+from versioned_catalog.log.features import FORMAT, features_from_json, features_to_json
 from versioned_catalog.log.schemas_json import (
     checkpoint_features,
     schemas_from_json,
     schemas_to_json,
     without_checkpoint_features,
 )
-from versioned_catalog.log.segment_set import CORE, SegmentSet, statistic_type
-from versioned_catalog.log.state import TableState, apply
+from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.log.segment_table import CORE, statistic_type
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.statistic_lists import check_lists
+from versioned_catalog.log.times import (
+    EARLIEST,
+    LATEST,
+    MICROSECOND,
+    UNIX_EPOCH,
+    time_from_text,
+    time_to_text,
+)
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, texts
-from versioned_catalog.storage.json_text import parse_json
-from versioned_catalog.storage.store import UNSAFE, Store, safe_path
+from versioned_catalog.storage.store import UNSAFE, safe_path
 
 _KEY = b"versioned.state"
 
@@ -56,7 +44,7 @@ def state_to_bytes(state: TableState) -> bytes:
     table, packed = state.segments.table(state.schemas)
     sink = pa.BufferOutputStream()
     how = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
-    # Hardly a value is there twice.
+    # Without dictionaries: hardly any value repeats.
     with pq.ParquetWriter(sink, table.schema, use_dictionary=False, **how) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state, packed))})
@@ -72,26 +60,26 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
 
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
-        UnsupportedFeatureError: it needs what this library does not have.
+        UnsupportedFeatureError: this library does not implement its format version or a feature.
     """
     table = read_bounded(data, what)
     meta = (table.schema.metadata or {}).get(_KEY)
     if meta is None:
-        raise CorruptTableError(f"{what} is no checkpoint")
+        raise CorruptTableError(f"{what} is not a checkpoint")
     value = load_json(meta, what)
     try:
         return _state_from_json(value, _segments(table, _packed(value)))
     except (CorruptTableError, UnsupportedFeatureError) as error:
         raise type(error)(f"{what}: {error}") from None
     except RecursionError:
-        raise CorruptTableError(f"{what} is nested too deep") from None
+        raise CorruptTableError(f"{what} is nested too deeply") from None
 
 
 def _packed(value: Json) -> tuple[int, ...]:
-    """The columns that lists of statistics are about."""
+    """IDs of the columns in the lists of statistics."""
     ids = tuple(optional(value, "statistics", list) or ())
     if not all(type(one) is int for one in ids) or len(set(ids)) < len(ids):
-        raise CorruptTableError("the columns that statistics are of are named by different IDs")
+        raise CorruptTableError("the member 'statistics' is not a list of different column IDs")
     return ids
 
 
@@ -110,7 +98,7 @@ def _segments(table: pa.Table, packed: tuple[int, ...]) -> SegmentSet:
         bare = bare.add_column(at, wanted, column)
     _check_core(bare)
     if packed:
-        check_packed(bare, len(packed))
+        check_lists(bare, len(packed))
     return SegmentSet.of(bare, packed)
 
 
@@ -121,7 +109,7 @@ _RANGES = {
     "ordinal": (0, 2**31),
     "commit_time": tuple((t - UNIX_EPOCH) // MICROSECOND for t in (EARLIEST, LATEST)),
 }
-"""From where to where the numbers of segments go."""
+"""Least and greatest value of the numbers in a row."""
 
 
 def _check_core(table: pa.Table) -> None:
@@ -132,11 +120,11 @@ def _check_core(table: pa.Table) -> None:
     for name, (low, high) in _RANGES.items():
         found = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
         if found is not None and not (low <= found["min"].as_py() <= found["max"].as_py() <= high):
-            raise CorruptTableError(f"the column {name} holds what it can't")
+            raise CorruptTableError(f"the column {name} holds a number that is out of range")
 
 
 def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
-    """The segments with bounds of intervals as such: Parquet has them as integers."""
+    """The segments with the bounds of intervals as durations: Parquet stores integers."""
     base = segments.base
     for at, name in enumerate(base.column_names):
         column_id, _, kind = name.partition(".")
@@ -148,7 +136,7 @@ def _with_intervals(segments: SegmentSet, schema: Schema) -> SegmentSet:
 
 
 def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
-    """Refuse statistics that are not of the types of their columns."""
+    """Refuse statistics that have another type than their column."""
     for name in segments.base.column_names:
         column_id, _, kind = name.partition(".")
         if column_id.isdecimal() and int(column_id) in schema.ids:
@@ -158,11 +146,11 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
 
 
 def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, Json]:
-    """What a checkpoint says beside the segments (FORMAT.md, section 8).
+    """The JSON object of a checkpoint (FORMAT.md, section 8).
 
     Args:
         state: the state.
-        packed: the columns that lists of statistics are about.
+        packed: IDs of the columns in the lists of statistics.
     """
     replaced = state.created_uuid != state.table_uuid
     return {
@@ -218,59 +206,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     if state.schema_version not in schemas or not all(version in schemas for version in known):
         raise CorruptTableError("a schema version is missing")
     if schemas.highest_id >= state.next_column_id:
-        raise CorruptTableError("it would give column IDs again")
+        raise CorruptTableError("the next column ID is not above every column ID")
     typed = _with_intervals(segments, state.schema)
     _check_statistics(typed, state.schema)
     return replace(state, segments=typed)
-
-
-def hint_to_bytes(version: int) -> bytes:
-    """The content of ``last_checkpoint.json``."""
-    return dump_json({"version": version})
-
-
-def hint_from_bytes(data: bytes | None) -> int | None:
-    """The version a hint names, or None for whatever is no hint: it is never the truth."""
-    try:
-        version: int = member(parse_json(data or b"null", "the hint"), "version", int)
-        return check_version(version)
-    except CorruptTableError:
-        return None
-
-
-class TableCodec:
-    """How a table's log is read, written and folded."""
-
-    suffix = ".parquet"
-
-    def decode(self, data: bytes, what: str) -> Commit | Stub:
-        """An entry from a file's content."""
-        return commit_from_bytes(data, what)
-
-    def completed(self, entry: Commit, store: Store) -> Commit:
-        """An entry with the records of its manifest."""
-        return completed(entry, store)
-
-    def placed(self, entry: Commit, before: Commit | None, store: Store) -> Commit:
-        """An entry that fits its file."""
-        return placed(entry, before, store)
-
-    def encode(self, entry: Commit) -> bytes:
-        """The content of an entry's file."""
-        return commit_to_bytes(entry)
-
-    def apply(self, state: TableState | None, entry: Commit) -> TableState:
-        """The state after one more entry."""
-        return apply(state, entry)
-
-    def checkpoint(self, state: TableState) -> bytes:
-        """The content of a checkpoint."""
-        return state_to_bytes(state)
-
-    def spared(self, state: TableState, sizes: Mapping[int, int]) -> frozenset[int]:
-        """The versions whose checkpoints stay: see ``sparing``."""
-        return spared(sizes, state.floor)
-
-    def restore(self, data: bytes, what: str) -> TableState:
-        """The state of a checkpoint."""
-        return state_from_bytes(data, what)

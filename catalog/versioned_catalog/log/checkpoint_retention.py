@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 NEWEST = 2
-"""So many stay whatever there is beside them."""
+"""Number of newest checkpoints that always stay."""
 
 SHARE = 16
-"""Between older ones lies at least this part of the versions since."""
+"""Between two older checkpoints lies at least one part in so many of the versions since."""
 
 FEWEST, MOST = 16, 256
-"""And at least so many versions at first, and no more than so many need lie there."""
+"""Least and greatest number of versions that must lie between two older checkpoints."""
 
 TIMES, BYTES = 8, 16 * 1024 * 1024
-"""All the older ones are no larger than so many of the newest, or than so many bytes."""
+"""The older checkpoints take no more than so many times the newest one, or than so many bytes."""
 
 
-def spared(sizes: Mapping[int, int], floor: int = 0) -> frozenset[int]:
+def retained_checkpoints(sizes: Mapping[int, int], floor: int = 0) -> frozenset[int]:
     """The versions whose checkpoints stay: the newest two, and older ones at growing distances.
 
     Args:
-        sizes: by version, how many bytes a checkpoint has.
-        floor: the oldest version that can be read; no older checkpoint is of use.
+        sizes: bytes of each checkpoint, by version.
+        floor: the oldest retained version; checkpoints below it are of no use.
     """
     versions = sorted(sizes)
     newest = versions[-NEWEST:]
@@ -39,7 +39,7 @@ def spared(sizes: Mapping[int, int], floor: int = 0) -> frozenset[int]:
 
 
 def _thinned(versions: Iterable[int], newest: int, most: int) -> list[int]:
-    """Versions, the first among them, with so much between any two as their age asks for."""
+    """Thin out versions, keeping the first, to the distances that their age allows."""
     kept: list[int] = []
     for version in versions:
         wide = max((newest - version) // SHARE * most // MOST, FEWEST)

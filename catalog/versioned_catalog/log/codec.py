@@ -1,4 +1,4 @@
-"""What differs between the logs of tables and of the warehouse, and what one adds up to."""
+"""What the logs of tables and of warehouses differ in, and the state that a log was replayed to."""
 
 from __future__ import annotations
 
@@ -7,42 +7,41 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
-from versioned_catalog.log.entry import Head, Stub
+from versioned_catalog.log.head import Head, Stub
 from versioned_catalog.storage.store import Store
 
 MANY_ENTRIES = 16
-"""How many small entries a log gathers before the next checkpoint: those are what a load reads."""
+"""Number of entries after which a checkpoint is due, if they are a tenth of the last one in bytes."""
 
-
-MUCH = 1024 * 1024
-"""The bytes of entries that a log gathers before the next checkpoint, if they are fewer."""
+MANY_BYTES = 1024 * 1024
+"""Bytes of entries after which a checkpoint is due, if they are a quarter of the last one."""
 
 
 class Entry(Protocol):
-    """What the entries of every log have."""
+    """An entry of any log."""
 
     @property
     def head(self) -> Head:
-        """What every entry says of itself."""
+        """The members that every entry has."""
         ...
 
     @property
-    def bytes_beside(self) -> int:
-        """The size of the files that are read with it."""
+    def attached_bytes(self) -> int:
+        """Size of the files that are read with the entry."""
         ...
 
 
 class State(Protocol):
-    """What the states of every log have."""
+    """The state that any log adds up to."""
 
     @property
     def version(self) -> int:
-        """The last commit."""
+        """Version of the last commit."""
         ...
 
     @property
     def time(self) -> datetime:
-        """When that was."""
+        """Time of the last commit."""
         ...
 
 
@@ -51,59 +50,64 @@ S = TypeVar("S", bound=State)
 
 
 class Codec(Protocol[E, S]):
-    """How the entries of one kind of log are read, written and folded."""
+    """How one kind of log encodes, decodes and replays its entries."""
 
     @property
     def suffix(self) -> str:
-        """How names of checkpoints end."""
+        """File name extension of checkpoints."""
         ...
 
     def decode(self, data: bytes, what: str) -> E | Stub:
-        """An entry from a file's content."""
-        ...
-
-    def completed(self, entry: E, store: Store) -> E:
-        """An entry with what stands in a file beside it."""
-        ...
-
-    def placed(self, entry: E, before: E | None, store: Store) -> E:
-        """An entry that fits its file: what is too much stands in a file beside it, which is written,
-        or was for an attempt ``before``."""
+        """Decode an entry."""
         ...
 
     def encode(self, entry: E) -> bytes:
-        """The content of an entry's file."""
+        """Encode an entry."""
+        ...
+
+    def read_attachment(self, entry: E, store: Store) -> E:
+        """Complete an entry by the file that it names, if it names one."""
+        ...
+
+    def write_attachment(self, entry: E, previous: E | None, store: Store) -> E:
+        """Write what does not fit the entry to a file that the entry names.
+
+        Args:
+            entry: the entry that is to be put.
+            previous: the entry of the attempt before, whose file may serve again.
+            store: the folder of the log.
+        """
         ...
 
     def apply(self, state: S | None, entry: E) -> S:
         """The state after one more entry."""
         ...
 
-    def checkpoint(self, state: S) -> bytes:
-        """The content of a checkpoint."""
+    def encode_checkpoint(self, state: S) -> bytes:
+        """Encode a checkpoint."""
         ...
 
-    def spared(self, state: S, sizes: Mapping[int, int]) -> frozenset[int]:
+    def decode_checkpoint(self, data: bytes, what: str) -> S:
+        """Decode a checkpoint."""
+        ...
+
+    def retained_checkpoints(self, state: S, sizes: Mapping[int, int]) -> frozenset[int]:
         """The versions whose checkpoints stay.
 
         Args:
-            state: the newest that has one.
-            sizes: by version, how many bytes a checkpoint has.
+            state: the newest state that has a checkpoint.
+            sizes: bytes of each checkpoint, by version.
         """
-        ...
-
-    def restore(self, data: bytes, what: str) -> S:
-        """The state of a checkpoint."""
         ...
 
 
 @dataclass(frozen=True)
-class Loaded(Generic[S]):
-    """A state, and how far it is from the checkpoint it was loaded from.
+class LoadedState(Generic[S]):
+    """A state, and what was read to get there from the last checkpoint.
 
     Args:
-        state: the fold of the entries so far; None before the first.
-        checkpoint_bytes: the size of the last checkpoint; 0 without one.
+        state: the state after the entries so far; None before the first.
+        checkpoint_bytes: size of the last checkpoint; 0 without one.
         entries, entry_bytes: number and size of the entries since.
     """
 
@@ -114,11 +118,11 @@ class Loaded(Generic[S]):
 
     @property
     def version(self) -> int:
-        """The last version, -1 before the first."""
+        """Version of the last commit; -1 before the first."""
         return -1 if self.state is None else self.state.version
 
-    def since(self, checkpoint: int | None) -> Loaded[S]:
-        """The same, counted from a checkpoint that another writer may have written meanwhile."""
+    def since(self, checkpoint: int | None) -> LoadedState[S]:
+        """The same, counted from a checkpoint that another writer may have written."""
         entries = self.version - checkpoint if checkpoint is not None else self.entries
         if not 0 <= entries < self.entries:
             return self
@@ -128,7 +132,7 @@ class Loaded(Generic[S]):
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether the entries since the last checkpoint are a fraction of it worth saving."""
-        large = self.entry_bytes >= MUCH and self.entry_bytes * 4 >= self.checkpoint_bytes
+        """Whether a checkpoint is due (FORMAT.md, section 8)."""
+        large = self.entry_bytes >= MANY_BYTES and self.entry_bytes * 4 >= self.checkpoint_bytes
         many = self.entries >= MANY_ENTRIES and self.entry_bytes * 10 >= self.checkpoint_bytes
         return large or many

@@ -1,4 +1,4 @@
-"""Times in a log that a clock which was ahead may have written (FORMAT.md, section 5)."""
+"""Commit times that a clock which was ahead may have written (FORMAT.md, section 5, *Time*)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import posixpath
 from collections.abc import Sequence
 from datetime import datetime
 
-from versioned_catalog.log.entry import EARLIEST, LATEST
-from versioned_catalog.log.reading import LOG, entry_path
+from versioned_catalog.log.layout import LOG, entry_path
+from versioned_catalog.log.times import EARLIEST, LATEST
 from versioned_catalog.storage.clock import COARSE
 from versioned_catalog.storage.store import Store
 
 
 def is_ahead(store: Store, version: int, time: datetime) -> bool:
-    """Whether the time of a version lies in the future of the store's clock."""
+    """Whether the time of a version is in the future by the store's clock."""
     if not store.is_remote:
-        # A date is never in the future, and a disk says it for nothing.
+        # A file's date is never in the future, and costs no request on a local disk.
         date = store.modified(entry_path(version)) or EARLIEST
         if time - date <= COARSE:
             return False
@@ -23,11 +23,11 @@ def is_ahead(store: Store, version: int, time: datetime) -> bool:
 
 
 def settled_time(store: Store, version: int, time: datetime) -> datetime:
-    """The time of a version, or where that lies in the future, the date of its entry's file.
+    """The time of a version, or the date of its entry's file if the time is in the future.
 
     Args:
         store: the table's folder.
-        version, time: what the log says.
+        version, time: the version, and its time in the log.
     """
     if not is_ahead(store, version, time):
         return time
@@ -35,7 +35,7 @@ def settled_time(store: Store, version: int, time: datetime) -> datetime:
 
 
 def latest_times(store: Store, newest: int) -> Sequence[datetime]:
-    """For each version up to the newest, the date that it is not later than, by the files of entries.
+    """For each version up to the newest, an upper bound of its time, by the dates of the entries' files.
 
     A stub is younger than the entry that it replaces, so the dates of later entries count, too.
     """

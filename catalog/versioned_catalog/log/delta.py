@@ -1,4 +1,4 @@
-"""What a segment of a keyed table says beside others (FORMAT.md, section 13)."""
+"""Members of the segment records of keyed tables (FORMAT.md, section 13)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from versioned_catalog.storage.json_text import parse_json
 
 @dataclass(frozen=True)
 class Delta:
-    """How the rows of a segment stand to those of others.
+    """How the rows of a segment are ordered among those of others, and what they do to them.
 
     Args:
-        order: (sequence, ordinal) where they are not those of the commit that added the segment.
-        sequences: the least and the greatest sequence of its rows, which the file holds then.
-        ops: how many rows there are of each type of operation, which the file holds then; empty where
-            all are PUT, each of a key of its own.
-        patch: the IDs of the columns that its PATCH rows assign; None where it has no such rows.
+        order: (sequence, ordinal), if they are not those of the commit that added the segment.
+        sequences: least and greatest sequence of the rows, if the file holds ``__sequence``.
+        ops: number of rows of each operation type, if the file holds ``__op_type``; empty if all are
+            PUT, each of another key.
+        patch: IDs of the columns that PATCH rows assign; None if there are no such rows.
     """
 
     order: tuple[int, int] | None = None
@@ -32,16 +32,16 @@ class Delta:
 
     @property
     def deletes_only(self) -> bool:
-        """Whether there are tombstones and nothing else."""
+        """Whether all rows are tombstones."""
         return set(self.ops) == {DELETE}
 
 
 PLAIN = Delta()
-"""That of a segment which says nothing."""
+"""No such members."""
 
 
 def delta_to_json(delta: Delta) -> dict[str, Json]:
-    """The members of a segment record; what says nothing is left out."""
+    """The JSON members; empty ones are left out."""
     out: dict[str, Json] = {}
     if delta.order is not None:
         out["order"] = list(delta.order)
@@ -58,7 +58,7 @@ def delta_from_json(value: Json) -> Delta:
     """The members of a segment record.
 
     Raises:
-        CorruptTableError: they are not as they must be.
+        CorruptTableError: a member has another type, or contradicts another.
     """
     patch = optional(value, "patch", dict)
     delta = Delta(
@@ -70,27 +70,31 @@ def delta_from_json(value: Json) -> Delta:
     if delta == PLAIN:
         return PLAIN
     if (PATCH in delta.ops) != (delta.patch is not None):
-        raise CorruptTableError("a segment has PATCH rows and no patch, or the other way round")
+        raise CorruptTableError(
+            "a segment has PATCH rows without the member 'patch', or the member without such rows"
+        )
     return delta
 
 
 def delta_to_text(delta: Delta) -> str | None:
-    """The members as one JSON text, as checkpoints hold them; None where there are none."""
+    """The members as one JSON text, as checkpoints hold them; None if there are none."""
     found = delta_to_json(delta)
     return json.dumps(found, separators=(",", ":")) if found else None
 
 
 def delta_from_text(text: str | None) -> Delta:
-    """The members from what a checkpoint holds.
+    """The members in the JSON text of a checkpoint.
 
     Raises:
-        CorruptTableError: they are not as they must be.
+        CorruptTableError: it is not an object of such members.
     """
     if text is None:
         return PLAIN
-    value = parse_json(text.encode(), "what a checkpoint says of a segment")
+    value = parse_json(text.encode(), "the column extra of a checkpoint")
     if not isinstance(value, dict):
-        raise CorruptTableError("what a checkpoint says of a segment is no object")
+        raise CorruptTableError(
+            "the column extra of a checkpoint holds something else than an object"
+        )
     return delta_from_json(value)
 
 
@@ -99,7 +103,7 @@ def _pair(value: Json, name: str, most: int) -> tuple[int, int] | None:
     if found is None:
         return None
     if len(found) != 2 or not all(type(one) is int and one >= 0 for one in found):
-        raise CorruptTableError(f"the member {name!r} of a segment is no pair of numbers")
+        raise CorruptTableError(f"the member {name!r} of a segment is not a pair of numbers")
     first, second = found
     if first >= VERSIONS or second >= most or (name == "sequences" and first > second):
         raise CorruptTableError(f"the member {name!r} of a segment is out of range")
@@ -110,11 +114,15 @@ def _ops(value: dict[str, Json]) -> dict[int, int]:
     known = {str(op): op for op in (PUT, DELETE, PATCH)}
     for key, rows in value.items():
         if key not in known or type(rows) is not int or not 0 <= rows <= SEGMENT_ROWS:
-            raise CorruptTableError("the member 'ops' of a segment counts what there is not")
+            raise CorruptTableError(
+                "the member 'ops' of a segment holds an unknown operation type or an impossible count"
+            )
     return {known[key]: rows for key, rows in value.items()}
 
 
 def _ids(values: list[Json]) -> tuple[int, ...]:
     if not all(type(one) is int and one > 0 for one in values):
-        raise CorruptTableError("a patch assigns columns by their IDs")
+        raise CorruptTableError(
+            "the member 'patch' of a segment holds something else than column IDs"
+        )
     return tuple(values)

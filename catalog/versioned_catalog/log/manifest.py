@@ -1,4 +1,4 @@
-"""Manifests: the added segments of a commit that are too much for its entry (FORMAT.md, section 8.1)."""
+"""Manifests: segment records that are too large for their entry (FORMAT.md, section 8.1)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ import pyarrow.parquet as pq
 
 from versioned_catalog import limits
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.bounded_rows import most_texts, read_groups
-from versioned_catalog.log.entry import (
-    MANIFEST,
-    MANIFESTS,
-    Commit,
-    Features,
-    Manifest,
-    dump_json,
-)
+from versioned_catalog.log.bounded_rows import decoded_limit, read_groups
+from versioned_catalog.log.document import dump_json
+from versioned_catalog.log.entry import Commit, Manifest
+from versioned_catalog.log.features import MANIFEST, Features
+from versioned_catalog.log.layout import MANIFESTS
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
 from versioned_catalog.storage.json_text import count_values, parse_json
 from versioned_catalog.storage.store import Store
@@ -29,44 +25,43 @@ from versioned_catalog.types.arrow_values import array_of
 RECORD = "record"
 _SCHEMA = pa.schema([pa.field(RECORD, pa.string(), nullable=False)])
 _GROUP_BYTES = 64 * limits.MIB
-"""How much text goes into a row group: one is in memory at a time."""
+"""Bytes of text in a row group; readers hold one in memory at a time."""
 
 _FEATURE = Features(frozenset({MANIFEST}), frozenset({MANIFEST}))
 
 
-def placed(commit: Commit, before: Commit | None, store: Store) -> Commit:
-    """Write the manifest of a commit whose records are too long for an entry.
+def write_manifest(commit: Commit, previous: Commit | None, store: Store) -> Commit:
+    """Write the manifest of a commit whose records do not fit an entry.
 
     Args:
-        commit: what is to be put.
-        before: what the attempt before this one would have put; its manifest serves again.
+        commit: the commit that is to be put.
+        previous: the commit of the attempt before, whose manifest serves again.
         store: the table's folder.
 
     Returns:
-        The commit, which names its manifest where it has one.
+        The commit, which names its manifest if it has one.
 
     Raises:
-        InvalidRequestError: not even a manifest could hold the records.
+        InvalidRequestError: the records do not fit a manifest.
     """
-    if before is not None and before.manifest and before.added == commit.added:
-        return _naming(commit, before.manifest)
+    if previous is not None and previous.manifest and previous.added == commit.added:
+        return _with_manifest(commit, previous.manifest)
     if fits_entry(commit.added):
         return commit
     data = manifest_to_bytes(commit)
     path = f"{MANIFESTS}/{max(commit.head.base_version, 0)}-{uuid.uuid4().hex}.parquet"
     with store.create(path) as sink:
         sink.write(data)
-    made = Manifest(path, len(data), _checksum(data), len(commit.added))
-    return _naming(commit, made)
+    return _with_manifest(commit, Manifest(path, len(data), _checksum(data), len(commit.added)))
 
 
-def _naming(commit: Commit, manifest: Manifest) -> Commit:
+def _with_manifest(commit: Commit, manifest: Manifest) -> Commit:
     head = replace(commit.head, features=commit.head.features | _FEATURE)
     return replace(commit, head=head, manifest=manifest)
 
 
 def fits_entry(records: Sequence[SegmentRecord]) -> bool:
-    """Whether the records of a commit can stand in its entry."""
+    """Whether the records of a commit fit its entry."""
     if sum(map(_longest, records)) <= limits.MANIFEST_FROM:
         return True
     left = limits.MANIFEST_FROM
@@ -78,7 +73,7 @@ def fits_entry(records: Sequence[SegmentRecord]) -> bool:
 
 
 def _longest(record: SegmentRecord) -> int:
-    """More bytes than the JSON of a record has: bounds have up to 64 characters, of up to 6 bytes."""
+    """Upper bound of the bytes of a record's JSON: bounds have up to 64 characters of up to 6 bytes."""
     return 1024 * (1 + len(record.columns)) + 6 * sum(len(v or "") for v in record.partition)
 
 
@@ -88,26 +83,26 @@ def _texts(records: Iterable[SegmentRecord]) -> Iterator[bytes]:
 
 @dataclass
 class _Written:
-    """How much has been written: bytes of text, and values in it."""
+    """Bytes of text, and JSON values in it, that were written."""
 
     text: int = 0
     values: int = 0
 
     def fits(self, size: int) -> bool:
-        """Whether a file of that size may hold it."""
-        return self.text <= most_texts(size) and self.values <= most_values(size)
+        """Whether readers accept a file of this size with so much in it."""
+        return self.text <= decoded_limit(size) and self.values <= most_values(size)
 
 
 def manifest_to_bytes(commit: Commit) -> bytes:
-    """The manifest of a commit.
+    """Encode the manifest of a commit.
 
     Raises:
-        InvalidRequestError: nobody would read it.
+        InvalidRequestError: it is larger than readers accept.
     """
     written = _Written()
     data = _file(commit, "zstd", written)
     if not written.fits(len(data)):
-        # What becomes very small is taken for a file that was made to fill all memory.
+        # Readers refuse a file that decompresses to very many times its size.
         data = _file(commit, "none", _Written())
     if len(data) > limits.CHECKPOINT_BYTES:
         raise InvalidRequestError(
@@ -146,11 +141,11 @@ def _checksum(data: bytes) -> str:
     return f"crc32:{zlib.crc32(data):08x}"
 
 
-def completed(commit: Commit, store: Store) -> Commit:
-    """A commit with the records of the manifest that its entry names.
+def read_manifest(commit: Commit, store: Store) -> Commit:
+    """Add the records of the manifest that an entry names, if it names one.
 
     Raises:
-        CorruptTableError: the manifest is missing, damaged, or another one.
+        CorruptTableError: the manifest is missing or damaged.
     """
     named = commit.manifest
     if named is None:
@@ -194,9 +189,9 @@ def _record(text: str | None, what: str) -> SegmentRecord:
     except CorruptTableError as error:
         raise CorruptTableError(f"{what}: {error}") from None
     except RecursionError:
-        raise CorruptTableError(f"{what} is nested too deep") from None
+        raise CorruptTableError(f"{what} is nested too deeply") from None
 
 
 def most_values(size: int) -> int:
-    """How many JSON values a manifest of a size may hold: each takes a multiple of its text."""
+    """Number of JSON values that readers accept in a manifest of a size; each takes memory."""
     return limits.JSON_VALUES + size

@@ -1,4 +1,4 @@
-"""What a row of a keyed table does to the row of its key: the values of ``__op_type``."""
+"""The values of ``__op_type``: what a row of a keyed table does to older rows of its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log says of one segment (FORMAT.md, section 6)."""
+"""Segment records (FORMAT.md, section 6)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from versioned_catalog.storage.store import safe_path
 
 @dataclass(frozen=True)
 class SegmentRecord:
-    """One segment as a commit adds it.
+    """A segment as a commit adds it.
 
     Args:
-        path: where it is, in the table's folder.
-        schema_version: the schema it was written under.
-        rows, bytes: its size.
+        path: path of the file in the table's folder.
+        schema_version: version of the schema that it was written under.
+        rows, bytes: size of the file.
         partition: the value texts of that schema's partitioning; None for null.
         columns: statistics by column ID.
         checksum: ``crc32:`` and 8 hex digits, or None.
-        delta: what a segment of a keyed table says beside others.
+        delta: members of segments of keyed tables.
     """
 
     path: str
@@ -77,11 +77,11 @@ def record_from_json(value: Json) -> SegmentRecord:
     """A record from its JSON.
 
     Raises:
-        CorruptTableError: it is none.
+        CorruptTableError: a member is missing, or has another type.
     """
     rows, size = member(value, "rows", int), member(value, "bytes", int)
     if not (0 <= rows <= SEGMENT_ROWS and 0 <= size <= SEGMENT_BYTES):
-        raise CorruptTableError("a segment has an impossible size, in rows or bytes")
+        raise CorruptTableError("a segment has an impossible number of rows or bytes")
     return SegmentRecord(
         path=safe_path(member(value, "path", str)),
         schema_version=member(value, "schema_version", int),
@@ -96,5 +96,5 @@ def record_from_json(value: Json) -> SegmentRecord:
 
 def _partition(values: list[Any]) -> tuple[str | None, ...]:
     if not all(value is None or isinstance(value, str) for value in values):
-        raise CorruptTableError("partition values must be text or null")
+        raise CorruptTableError("a partition value is neither text nor null")
     return tuple(values)

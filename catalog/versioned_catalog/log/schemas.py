@@ -1,7 +1,7 @@
-"""Every schema that a table ever had, kept as what each one differs in from the one after it.
+"""Every schema of a table, stored as the differences of each version from the next.
 
-A thousand versions of a thousand columns are a million columns, and hardly anybody looks at one of them:
-a schema is put together when it is asked for.
+A thousand versions of a thousand columns are a million columns, most of which nobody reads: a schema is
+built when it is first used.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from versioned_catalog.schema.wire import schema_of
 from versioned_catalog.types.types import Column, walk
 
 STRIDE = 32
-"""The columns of versions that this divides are remembered, so that others are near to one."""
+"""The columns of every version that this divides are cached, so that any version is near to one."""
 
-REMEMBERED = 64
-"""How many schemas that were put together are remembered."""
+MOST_CACHED = 64
+"""Number of schemas that are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Columns that stand in the next schema one after another: ``count`` from ``start`` on."""
+    """A run of columns of the next schema: ``count`` columns from ``start`` on."""
 
     start: int
     count: int
@@ -34,12 +34,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SchemaDelta:
-    """A schema, told by the one after it.
+    """A schema, described by the next one.
 
     Args:
         version: its version.
-        columns: its columns in order: those that the next schema has too, and its own.
-        arrangement: what it says beside them.
+        columns: its columns in order: runs that the next schema has, too, and others.
+        arrangement: keys, partitioning and sort order.
     """
 
     version: int
@@ -48,19 +48,19 @@ class SchemaDelta:
 
     @property
     def width(self) -> int:
-        """How many columns it has at the top."""
+        """Number of its top-level columns."""
         return sum(part.count if isinstance(part, Run) else 1 for part in self.columns)
 
     @property
     def own(self) -> tuple[Column, ...]:
-        """The columns that the next schema does not have as they are."""
+        """The columns that the next schema does not have unchanged."""
         return tuple(part for part in self.columns if isinstance(part, Column))
 
     def applied(self, later: tuple[Column, ...]) -> tuple[Column, ...]:
-        """Its columns.
+        """The columns of the schema.
 
         Args:
-            later: those of the next schema.
+            later: the columns of the next schema.
         """
         found: list[Column] = []
         for part in self.columns:
@@ -73,7 +73,7 @@ class SchemaDelta:
 
 
 def delta(older: Schema, newer: Schema) -> SchemaDelta:
-    """An older schema, told by a newer one."""
+    """Describe an older schema by a newer one."""
     places = {column.id: at for at, column in enumerate(newer.columns)}
     parts: list[Run | Column] = []
     for column in older.columns:
@@ -89,24 +89,24 @@ def delta(older: Schema, newer: Schema) -> SchemaDelta:
 
 
 class Schemas(Mapping[int, Schema]):
-    """The schemas of a table by version, oldest first; none of it ever changes.
+    """The schemas of a table by version, oldest first. Immutable.
 
     Args:
-        newest: the last one.
-        older: the others, by version, each told by the next.
+        newest: the last schema.
+        older: the others, by version, each described by the next.
     """
 
     def __init__(self, newest: Schema, older: dict[int, SchemaDelta]) -> None:
         self.newest = newest
-        # Those that were grown from one another share this; see ``grown``.
+        # Shared by the mappings that grew from one another; see ``grown``.
         self._older = older
-        self._made: dict[int, Schema] = {}
+        self._built: dict[int, Schema] = {}
         self._columns: dict[int, tuple[Column, ...]] = {}
         self._used: tuple[int, UsedNames] | None = None
 
     @staticmethod
     def of(schemas: Iterable[Schema]) -> Schemas:
-        """Whole schemas, in the order of their versions."""
+        """Build the mapping from whole schemas, in the order of their versions."""
         newest: Schema | None = None
         older: dict[int, SchemaDelta] = {}
         for schema in schemas:
@@ -119,39 +119,39 @@ class Schemas(Mapping[int, Schema]):
 
     @property
     def oldest(self) -> Schema:
-        """The first one."""
+        """The first schema."""
         return self[next(iter(self))]
 
     @property
     def width(self) -> int:
-        """How many columns they have in all."""
-        return len(self.newest.columns) + sum(told.width for told in self.deltas())
+        """Number of top-level columns of all schemas together."""
+        return len(self.newest.columns) + sum(one.width for one in self.deltas())
 
     @property
     def highest_id(self) -> int:
-        """The highest ID of a column in any of them, 0 where there is none."""
-        own = itertools.chain.from_iterable(told.own for told in self.deltas())
+        """The highest column ID in any schema; 0 without columns."""
+        own = itertools.chain.from_iterable(one.own for one in self.deltas())
         return max((column.id for column, _ in walk((*self.newest.columns, *own))), default=0)
 
     def after(self, older: Iterable[SchemaDelta]) -> Schemas:
-        """These and older ones, in the order of their versions, each told by the next."""
-        return Schemas(self.newest, {told.version: told for told in (*older, *self.deltas())})
+        """Add older schemas, in the order of their versions, each described by the next."""
+        return Schemas(self.newest, {one.version: one for one in (*older, *self.deltas())})
 
     def grown(self, schema: Schema) -> Schemas:
-        """These and a newer one."""
-        told = delta(self.newest, schema)
+        """Add a newer schema."""
+        previous = delta(self.newest, schema)
         older = self._older
-        # Where another commit followed this state already, each goes on alone.
-        if older.setdefault(told.version, told) is not told:
-            older = {delta.version: delta for delta in self.deltas()} | {told.version: told}
+        # If another commit followed this state already, the two no longer share.
+        if older.setdefault(previous.version, previous) is not previous:
+            older = {delta.version: delta for delta in self.deltas()} | {previous.version: previous}
         grown = Schemas(schema, older)
-        grown._made = {**self._made, self.newest.version: self.newest}
-        grown._forget_some()
+        grown._built = {**self._built, self.newest.version: self.newest}
+        grown._evict()
         if self._used is not None:
             first, names = self._used
             new = sorted(schema.ids - self.newest.ids)
-            made = ((schema.column(one), schema.ancestors(one)) for one in new)
-            grown._used = (first, with_used(names, made))
+            columns = ((schema.column(one), schema.ancestors(one)) for one in new)
+            grown._used = (first, with_used(names, columns))
         return grown
 
     def __len__(self) -> int:
@@ -171,53 +171,53 @@ class Schemas(Mapping[int, Schema]):
             return self.newest
         if version not in self:
             raise KeyError(version)
-        found = self._made.get(version)
+        found = self._built.get(version)
         if found is None:
-            found = self._made[version] = self._put_together(version)
-            self._forget_some()
+            found = self._built[version] = self._build(version)
+            self._evict()
         return found
 
     def deltas(self) -> Iterator[SchemaDelta]:
-        """The schemas but the newest, oldest first, each told by the next."""
-        for version, told in list(self._older.items()):  # another thread may read newer commits
+        """The schemas but the newest, oldest first, each described by the next."""
+        for version, one in list(self._older.items()):  # another thread may read newer commits
             if version >= self.newest.version:
                 return
-            yield told
+            yield one
 
     def used_names(self, first: int) -> UsedNames:
-        """The physical names that the schemas from a version on ever used: ``used_physical_names``."""
+        """The physical names in the schemas from a version on: see ``used_physical_names``."""
         if self._used is None or self._used[0] != first:
             names = used_physical_names([self.newest])
-            # A schema's columns are its own and such as a later one has.
+            # Every other column of a schema is in a later one, too.
             own = (delta.own for delta in self.deltas() if delta.version >= first)
             names = with_used(names, walk(tuple(itertools.chain.from_iterable(own))))
             self._used = (first, names)
         return self._used[1]
 
-    def _put_together(self, version: int) -> Schema:
+    def _build(self, version: int) -> Schema:
         return schema_of(self._columns_of(version), version, self._older[version].arrangement)
 
     def _columns_of(self, version: int) -> tuple[Column, ...]:
-        """The columns of a version, from those of the nearest later one that is known."""
+        """The columns of a version, from those of the nearest later version that is cached."""
         versions = list(self._older)
         end = bisect_left(versions, self.newest.version)
-        known, way = self.newest.columns, [version]
+        known, path = self.newest.columns, [version]
         for later in itertools.islice(versions, bisect_right(versions, version), end):
-            remembered = self._remembered(later)
-            if remembered is not None:
-                known = remembered
+            cached = self._cached(later)
+            if cached is not None:
+                known = cached
                 break
-            way.append(later)
-        for at in reversed(way):
+            path.append(later)
+        for at in reversed(path):
             known = self._older[at].applied(known)
             if at % STRIDE == 0:
                 self._columns[at] = known
         return known
 
-    def _remembered(self, version: int) -> tuple[Column, ...] | None:
-        made = self._made.get(version)
-        return self._columns.get(version) if made is None else made.columns
+    def _cached(self, version: int) -> tuple[Column, ...] | None:
+        built = self._built.get(version)
+        return self._columns.get(version) if built is None else built.columns
 
-    def _forget_some(self) -> None:
-        for version in list(self._made)[:-REMEMBERED]:
-            self._made.pop(version, None)  # another thread may have done so
+    def _evict(self) -> None:
+        for version in list(self._built)[:-MOST_CACHED]:
+            self._built.pop(version, None)  # another thread may have done it

@@ -1,4 +1,4 @@
-"""The schemas of a checkpoint: all whole, or old ones as deltas (FORMAT.md, section 8)."""
+"""The JSON of the schemas of a checkpoint: whole, or old ones as deltas (FORMAT.md, section 8)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.entry import SCHEMA_DELTAS, Features
+from versioned_catalog.log.features import SCHEMA_DELTAS, Features
 from versioned_catalog.log.schemas import Run, SchemaDelta, Schemas
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import (
@@ -22,34 +22,34 @@ from versioned_catalog.schema.wire import (
 )
 from versioned_catalog.types.types import Column
 
-WHOLE = 20_000
-"""Schemas that have more columns than that in all, counted in each version, are stored as deltas."""
+MOST_WHOLE = 20_000
+"""Top-level columns of all versions together up to which schemas are stored whole."""
 
 _FEATURES = Features(frozenset({SCHEMA_DELTAS}), frozenset({SCHEMA_DELTAS}))
 
 
 def checkpoint_features(schemas: Schemas) -> Features:
-    """What a checkpoint needs of its readers for the form of its schemas."""
-    return _FEATURES if schemas.width > WHOLE else Features()
+    """The features that the form of its schemas needs of a checkpoint's readers."""
+    return _FEATURES if schemas.width > MOST_WHOLE else Features()
 
 
 def without_checkpoint_features(features: Features) -> Features:
-    """The features of a table, of those of a checkpoint of it."""
+    """The features of a table, from those of its checkpoint."""
     return Features(features.read - _FEATURES.read, features.write - _FEATURES.write)
 
 
 def schemas_to_json(schemas: Schemas) -> dict[str, Json]:
-    """The members of a checkpoint that hold the schemas."""
-    if schemas.width <= WHOLE:
+    """The JSON members that hold the schemas."""
+    if schemas.width <= MOST_WHOLE:
         return {"schemas": [schema_to_json(schema) for schema in schemas.values()]}
-    older = [_delta_to_json(told) for told in schemas.deltas()]
+    older = [_delta_to_json(one) for one in schemas.deltas()]
     return {"schemas": [schema_to_json(schemas.newest)], "older_schemas": older[::-1]}
 
 
-def _delta_to_json(told: SchemaDelta) -> Json:
-    columns = [_part_to_json(part) for part in told.columns]
-    arrangement = arrangement_to_json(told.arrangement)
-    return {"schema_version": told.version, "columns": columns, **arrangement}
+def _delta_to_json(delta: SchemaDelta) -> Json:
+    columns = [_part_to_json(part) for part in delta.columns]
+    arrangement = arrangement_to_json(delta.arrangement)
+    return {"schema_version": delta.version, "columns": columns, **arrangement}
 
 
 def _part_to_json(part: Run | Column) -> Json:
@@ -78,12 +78,12 @@ def schemas_from_json(value: Json, features: Features) -> Schemas:
 
 
 def _whole(values: list[Any]) -> Iterator[Schema]:
-    """Whole schemas, in the order of their versions."""
+    """Whole schemas, whose versions must rise."""
     before = -1
     for value in values:
         schema = schema_from_json(value)
         if schema.version <= before:
-            raise CorruptTableError("the versions of schemas do not rise")
+            raise CorruptTableError("the schema versions do not rise")
         before = schema.version
         yield schema
 
@@ -93,14 +93,14 @@ def _delta_from_json(value: Json, later: int, width: int) -> SchemaDelta:
 
     Args:
         value: its JSON.
-        later, width: the version of the next schema, and how many columns that has.
+        later, width: version of the next schema, and number of its top-level columns.
 
     Raises:
-        CorruptTableError: it is none.
+        CorruptTableError: it is not as FORMAT.md says.
     """
     version = schema_version_from_json(value)
     if version >= later:
-        raise CorruptTableError("the versions of schemas do not rise")
+        raise CorruptTableError("the schema versions do not rise")
     parts = tuple(map(_part_from_json, member(value, "columns", list)))
     _check_runs(parts, width)
     return SchemaDelta(version, parts, arrangement_from_json(value))
@@ -110,15 +110,15 @@ def _part_from_json(value: Json) -> Run | Column:
     if not isinstance(value, list):
         return column_from_json(value)
     if len(value) != 2 or not all(type(number) is int and number >= 0 for number in value):
-        raise CorruptTableError("a run of columns is where it begins and how many there are")
+        raise CorruptTableError("a run of columns is not a start and a count")
     return Run(*value)
 
 
 def _check_runs(parts: tuple[Run | Column, ...], width: int) -> None:
-    """Refuse runs of columns that are not there, or that would be there twice."""
+    """Refuse runs that go beyond the next schema, or take a column twice."""
     runs = sorted((part.start, part.count) for part in parts if isinstance(part, Run))
     end = 0
     for start, count in runs:
         if start < end or start + count > width:
-            raise CorruptTableError("a run of columns is not of the next schema, or is there twice")
+            raise CorruptTableError("a run goes beyond the next schema, or takes a column twice")
         end = start + count

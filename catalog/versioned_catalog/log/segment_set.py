@@ -1,17 +1,15 @@
 """The live segments of a snapshot.
 
-Most of them are in one Arrow table in the layout of a checkpoint (FORMAT.md, section 8); those of the
-newest commits are beside it as records, and are folded in when there are many. So a commit costs the
-same whatever the number of segments, and planning is a few kernel calls over columns.
+Most of them are rows of one Arrow table in the layout of a checkpoint (FORMAT.md, section 8). Segments
+of the newest commits are kept beside it as records, and folded into the table when there are many. So
+the cost of a commit does not grow with the number of segments, and planning is a few kernel calls.
 """
 
 from __future__ import annotations
 
-import base64
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -19,33 +17,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
-from versioned_catalog.log.delta import delta_to_text
-from versioned_catalog.log.entry import UNIX_EPOCH
-from versioned_catalog.log.packed import FIELDS, FROM, PACKED, pack, picked, rearranged, stats_value
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.arrow_values import array_of
-from versioned_catalog.types.types import Atom, Column, DataType, is_nested, is_opaque
-
-CORE = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("schema_version", pa.int32(), nullable=False),
-        pa.field("rows", pa.int64(), nullable=False),
-        pa.field("bytes", pa.int64(), nullable=False),
-        pa.field("sequence", pa.int64(), nullable=False),
-        pa.field("ordinal", pa.int32(), nullable=False),
-        pa.field("commit_time", pa.timestamp("us", tz="UTC"), nullable=False),
-        pa.field("partition", pa.list_(pa.field("element", pa.string()))),
-        pa.field("checksum", pa.string()),
-        pa.field("extra", pa.string()),
-    ]
+from versioned_catalog.log.segment_table import (
+    CORE,
+    bounds_array,
+    core_table,
+    statistic_of,
+    statistic_type,
+    statistics_of,
 )
-"""The columns that every segment has."""
+from versioned_catalog.log.statistic_lists import (
+    FIELDS,
+    LIST_TYPES,
+    MOST_COLUMNS,
+    at_place,
+    lists_of,
+    reorder,
+)
+from versioned_catalog.types.arrow_values import array_of
+from versioned_catalog.types.types import Column, DataType
 
 FOLD_AT = 256
-"""Records kept beside the table before they are folded into it."""
+"""Number of records kept beside the table before they are folded into it."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +48,10 @@ class SegmentSet:
 
     Args:
         base: segments in the layout of a checkpoint.
-        packed: the columns that lists of statistics in ``base`` are about, by ID, in their order.
-        gone: paths in ``base`` that are live no longer.
+        packed: the IDs of the columns in the lists of statistics of ``base``, in order.
+        gone: paths in ``base`` that are no longer live.
         tail: newer segments.
-        count, rows, bytes: totals over the live ones.
+        count, rows, bytes: totals over the live segments.
     """
 
     base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], CORE))
@@ -70,7 +64,7 @@ class SegmentSet:
 
     @staticmethod
     def of(base: pa.Table, packed: tuple[int, ...] = ()) -> SegmentSet:
-        """The set of a checkpoint's rows."""
+        """The segments in the rows of a checkpoint."""
         rows: int = pc.sum(base["rows"]).as_py() or 0
         size: int = pc.sum(base["bytes"]).as_py() or 0
         return SegmentSet(base, packed, count=base.num_rows, rows=rows, bytes=size)
@@ -78,7 +72,7 @@ class SegmentSet:
     def add(
         self, records: Sequence[SegmentRecord], sequence: int, time: datetime, schemas: Schemas
     ) -> SegmentSet:
-        """This set with the segments of one commit."""
+        """Add the segments of one commit."""
         new = tuple(LiveSegment(r, sequence, i, time) for i, r in enumerate(records))
         grown = replace(
             self,
@@ -90,7 +84,7 @@ class SegmentSet:
         return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
 
     def remove(self, paths: Iterable[str]) -> SegmentSet:
-        """This set without some segments.
+        """Remove segments.
 
         Raises:
             CorruptTableError: one of them is not live.
@@ -129,7 +123,7 @@ class SegmentSet:
         return pc.invert(dead)
 
     def _of_live(self, values: Any) -> Any:
-        """Of something with one element a segment of ``base``, those of the live ones."""
+        """Keep the elements of live segments, of values with one element a segment of ``base``."""
         return values.filter(self._alive) if self.gone else values
 
     @cached_property
@@ -145,7 +139,7 @@ class SegmentSet:
         return found
 
     def statistic(self, name: str, column: Column, schemas: Schemas) -> pa.ChunkedArray:
-        """One statistic of one column over the live segments, nulls where unknown.
+        """One statistic of one column over the live segments; null where unknown.
 
         Args:
             name: ``nulls``, ``nans``, ``min``, ``max`` or ``inexact``.
@@ -157,10 +151,10 @@ class SegmentSet:
         return pa.chunked_array([*stored.chunks, self._newer(name, column, schemas)], type_)
 
     def _newer(self, name: str, column: Column, schemas: Schemas) -> pa.Array:
-        """``statistic`` of the segments in ``tail``, whose texts are parsed once for many queries."""
+        """``statistic`` of the segments in ``tail``; their texts are parsed once."""
         key = name, column.id, column.type
         if key not in self._parsed:
-            self._parsed[key] = tail_statistic(self.tail, name, column, schemas)
+            self._parsed[key] = statistic_of(self.tail, name, column, schemas)
         return self._parsed[key]
 
     @cached_property
@@ -176,7 +170,7 @@ class SegmentSet:
         if key in self._names:
             found.append(self._of_live(self.base[key]).cast(type_))
         if place is not None:
-            values = self._of_live(picked(self.base[f"statistics.{name}"], place))
+            values = self._of_live(at_place(self.base[f"statistics.{name}"], place))
             if name in ("min", "max"):
                 versions = self._of_live(self.base["schema_version"])
                 values = bounds_array(_whole(values), _whole(versions), column, schemas)
@@ -191,11 +185,11 @@ class SegmentSet:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """Where the statistics of columns stand in lists, by ID."""
+        """Position of each column in the lists of statistics, by ID."""
         return {column_id: place for place, column_id in enumerate(self.packed)}
 
     def folded(self, schemas: Schemas) -> SegmentSet:
-        """The same set, all in one table, with the statistics of the newest schema's columns."""
+        """The same segments in one table, with the statistics of the newest schema's columns."""
         base, packed = self.table(schemas)
         return replace(self, base=base, packed=packed, gone=frozenset(), tail=())
 
@@ -203,10 +197,10 @@ class SegmentSet:
         """One row a live segment in the layout of a checkpoint.
 
         Returns:
-            The rows, and the columns that their lists of statistics are about, if they have such.
+            The rows, and the IDs of the columns in their lists of statistics, if they have lists.
         """
         ids = tuple(sorted(schemas.newest.ids))
-        wide = len(ids) > FROM
+        wide = len(ids) > MOST_COLUMNS
         columns = [(schemas.newest.column(column_id)) for column_id in ids]
         stored = [
             (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
@@ -219,9 +213,9 @@ class SegmentSet:
             arrays.append(self.statistic(name, column, schemas) if typed is None else typed)
             fields.append(pa.field(key, arrays[-1].type))
         if wide:
-            arrays += [self._lists(name, ids) for name in PACKED]
+            arrays += [self._lists(name, ids) for name in LIST_TYPES]
             fields += FIELDS
-        # At once: a table that grows by a column is copied, and there may be thousands.
+        # All columns at once: each append to a table copies its list of columns.
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.core.schema.metadata))
         return table, ids if wide else ()
 
@@ -239,115 +233,18 @@ class SegmentSet:
         return pa.chunked_array([*stored.chunks, pa.nulls(len(self.tail), type_)], type_)
 
     def _lists(self, name: str, ids: tuple[int, ...]) -> pa.ChunkedArray:
-        """One statistic of all live segments in lists, those of ``base`` as far as it has such."""
-        newer = pack([s.record.columns for s in self.tail], ids, name)
+        """One statistic of all live segments in lists; null for segments in ``base`` without lists."""
+        newer = lists_of([s.record.columns for s in self.tail], ids, name)
         if not self.packed:
             older = [pa.nulls(self.count - len(self.tail), newer.type)]
         else:
             stored = self._of_live(self.base[f"statistics.{name}"])
             if ids != self.packed:
-                stored = rearranged(stored, [self._places.get(column_id) for column_id in ids])
+                stored = reorder(stored, [self._places.get(column_id) for column_id in ids])
             older = stored.chunks
         return pa.chunked_array([*older, newer], newer.type)
 
 
-def statistics_of(type_: DataType) -> tuple[str, ...]:
-    """The statistics that columns of a type have."""
-    if is_nested(type_) or is_opaque(type_):
-        return ("nulls",)
-    if type_ in (Atom.FLOAT, Atom.DOUBLE):
-        return ("nulls", "nans", "min", "max", "inexact")
-    return ("nulls", "min", "max", "inexact")
-
-
-def statistic_type(name: str, type_: DataType) -> pa.DataType:
-    """The Arrow type of a statistic of a column."""
-    if name in ("nulls", "nans"):
-        return pa.int64()
-    return pa.int8() if name == "inexact" else to_arrow_type(type_)
-
-
-def core_table(segments: Sequence[LiveSegment]) -> pa.Table:
-    """The core columns of some segments."""
-    columns: list[list[Any]] = [
-        [s.record.path for s in segments],
-        [s.record.schema_version for s in segments],
-        [s.record.rows for s in segments],
-        [s.record.bytes for s in segments],
-        [s.sequence for s in segments],
-        [s.ordinal for s in segments],
-        [(s.commit_time - UNIX_EPOCH) // timedelta(microseconds=1) for s in segments],
-        [s.record.checksum for s in segments],
-        [delta_to_text(s.record.delta) for s in segments],
-    ]
-    types = [field.type for field in CORE if field.name != "partition"]
-    arrays = [array_of(values, type_) for values, type_ in zip(columns, types, strict=True)]
-    arrays.insert(CORE.get_field_index("partition"), _partitions(segments))
-    return pa.table(arrays, schema=CORE)
-
-
-def _partitions(segments: Sequence[LiveSegment]) -> pa.Array:
-    values = [s.record.partition for s in segments]
-    ends = list(itertools.accumulate(map(len, values), initial=0))
-    texts = array_of([text for partition in values for text in partition], pa.string())
-    mask = array_of([not partition for partition in values], pa.bool_())
-    kind = CORE.field("partition").type
-    return pa.ListArray.from_arrays(array_of(ends, pa.int32()), texts, type=kind, mask=mask)
-
-
-def tail_statistic(
-    tail: Sequence[LiveSegment], name: str, column: Column, schemas: Schemas
-) -> pa.Array:
-    """``SegmentSet.statistic`` for records."""
-    values = [stats_value(s.record.columns.get(column.id), name) for s in tail]
-    if name not in ("min", "max"):
-        return array_of(values, PACKED[name])
-    versions = array_of([s.record.schema_version for s in tail], pa.int32())
-    return bounds_array(array_of(values, pa.string()), versions, column, schemas)
-
-
-def bounds_array(texts: pa.Array, versions: pa.Array, column: Column, schemas: Schemas) -> pa.Array:
-    """Bounds as a column of the wanted type, each read in the type its segment was written under."""
-    target = to_arrow_type(column.type)
-    out = pa.nulls(len(texts), target)
-    if texts.null_count == len(texts):
-        return out
-    for version in versions.unique().to_pylist():
-        schema = schemas[version]
-        if column.id not in schema.ids:
-            continue
-        written = pc.equal(versions, array_of([version], pa.int32())[0])
-        mine = pc.if_else(written, texts, _NO_TEXT)
-        typed = parse_texts(mine, schema.column(column.id).type).cast(target)
-        out = pc.coalesce(out, typed)
-    return out
-
-
-_NO_TEXT = pa.nulls(1, pa.string())[0]
-
-
 def _whole(values: pa.ChunkedArray) -> pa.Array:
-    """Values in one piece."""
+    """Values in one chunk."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
-def parse_texts(texts: Sequence[str | None] | pa.Array, type_: DataType) -> pa.Array:
-    """Value texts (FORMAT.md, section 4.2) of a leaf type as an Arrow array.
-
-    Raises:
-        CorruptTableError: one of them is none of that type.
-    """
-    target = to_arrow_type(type_)
-    try:
-        plain = texts if isinstance(texts, pa.Array) else array_of(texts, pa.string())
-        if type_ is Atom.BINARY:
-            texts = plain.to_pylist()
-            blobs = [None if t is None else base64.b64decode(t, validate=True) for t in texts]
-            return array_of(blobs, target)
-        if pa.types.is_date(target):
-            return plain.cast(pa.int32()).cast(target)
-        if pa.types.is_temporal(target):
-            return plain.cast(pa.int64()).cast(target)
-        return plain.cast(target)
-    except (ValueError, TypeError, pa.ArrowException):
-        raise CorruptTableError(f"a bound is no value of its column's type {target}") from None

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from versioned_catalog.conflicts.operations import Base, Expire
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.log.entry import Stub, stub_to_bytes
-from versioned_catalog.log.reading import MOST_AT_ONCE
+from versioned_catalog.log.head import Stub, stub_to_bytes
+from versioned_catalog.log.reader import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.retention import ago, check_retention, newest_before
 from versioned_catalog.progress import Progress
 
@@ -105,9 +105,7 @@ def _keep_states(
     return True
 
 
-def oldest_to_keep(
-    timeline: TableTimeline, state: TableState, cutoff: datetime, keep_last: int
-) -> int:
+def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
     """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
 
     Args:
@@ -125,9 +123,7 @@ def tagged_below(state: TableState, floor: int) -> frozenset[int]:
     return frozenset(version for version in state.tags.values() if version < floor)
 
 
-def keep_states(
-    timeline: TableTimeline, state: TableState, floor: int, *, again: bool = False
-) -> None:
+def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: bool = False) -> None:
     """Write the states that are loaded when older entries are stubs.
 
     Args:
@@ -148,18 +144,18 @@ def keep_states(
                 )
 
 
-def is_unfinished(timeline: TableTimeline, state: TableState) -> bool:
+def is_unfinished(timeline: TableLog, state: TableState) -> bool:
     """Whether entries below the oldest retained version are not yet stubs."""
     return _stubbed(timeline) < state.floor
 
 
-def _stubbed(timeline: TableTimeline) -> int:
+def _stubbed(timeline: TableLog) -> int:
     """The version below which all entries are stubs, by the stub of version 0, which is written last."""
     first = timeline.head(0)
     return first.floor if isinstance(first, Stub) else 0
 
 
-def write_stubs(timeline: TableTimeline, floor: int, progress: Progress) -> None:
+def write_stubs(timeline: TableLog, floor: int, progress: Progress) -> None:
     """Replace all entries below a version by stubs; existing stubs stay.
 
     Raises:
@@ -175,7 +171,7 @@ def write_stubs(timeline: TableTimeline, floor: int, progress: Progress) -> None
     progress("expire versions", total, total)
 
 
-def _overwritten(timeline: TableTimeline, start: int, floor: int) -> Iterator[int]:
+def _overwritten(timeline: TableLog, start: int, floor: int) -> Iterator[int]:
     versions = range(start, floor)
     if not timeline.store.is_remote:
         yield from (_overwrite(timeline, version, floor) for version in versions)
@@ -186,7 +182,7 @@ def _overwritten(timeline: TableTimeline, start: int, floor: int) -> Iterator[in
             yield from pool.map(lambda version: _overwrite(timeline, version, floor), some)
 
 
-def _overwrite(timeline: TableTimeline, version: int, floor: int) -> int:
+def _overwrite(timeline: TableLog, version: int, floor: int) -> int:
     """Replace an entry by a stub, and return its version."""
     (head,) = timeline.heads(version, version)
     if isinstance(head, Stub):

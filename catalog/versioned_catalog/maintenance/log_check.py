@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import HINT_BYTES
-from versioned_catalog.log.checkpoint import hint_from_bytes, state_from_bytes, state_to_json
-from versioned_catalog.log.entry import Commit, Stub
-from versioned_catalog.log.reading import FOLDER, HINT, KEPT, LOG
-from versioned_catalog.log.segment_set import statistics_of
+from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
+from versioned_catalog.log.hint import hint_from_bytes
+from versioned_catalog.log.layout import FOLDER, HINT, KEPT, LOG
+from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState, apply
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.findings import Report, check_own
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.types.types import walk
@@ -43,13 +45,13 @@ class Step:
     after: TableState | None
 
 
-def entry_versions(timeline: TableTimeline) -> list[int]:
+def entry_versions(timeline: TableLog) -> list[int]:
     """Return the versions that have an entry, in order."""
     names = timeline.store.list(LOG)
     return sorted(int(name.removesuffix(".json")) for name in names if _ENTRY.fullmatch(name))
 
 
-def stored_states(timeline: TableTimeline) -> list[tuple[int, str]]:
+def stored_states(timeline: TableLog) -> list[tuple[int, str]]:
     """Return the versions and paths of checkpoints and kept states, in order."""
     found: list[tuple[int, str]] = []
     for folder in (CHECKPOINTS, KEPT):
@@ -58,7 +60,7 @@ def stored_states(timeline: TableTimeline) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def check_log(timeline: TableTimeline, versions: list[int], report: Report) -> Iterator[Step]:
+def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterator[Step]:
     """Yield the entries of a log in order, continuing after damaged ones.
 
     Args:
@@ -101,7 +103,7 @@ def _missing(first: int, last: int) -> str:
 
 
 def _entries(
-    timeline: TableTimeline, versions: list[int], report: Report
+    timeline: TableLog, versions: list[int], report: Report
 ) -> Iterator[Commit | Stub | None]:
     def read(version: int) -> tuple[int, bytes | None, VersionedError | None]:
         try:
@@ -121,7 +123,7 @@ def _entries(
             yield None
 
 
-def _check_stub(timeline: TableTimeline, stub: Stub, newest: int, report: Report) -> None:
+def _check_stub(timeline: TableLog, stub: Stub, newest: int, report: Report) -> None:
     if not stub.version < stub.floor <= newest:
         report(
             timeline.entry_path(stub.version),
@@ -130,7 +132,7 @@ def _check_stub(timeline: TableTimeline, stub: Stub, newest: int, report: Report
 
 
 def _after(
-    timeline: TableTimeline, before: TableState | None, entry: Commit, report: Report
+    timeline: TableLog, before: TableState | None, entry: Commit, report: Report
 ) -> TableState | None:
     version = entry.head.version
     if before is None and version > 0:
@@ -143,7 +145,7 @@ def _after(
 
 
 def _restart(
-    timeline: TableTimeline, entry: Commit, is_floor: bool, report: Report
+    timeline: TableLog, entry: Commit, is_floor: bool, report: Report
 ) -> TableState | None:
     """Load the stored state at an entry that follows an expired or damaged one."""
     version = entry.head.version
@@ -159,7 +161,7 @@ def _restart(
 
 
 def _check_stored(
-    timeline: TableTimeline, version: int, path: str, state: TableState | None, report: Report
+    timeline: TableLog, version: int, path: str, state: TableState | None, report: Report
 ) -> None:
     """Compare a checkpoint with the state by the entries, if that is known."""
     try:
@@ -222,7 +224,7 @@ def differ(a: pa.ChunkedArray, b: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(pc.not_equal(a, b), pa.scalar(False))
 
 
-def check_tags(timeline: TableTimeline, state: TableState, report: Report) -> None:
+def check_tags(timeline: TableLog, state: TableState, report: Report) -> None:
     """Check that tagged versions below the oldest retained one have stored states."""
     for name, version in sorted(state.tags.items()):
         path = timeline.kept_path(version)
@@ -230,7 +232,7 @@ def check_tags(timeline: TableTimeline, state: TableState, report: Report) -> No
             report(path, f"is missing or damaged, but the tag {name!r} names version {version}")
 
 
-def check_hint(timeline: TableTimeline, report: Report) -> str | None:
+def check_hint(timeline: TableLog, report: Report) -> str | None:
     """Check the checkpoint hint; return a note if it is stale."""
     try:
         data = timeline.store.read(HINT, HINT_BYTES)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, NotFoundError
-from versioned_catalog.log.checkpoint_retention import spared
-from versioned_catalog.log.entry import MANIFESTS, OWN_NAME, Commit, Stub
-from versioned_catalog.log.reading import FOLDER, KEPT, LOG
+from versioned_catalog.log.checkpoint_retention import retained_checkpoints
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
+from versioned_catalog.log.layout import FOLDER, KEPT, LOG, MANIFESTS, OWN_NAME
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.storage.store import Store, StoredFile
 
@@ -93,7 +94,7 @@ class _ExpiredMeanwhile(Exception):
         self.floor = floor
 
 
-def references(timeline: TableTimeline, state: TableState) -> tuple[TableState, References]:
+def references(timeline: TableLog, state: TableState) -> tuple[TableState, References]:
     """Determine the files that the versions retained by a state need.
 
     Versions of dropped tags count while the entries that name them exist: they may be being read. A
@@ -127,7 +128,7 @@ def references(timeline: TableTimeline, state: TableState) -> tuple[TableState, 
 
 
 def references_since(
-    timeline: TableTimeline, state: TableState, needed: References, newest: TableState
+    timeline: TableLog, state: TableState, needed: References, newest: TableState
 ) -> tuple[TableState, References]:
     """Determine the files that the versions retained by a newer state need.
 
@@ -148,7 +149,7 @@ def references_since(
     return references(timeline, newest)
 
 
-def _references(timeline: TableTimeline, state: TableState, begin: int) -> References:
+def _references(timeline: TableLog, state: TableState, begin: int) -> References:
     first = timeline.first_kept(begin)
     if first > state.version:
         raise _ExpiredMeanwhile(begin, first)
@@ -185,13 +186,13 @@ def _manifest_of(commit: Commit) -> Iterator[str]:
         yield commit.manifest.path
 
 
-def _state_at(timeline: TableTimeline, version: int) -> TableState:
+def _state_at(timeline: TableLog, version: int) -> TableState:
     found = timeline.load(version).state
     assert found is not None
     return found
 
 
-def _commits(timeline: TableTimeline, start: int, end: int) -> Iterator[Commit]:
+def _commits(timeline: TableLog, start: int, end: int) -> Iterator[Commit]:
     for entry in timeline.entries(start, end):
         if isinstance(entry, Stub):
             raise _ExpiredMeanwhile(entry.version, entry.floor)
@@ -229,7 +230,7 @@ def find_orphans(
     foreign: list[str] = []
     for folder, files in listed.items():
         sizes = {_number(f): f.bytes for f in files if _VERSION.fullmatch(f.name)}
-        stay = spared(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
+        stay = retained_checkpoints(sizes, needed.floor) if folder == CHECKPOINTS else frozenset()
         for file in files:
             path, kind = f"{folder}/{file.name}", _kind(folder, file.name)
             if kind is _Kind.FOREIGN:

@@ -8,20 +8,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from versioned_catalog.conflicts.incarnation import WRITER
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CorruptTableError,
     InvalidRequestError,
     VersionedError,
 )
-from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.entry import Batch, Commit, Features, Head, commit_to_bytes, next_time
-from versioned_catalog.log.manifest import placed
-from versioned_catalog.log.reading import LOG
+from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.entry import Batch, Commit
+from versioned_catalog.log.entry_json import commit_to_bytes
+from versioned_catalog.log.features import Features
+from versioned_catalog.log.head import WRITER, Head
+from versioned_catalog.log.layout import LOG
+from versioned_catalog.log.manifest import write_manifest
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState, apply
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.table_log import TableCodec
+from versioned_catalog.log.times import next_time
 from versioned_catalog.maintenance.orphans import DATA
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.maintenance.salvage import (
@@ -82,7 +85,7 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     """
     if new.url == broken.url or new.files(LOG) or new.files(DATA):
         raise AlreadyExistsError(f"{new.url} is not empty; recover to an empty folder")
-    log, segments = read_log(Timeline(broken, TableCodec())), read_segments(broken, progress)
+    log, segments = read_log(CommitLog(broken, TableCodec())), read_segments(broken, progress)
     incarnation = salvage(log, segments, broken.url)
     if not incarnation.schemas:
         raise CorruptTableError(f"{broken.url}: no schema can be read, so the columns are unknown")
@@ -231,11 +234,11 @@ def _put(new: Store, commits: list[Commit]) -> TableState:
         # A manifest is a feature, which later entries must list, too.
         features = Features() if state is None else state.features
         whole.append(
-            placed(replace(commit, head=replace(commit.head, features=features)), None, new)
+            write_manifest(replace(commit, head=replace(commit.head, features=features)), None, new)
         )
         state = apply(state, whole[-1])
     assert state is not None
-    timeline = Timeline(new, TableCodec())
+    timeline = CommitLog(new, TableCodec())
     for commit in reversed(whole):
         path = timeline.entry_path(commit.head.version)
         if new.put_if_absent(path, commit_to_bytes(commit)) is not Put.WON:

@@ -6,9 +6,9 @@ import posixpath
 from datetime import datetime, timedelta
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.reading import LOG
+from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 
 DEFAULT = timedelta(days=7)
 """The default retention."""
@@ -41,7 +41,7 @@ def check_retention(retention: object, table: str, breaks: str, *, force: bool) 
     return retention
 
 
-def newest_before(timeline: TableTimeline, state: TableState, cutoff: datetime) -> int:
+def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> int:
     """Return the newest version as of a cutoff, by commit time and by modification time of its entry.
 
     The commit time is by the writer's clock; the modification time and the cutoff are by the store's.

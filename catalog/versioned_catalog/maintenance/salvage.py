@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.datafile.file_schema import SCHEMA, SCHEMA_VERSION, TABLE_UUID
 from versioned_catalog.errors import CorruptTableError, StorageError, VersionedError
-from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import EARLIEST, NEW_LIFE, Commit
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState, apply
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.log.times import EARLIEST
 from versioned_catalog.maintenance.log_check import entry_versions, stored_states
 from versioned_catalog.maintenance.orphans import DATA
 from versioned_catalog.maintenance.parallel import in_parallel
@@ -84,11 +85,11 @@ class Segments:
     damaged: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_log(timeline: TableTimeline) -> LogRemains:
+def read_log(timeline: TableLog) -> LogRemains:
     """Read as much of a log as possible, from the start that leads furthest."""
     entries, unreadable = _entries(timeline)
     states = list(_states(timeline))
-    starts: list[Loaded[TableState]] = [Loaded(), *map(Loaded, states)]
+    starts: list[LoadedState[TableState]] = [LoadedState(), *map(LoadedState, states)]
     state: TableState | None = None
     for start in starts:
         found = _furthest(start.state, entries)
@@ -105,7 +106,7 @@ def read_log(timeline: TableTimeline) -> LogRemains:
     )
 
 
-def _newest_time(timeline: TableTimeline, state: TableState | None) -> datetime:
+def _newest_time(timeline: TableLog, state: TableState | None) -> datetime:
     """The time of the newest state, by its entry and by the store's clock."""
     if state is None:
         return EARLIEST
@@ -113,7 +114,7 @@ def _newest_time(timeline: TableTimeline, state: TableState | None) -> datetime:
     return state.time if date is None else min(state.time, date)
 
 
-def _entries(timeline: TableTimeline) -> tuple[dict[int, Commit], list[str]]:
+def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
     found: dict[int, Commit] = {}
     unreadable: list[str] = []
     versions = entry_versions(timeline)
@@ -142,7 +143,7 @@ def check_lost(error: Exception, store: Store) -> None:
         raise error
 
 
-def _states(timeline: TableTimeline) -> Iterator[TableState]:
+def _states(timeline: TableLog) -> Iterator[TableState]:
     for version, path in stored_states(timeline):
         found = timeline.restore(version, path)
         if found is not None and found.state is not None:
@@ -292,7 +293,7 @@ def _of_state(state: TableState) -> Incarnation:
 
 def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
     """Apply a readable entry after a gap."""
-    if commit.head.operation in NEW_LIFE or commit.head.table_uuid != incarnation.table_uuid:
+    if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
         incarnation = Incarnation(
             commit.head.table_uuid, {}, {}, None, (), (), {}, incarnation.next_column_id, {}
         )

@@ -19,10 +19,10 @@ from versioned_catalog.datafile.file_schema import SCHEMA
 from versioned_catalog.datafile.reader import SegmentTask, open_segment, read_segment
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.delta import Delta, delta_from_text
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
-from versioned_catalog.log.segment_set import statistics_of, tail_statistic
+from versioned_catalog.log.segment_table import statistic_of, statistics_of
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.maintenance.findings import Report, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
@@ -112,7 +112,7 @@ class SegmentCheck:
                 if name == "inexact" and not self.deep:
                     continue  # a footer may have fewer statistics
                 said = state.segments.statistic(name, column, state.schemas).take(places)
-                held = tail_statistic(seen, name, column, state.schemas)
+                held = statistic_of(seen, name, column, state.schemas)
                 for at in pc.indices_nonzero(differ(said, held)).to_pylist():
                     path = state.schema.path_text(column.id)
                     self.report(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from versioned_catalog.conflicts.operations import Base, Fence
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.expiry import write_stubs
 from versioned_catalog.maintenance.orphans import (
     Listing,
@@ -124,9 +124,7 @@ def vacuum(
     return done
 
 
-def plan_vacuum(
-    timeline: TableTimeline, state: TableState, table: str, retention: timedelta
-) -> Vacuum:
+def plan_vacuum(timeline: TableLog, state: TableState, table: str, retention: timedelta) -> Vacuum:
     """Plan a vacuum of a table; nothing is written.
 
     Args:
@@ -143,9 +141,7 @@ def plan_vacuum(
     return Vacuum(table, retention, cutoff, state, fence, listed, needed, orphans)
 
 
-def clean(
-    timeline: TableTimeline, plan: Vacuum, newest: TableState, progress: Progress
-) -> Vacuumed:
+def clean(timeline: TableLog, plan: Vacuum, newest: TableState, progress: Progress) -> Vacuumed:
     """Delete the orphan files of a plan after its fence is committed.
 
     The needed files are determined again by the state with the fence: a commit may have added segments
@@ -164,7 +160,7 @@ def clean(
 
 
 def vacuum_dropped(
-    timeline: TableTimeline,
+    timeline: TableLog,
     state: TableState,
     table: str,
     retention: timedelta,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.log.checkpoint import TableCodec
-from versioned_catalog.log.entry import NEW_LIFE
-from versioned_catalog.log.reading import LOG
+from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.entry import NEW_INCARNATION
+from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.table_timeline import TableTimeline
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.table_log import TableCodec, TableLog
 from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.maintenance.findings import Finding, Verified, check_own
 from versioned_catalog.maintenance.log_check import (
@@ -46,7 +45,7 @@ class _Verification:
     def __init__(
         self, store: Store, table: str, deep: bool, every_version: bool, progress: Progress
     ) -> None:
-        self._timeline: TableTimeline = Timeline(store, TableCodec())
+        self._timeline: TableLog = CommitLog(store, TableCodec())
         self._table = table
         self._deep = deep
         self._every = every_version
@@ -126,7 +125,7 @@ class _Verification:
         before, commit = step.before, step.commit
         if before is None or commit is None or before.version < newest.floor:
             return
-        new_life = commit.head.operation in NEW_LIFE
+        new_life = commit.head.operation in NEW_INCARNATION
         gone = before.segments.paths if new_life else commit.removed
         self._check(before, frozenset(gone))
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from versioned_catalog.datafile.reader import SegmentTask
 from versioned_catalog.log.delta import Delta
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.projection.resolver import SegmentPlan, plan_columns
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE
 from versioned_catalog.types.types import Column

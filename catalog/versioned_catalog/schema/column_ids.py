@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from versioned_catalog.schema.schema import INTERNAL_NAMES, Schema, name_key
+from versioned_catalog.schema.schema import INTERNAL_NAMES, Schema, check_new_name, name_key
 from versioned_catalog.types.types import Column, Constant, children, with_children
 from versioned_catalog.values.literals import rekey_constant
 
@@ -30,7 +30,11 @@ def assign_ids(column: Column, next_id: int, used: set[str]) -> tuple[Column, in
 
     Returns:
         The column, and the next free ID.
+
+    Raises:
+        InvalidRequestError: a name holds control characters.
     """
+    check_new_name(column.name)
     candidates = _physical_candidates(column.name, next_id)
     physical = next(name for name in candidates if name_key(name) not in used)
     inner, after = _assign_all(children(column.type), next_id + 1, set())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -12,6 +11,7 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.ddl import parse_columns, render_columns
 from versioned_catalog.schema.key_types import check_key_type, check_time_index_type
+from versioned_catalog.types.names import has_control_characters, has_control_characters_in_storage
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import (
     FIRST_INTERNAL_ID,
@@ -326,7 +326,21 @@ class Schema:
         return replace(self, columns=tuple(change(c) for c in self.columns))
 
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+def check_new_name(name: str) -> None:
+    """Refuse a name that a new or renamed column can't have.
+
+    Raises:
+        InvalidRequestError: it holds control characters.
+    """
+    if has_control_characters(name):
+        raise _control_characters(name)
+
+
+def _control_characters(name: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the column name {name!r} holds control characters; choose another name",
+        condition="INVALID_NAME",
+    )
 
 
 def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
@@ -341,11 +355,8 @@ def _check_names(columns: Iterable[Column], above: ColumnPath) -> None:
             raise InvalidRequestError(
                 f"a column in {render_path(above) or 'the table'} has no name"
             )
-        if _UNPRINTABLE.search(column.name):
-            raise InvalidRequestError(
-                f"the column name {column.name!r} holds control characters; choose another name",
-                condition="INVALID_NAME",
-            )
+        if has_control_characters_in_storage(column.name):
+            raise _control_characters(column.name)
         key = name_key(column.name)
         if key in seen:
             raise InvalidRequestError(

@@ -1,1 +1,1 @@
-"""The log of a warehouse: names, their locations, and views."""
+"""The log of a warehouse: names and locations of tables, namespaces, and views."""

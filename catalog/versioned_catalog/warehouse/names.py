@@ -1,4 +1,4 @@
-"""The names of a warehouse: what its log says is where, and how that is changed."""
+"""The names of a warehouse: looking them up, and committing changes to them."""
 
 from __future__ import annotations
 
@@ -9,92 +9,94 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from versioned_catalog.conflicts.incarnation import WRITER
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
-from versioned_catalog.log.codec import Loaded
-from versioned_catalog.log.entry import UNIX_EPOCH, Features, Head, check_writable
-from versioned_catalog.log.timeline import Timeline
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_log import CommitLog
+from versioned_catalog.log.features import Features, check_writable
+from versioned_catalog.log.head import WRITER, Head
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.names import has_control_characters
 from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.warehouse.codec import WarehouseCodec
 from versioned_catalog.warehouse.state import (
     Name,
     TableName,
-    WarehouseCodec,
     WarehouseEntry,
     WarehouseState,
     full_key,
 )
 
 LONGEST_NAME = 255
-"""Characters of a namespace's or table's own name."""
+"""Most characters of one part of a name."""
 
 LONGEST_PATH = 64
-"""Parts of a whole name."""
+"""Most parts of a name."""
 
 LONGEST_FOLDER = 150
-"""Characters of a folder; longer ones are cut to ``CUT_FOLDER`` and told apart by a hash. File systems
-take up to 255 bytes."""
+"""Most characters of a folder; longer ones are cut to ``CUT_FOLDER`` and get a hash. File systems accept
+up to 255 bytes."""
 
 CUT_FOLDER = 120
 
 
 class _NothingToDo(Exception):
-    """Ends a commit that is not needed any more."""
+    """Ends a commit that has nothing to change."""
 
 
 class Names:
-    """The namespaces and tables of a warehouse by name.
+    """The namespaces, tables and views of a warehouse.
 
     Args:
         store: the warehouse's folder.
     """
 
     def __init__(self, store: Store) -> None:
-        self.timeline: Timeline[WarehouseEntry, WarehouseState] = Timeline(store, WarehouseCodec())
+        self.log: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(store, WarehouseCodec())
         self._url = store.url
-        self._loaded: Loaded[WarehouseState] | None = None
+        self._loaded: LoadedState[WarehouseState] | None = None
 
     def state(self) -> WarehouseState:
-        """The warehouse as it is now."""
+        """The newest state of the warehouse."""
         known = self._loaded
-        self._loaded = self.timeline.load() if known is None else self.timeline.advance(known)
-        return self._loaded.state or _nothing()
+        self._loaded = self.log.load() if known is None else self.log.advance(known)
+        return self._loaded.state or _empty_warehouse()
 
     def existing(self) -> WarehouseState:
-        """The warehouse as it is now, to look something up in it.
+        """The newest state of a warehouse whose folder exists.
 
         Raises:
-            NotFoundError: its folder is not there. Making a namespace or a table makes the folder, too.
+            NotFoundError: there is no folder. Creating a namespace or a table creates it.
         """
         state = self.state()
-        if state.version < 0 and not self.timeline.store.is_there():
+        if state.version < 0 and not self.log.store.is_there():
             raise NotFoundError(
                 f"there is no warehouse at {self._url}: the folder does not exist; check the path, or "
-                "make a warehouse there with create_namespace(...)"
+                "create a warehouse there with create_namespace(...)"
             )
         return state
 
     def has_landed(self, commit_id: str) -> bool:
-        """Whether a commit is in the warehouse's log."""
+        """Whether the log holds a commit."""
         newest = self.state().version
-        return self.timeline.find_commit(commit_id, -1, newest) is not None
+        return self.log.find_commit(commit_id, -1, newest) is not None
 
     def commit(
         self,
         change: Callable[[WarehouseState], WarehouseEntry | None],
         commit_id: str | None = None,
     ) -> None:
-        """Commit what ``change`` makes of the warehouse as it is then.
+        """Commit the entry that ``change`` builds for the newest state, retrying after lost races.
 
         Args:
-            change: gives the entry, of whose head only the operation and the features count
-                (``head_of``), or None where there is nothing to do; what it raises ends the commit.
+            change: returns the entry, with a head of ``head_of``, or None if there is nothing to
+                commit; what it raises ends the commit.
             commit_id: idempotency key of the commit; generated if omitted.
         """
         commit_id = commit_id or str(uuid.uuid4())
 
         def propose(state: WarehouseState | None) -> WarehouseEntry:
-            known = state or _nothing()
+            known = state or _empty_warehouse()
             check_writable(known.features, self._url)
             entry = change(known)
             if entry is None:
@@ -114,17 +116,17 @@ class Names:
         self.state()
         assert self._loaded is not None
         with suppress(_NothingToDo):
-            self._loaded = self.timeline.commit(self._loaded, commit_id, propose)
+            self._loaded = self.log.commit(self._loaded, commit_id, propose)
 
     def get(self, state: WarehouseState, name: Name) -> TableName | None:
-        """The table of a name, or None."""
+        """Look up a table by name; None if there is none."""
         return state.tables.get(full_key(name))
 
     def find(self, state: WarehouseState, name: Name) -> TableName:
-        """The table of a name.
+        """Look up a table by name.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no such table.
         """
         found = self.get(state, name)
         if found is None:
@@ -144,44 +146,44 @@ class Names:
 
 
 def head_of(operation: str, features: Features | None = None) -> Head:
-    """A head that ``Names.commit`` completes, and the timeline dates.
+    """The head of an entry before ``Names.commit`` completes it.
 
     Args:
-        operation: what is done.
-        features: what the warehouse needs from then on, beside what it needs already.
+        operation: name of the operation.
+        features: features that the warehouse needs from this commit on, besides those it needs already.
     """
     return Head("", 0, "", -1, UNIX_EPOCH, operation, features=features or Features())
 
 
-def _nothing() -> WarehouseState:
+def _empty_warehouse() -> WarehouseState:
     """A warehouse before its first commit."""
     return WarehouseState(str(uuid.uuid4()), -1, "", UNIX_EPOCH)
 
 
 def parse_namespace(name: str | Name | None) -> Name:
-    """The parts of a namespace's name; None and no parts are the top."""
+    """The parts of a namespace's name; None and ``()`` are the root."""
     return () if name is None or name == () else parse_path(name)
 
 
 def check_new_name(name: Name) -> None:
-    """Refuse a name that nobody could write, or that a terminal would obey.
+    """Refuse a name that is too long, or that a terminal would execute.
 
     Raises:
-        InvalidRequestError: a part is too long, or holds control characters.
+        InvalidRequestError: it has too many parts, or a part is too long or holds control characters.
     """
     if len(name) > LONGEST_PATH:
-        raise InvalidRequestError(f"a name has up to {LONGEST_PATH} parts, not {len(name)}")
+        raise InvalidRequestError(f"a name has up to {LONGEST_PATH} parts, got {len(name)}")
     for part in name:
         if len(part) > LONGEST_NAME:
             raise InvalidRequestError(
                 f"the name {part[:40]!r}… has {len(part)} characters; use up to {LONGEST_NAME}"
             )
-        if any(ord(ch) < 32 or 127 <= ord(ch) < 160 for ch in part):
+        if has_control_characters(part):
             raise InvalidRequestError(f"the name {part!r} holds control characters; choose another")
 
 
 def check_free(state: WarehouseState, name: Name) -> None:
-    """Refuse a name of a table or view that is taken, can't be one, or is in no namespace."""
+    """Refuse a name for a table or view that is taken or illegal, or whose namespace does not exist."""
     check_new_name(name)
     for kind, taken in (("table", state.tables), ("view", state.views)):
         if full_key(name) in taken:
@@ -193,28 +195,28 @@ def check_free(state: WarehouseState, name: Name) -> None:
 
 
 def check_namespace(state: WarehouseState, name: Name) -> None:
-    """Refuse a namespace that is not there."""
+    """Refuse a namespace that does not exist."""
     if name and full_key(name) not in state.namespaces:
         names = (one.name for one in state.namespaces.values())
         known = ", ".join(sorted(map(render_path, names))[:20]) or "none"
         raise NotFoundError(
-            f"there is no namespace {render_path(name)}; make it with "
+            f"there is no namespace {render_path(name)}; create it with "
             f"create_namespace({render_path(name)!r}); namespaces: {known}",
             condition="NAMESPACE_NOT_FOUND",
         )
 
 
 def check_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
-    """Properties as a dictionary.
+    """Copy properties into a dictionary.
 
     Raises:
-        InvalidRequestError: they are not text to text.
+        InvalidRequestError: they are not a mapping of text to text.
     """
     given = properties or {}
     if not isinstance(given, Mapping) or not all(
         isinstance(part, str) for pair in given.items() for part in pair
     ):
-        raise InvalidRequestError("properties are a mapping of text to text")
+        raise InvalidRequestError("properties must be a mapping of text to text")
     return dict(given)
 
 
@@ -224,9 +226,9 @@ def safe_folder(name: Name) -> str:
 
 
 def _safe_part(part: str) -> str:
-    taken = part.lower() in ("data", "_versioned")  # the folders of a table or warehouse itself
-    head = _percent(part[0]) if taken else ""
-    safe = head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if taken else 0 :])
+    reserved = part.lower() in ("data", "_versioned")  # folders of a table or warehouse itself
+    head = _percent(part[0]) if reserved else ""
+    safe = head + re.sub(r"[^A-Za-z0-9_-]", lambda m: _percent(m[0]), part[1 if reserved else 0 :])
     if len(safe) <= LONGEST_FOLDER:
         return safe
     return f"{safe[:CUT_FOLDER]}-{hashlib.sha256(part.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""The warehouse's log: names to locations, and views (FORMAT.md, section 12)."""
+"""The entries of a warehouse's log, and the state that they add up to (FORMAT.md, section 12)."""
 
 from __future__ import annotations
 
@@ -7,52 +7,32 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.limits import check_version
-from versioned_catalog.log.checkpoint_retention import NEWEST
-from versioned_catalog.log.entry import (
-    FORMAT,
-    OPERATIONS,
-    VIEWS,
-    Features,
-    Head,
-    Stub,
-    dump_json,
-    features_from_json,
-    features_to_json,
-    head_from_json,
-    head_to_json,
-    is_one_of,
-    load_json,
-    stub_from_json,
-    time_from_text,
-    time_to_text,
-)
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.features import VIEWS, Features
+from versioned_catalog.log.head import Head
 from versioned_catalog.schema.schema import name_key
-from versioned_catalog.schema.wire import Json, member, optional, texts
-from versioned_catalog.storage.store import Store, safe_path
-from versioned_catalog.warehouse.view import View, name_from_json, view_from_json, view_to_json
+from versioned_catalog.warehouse.view import View
 
 Name = tuple[str, ...]
 T = TypeVar("T")
 
 WITH_VIEWS = Features(write=frozenset({VIEWS}))
-"""What a warehouse needs that holds views: nothing of its readers."""
+"""Features of a warehouse with views: readers of tables need not know them."""
 
 
 def full_key(name: Name) -> Name:
-    """What two names of tables or namespaces are compared by."""
+    """The key that names of tables and namespaces are compared by, without case."""
     return tuple(map(name_key, name))
 
 
 @dataclass(frozen=True)
 class TableName:
-    """A table's name, and where it is.
+    """The name and the location of a table.
 
     Args:
-        name: namespace parts, and the table's own last.
+        name: the parts of its namespace, then its own name.
         location: its folder in the warehouse.
-        table_uuid: which table is meant, should the folder be used again.
+        table_uuid: created UUID of the table, since another table may use the folder later.
     """
 
     name: Name
@@ -62,11 +42,11 @@ class TableName:
 
 @dataclass(frozen=True)
 class Namespace:
-    """A namespace, and what is kept with it.
+    """A namespace and its properties.
 
     Args:
-        name: its parts.
-        properties: for users.
+        name: the parts of its name.
+        properties: its properties.
     """
 
     name: Name
@@ -75,7 +55,7 @@ class Namespace:
 
 @dataclass(frozen=True)
 class WarehouseEntry:
-    """One commit of a warehouse. Removals come first, then additions, then properties."""
+    """One commit of a warehouse. Removals apply first, then additions, then properties."""
 
     head: Head
     add_namespaces: tuple[Name, ...] = ()
@@ -87,14 +67,14 @@ class WarehouseEntry:
     remove_views: tuple[Name, ...] = ()
 
     @property
-    def bytes_beside(self) -> int:
-        """No file stands beside an entry."""
+    def attached_bytes(self) -> int:
+        """Entries name no files."""
         return 0
 
 
 @dataclass(frozen=True)
 class WarehouseState:
-    """A warehouse as of one commit; names are kept by their keys."""
+    """A warehouse as of one commit; names are looked up by ``full_key``."""
 
     warehouse_uuid: str
     version: int
@@ -106,202 +86,52 @@ class WarehouseState:
     views: dict[Name, View] = field(default_factory=dict)
 
     def name_of(self, created_uuid: str) -> Name | None:
-        """The name of a table, by its created UUID; None where it has none."""
+        """Name of the table with a created UUID; None if it has no name."""
         tables = self.tables.values()
         return next((one.name for one in tables if one.table_uuid == created_uuid), None)
 
 
-class WarehouseCodec:
-    """How a warehouse's log is read, written and folded."""
+def apply(state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
+    """The state after one more entry.
 
-    suffix = ".json"
-
-    def decode(self, data: bytes, what: str) -> WarehouseEntry | Stub:
-        """An entry from a file's content.
-
-        Raises:
-            CorruptTableError: it is none.
-            InvalidRequestError: it is one of a table.
-        """
-        value = load_json(data, what)
-        if is_one_of(value, OPERATIONS):
-            raise InvalidRequestError(
-                f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
-                "Catalog.load_path, or open the Catalog on another folder, such as the one above"
-            )
-        try:
-            return _entry(value)
-        except CorruptTableError as error:
-            raise CorruptTableError(f"{what}: {error}") from None
-        except RecursionError:
-            raise CorruptTableError(f"{what} is nested too deep") from None
-
-    def completed(self, entry: WarehouseEntry, store: Store) -> WarehouseEntry:
-        """The entry itself: nothing stands beside it."""
-        return entry
-
-    def placed(
-        self, entry: WarehouseEntry, before: WarehouseEntry | None, store: Store
-    ) -> WarehouseEntry:
-        """The entry itself."""
-        return entry
-
-    def encode(self, entry: WarehouseEntry) -> bytes:
-        """The content of an entry's file."""
-        out = head_to_json(entry.head)
-        out["namespaces"] = {
-            "add": _lists(entry.add_namespaces),
-            "remove": _lists(entry.remove_namespaces),
-        }
-        if entry.set_namespaces:
-            out["namespaces"]["set"] = [_namespace_to_json(one) for one in entry.set_namespaces]
-        out["tables"] = {
-            "set": [_table_to_json(table) for table in entry.set_tables],
-            "remove": _lists(entry.remove_tables),
-        }
-        if entry.set_views or entry.remove_views:
-            out["views"] = {
-                "set": [view_to_json(view) for view in entry.set_views],
-                "remove": _lists(entry.remove_views),
-            }
-        return dump_json(out)
-
-    def apply(self, state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
-        """The state after one more entry.
-
-        Raises:
-            CorruptTableError: it can't follow.
-        """
-        head = entry.head
-        if state is not None and head.table_uuid != state.warehouse_uuid:
-            raise CorruptTableError("the entry is of another warehouse")
-        begun = state or WarehouseState(head.table_uuid, -1, "", head.time)
-        namespaces = _without(begun.namespaces, entry.remove_namespaces)
-        namespaces |= {full_key(name): Namespace(name) for name in entry.add_namespaces}
-        namespaces = _described(namespaces, entry.set_namespaces)
-        tables = _without(begun.tables, entry.remove_tables)
-        tables |= {full_key(table.name): table for table in entry.set_tables}
-        views = _without(begun.views, entry.remove_views)
-        views |= {full_key(view.name): view for view in entry.set_views}
-        return replace(
-            begun,
-            version=head.version,
-            commit_id=head.commit_id,
-            time=head.time,
-            namespaces=namespaces,
-            tables=tables,
-            features=begun.features | head.features,
-            views=views,
-        )
-
-    def spared(self, state: WarehouseState, sizes: Mapping[int, int]) -> frozenset[int]:
-        """The versions whose checkpoints stay: nobody reads an old state of a warehouse."""
-        return frozenset(sorted(sizes)[-NEWEST:])
-
-    def checkpoint(self, state: WarehouseState) -> bytes:
-        """The content of a checkpoint."""
-        namespaces = state.namespaces.values()
-        out = {
-            "format": FORMAT,
-            "features": features_to_json(state.features),
-            "table_uuid": state.warehouse_uuid,
-            "version": state.version,
-            "commit_id": state.commit_id,
-            "time": time_to_text(state.time),
-            "namespaces": _lists(one.name for one in namespaces),
-            "tables": [_table_to_json(table) for table in state.tables.values()],
-        }
-        described = [_namespace_to_json(one) for one in namespaces if one.properties]
-        if described:
-            out["namespace_properties"] = described
-        if state.views:
-            out["views"] = [view_to_json(view) for view in state.views.values()]
-        return dump_json(out)
-
-    def restore(self, data: bytes, what: str) -> WarehouseState:
-        """The state of a checkpoint.
-
-        Raises:
-            CorruptTableError: it is none.
-        """
-        value = load_json(data, what)
-        names = _names(member(value, "namespaces", list))
-        described = map(_namespace, optional(value, "namespace_properties", list) or [])
-        tables = [_table(table) for table in member(value, "tables", list)]
-        views = map(view_from_json, optional(value, "views", list) or [])
-        return WarehouseState(
-            member(value, "table_uuid", str),
-            check_version(member(value, "version", int)),
-            member(value, "commit_id", str),
-            time_from_text(member(value, "time", str)),
-            _described({full_key(name): Namespace(name) for name in names}, described),
-            {full_key(table.name): table for table in tables},
-            features_from_json(value),
-            {full_key(view.name): view for view in views},
-        )
-
-
-def _entry(value: Json) -> WarehouseEntry | Stub:
-    if value.get("stub") is True:
-        return stub_from_json(value)
-    namespaces = optional(value, "namespaces", dict) or {}
-    tables = optional(value, "tables", dict) or {}
-    views = optional(value, "views", dict) or {}
-    return WarehouseEntry(
-        head_from_json(value),
-        _names(optional(namespaces, "add", list) or []),
-        tuple(map(_namespace, optional(namespaces, "set", list) or [])),
-        _names(optional(namespaces, "remove", list) or []),
-        tuple(_table(table) for table in optional(tables, "set", list) or []),
-        _names(optional(tables, "remove", list) or []),
-        tuple(map(view_from_json, optional(views, "set", list) or [])),
-        _names(optional(views, "remove", list) or []),
+    Raises:
+        CorruptTableError: the entry can't follow the state.
+    """
+    head = entry.head
+    if state is not None and head.table_uuid != state.warehouse_uuid:
+        raise CorruptTableError("the entry is of another warehouse")
+    before = state or WarehouseState(head.table_uuid, -1, "", head.time)
+    namespaces = _without(before.namespaces, entry.remove_namespaces)
+    namespaces |= {full_key(name): Namespace(name) for name in entry.add_namespaces}
+    namespaces = with_properties(namespaces, entry.set_namespaces)
+    tables = _without(before.tables, entry.remove_tables)
+    tables |= {full_key(table.name): table for table in entry.set_tables}
+    views = _without(before.views, entry.remove_views)
+    views |= {full_key(view.name): view for view in entry.set_views}
+    return replace(
+        before,
+        version=head.version,
+        commit_id=head.commit_id,
+        time=head.time,
+        namespaces=namespaces,
+        tables=tables,
+        features=before.features | head.features,
+        views=views,
     )
 
 
 def _without(names: dict[Name, T], removed: Iterable[Name]) -> dict[Name, T]:
-    gone = set(map(full_key, removed))
-    return {key: value for key, value in names.items() if key not in gone}
+    keys = set(map(full_key, removed))
+    return {key: value for key, value in names.items() if key not in keys}
 
 
-def _described(
+def with_properties(
     namespaces: dict[Name, Namespace], changed: Iterable[Namespace]
 ) -> dict[Name, Namespace]:
-    """The namespaces with the properties of those that changed, under the names they have."""
+    """Set the properties of namespaces that changed; their names keep the case they have."""
     new = {full_key(one.name): one.properties for one in changed}
     if not new.keys() <= namespaces.keys():
-        raise CorruptTableError("a namespace that is not there has properties")
+        raise CorruptTableError("an entry sets the properties of a namespace that does not exist")
     return namespaces | {
         key: replace(namespaces[key], properties=properties) for key, properties in new.items()
     }
-
-
-def _lists(names: Iterable[Name]) -> list[list[str]]:
-    return [list(name) for name in names]
-
-
-def _names(values: list[Json]) -> tuple[Name, ...]:
-    return tuple(map(name_from_json, values))
-
-
-def _namespace_to_json(namespace: Namespace) -> Json:
-    return {"name": list(namespace.name), "properties": dict(namespace.properties)}
-
-
-def _namespace(value: Json) -> Namespace:
-    (name,) = _names([member(value, "name", list)])
-    return Namespace(name, texts(member(value, "properties", dict)))
-
-
-def _table_to_json(table: TableName) -> Json:
-    return {
-        "name": list(table.name),
-        "location": table.location,
-        "table_uuid": table.table_uuid,
-    }
-
-
-def _table(value: Json) -> TableName:
-    (name,) = _names([member(value, "name", list)])
-    location = safe_path(member(value, "location", str))
-    return TableName(name, location, member(value, "table_uuid", str))

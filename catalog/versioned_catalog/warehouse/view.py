@@ -1,4 +1,4 @@
-"""Views as the warehouse's log holds them (FORMAT.md, section 12.1)."""
+"""Views, as a warehouse's log stores them (FORMAT.md, section 12.1)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.schema.wire import Json, member, optional, texts
 
 Parts = tuple[str, ...]
-"""A name, as its parts."""
+"""The parts of a name."""
 
 COMPENSATION = "COMPENSATION"
 EVOLUTION = "EVOLUTION"
-"""The schema mode under which a view shows the columns that its query has now."""
+"""The schema mode under which a view has whatever columns its query has."""
 
 EVOLVING_MODES = frozenset({EVOLUTION, "TYPE EVOLUTION"})
-"""Schema modes under which a view shows the types that its query has now."""
+"""Schema modes under which the columns of a view have whatever types its query gives them."""
 
 
 @dataclass(frozen=True)
 class ViewColumn:
-    """A column that a view shows.
+    """A column of a view.
 
     Args:
         name: its name.
         type: its type, as Spark's SQL writes it.
         nullable: whether it may be null.
-        comment: for people.
+        comment: its comment.
     """
 
     name: str
@@ -42,8 +42,8 @@ class ReadColumn:
 
     Args:
         id: the column ID.
-        path: the names that the view's query knows it by.
-        below: the IDs inside it in pre-order, where it is nested and read whole.
+        path: path of names by which the view's query refers to it.
+        below: IDs inside it in pre-order, if it is nested and read whole.
     """
 
     id: int
@@ -57,9 +57,9 @@ class ReadTable:
 
     Args:
         name: its name when the view was created.
-        created_uuid: which table it is.
-        table_uuid: which incarnation of it.
-        columns: the columns that are read.
+        created_uuid: created UUID of the table.
+        table_uuid: table UUID, which differs by incarnation.
+        columns: the columns that the view reads.
     """
 
     name: Parts
@@ -73,17 +73,17 @@ class View:
     """A named query.
 
     Args:
-        name: namespace parts, and the view's own name last.
+        name: the parts of its namespace, then its own name.
         sql: the query, in Spark's SQL.
-        columns: what it shows.
-        query_columns: the names of the query's own columns, in the order of ``columns``.
+        columns: the columns of the view.
+        query_columns: names of the query's columns, in the order of ``columns``.
         catalog: where Spark looks up names without a catalog; None for the warehouse's own.
         namespace: where names without a namespace are looked up.
         schema_mode: what Spark does when the types of the query's columns change.
-        comment: for people.
-        properties: for users.
-        settings: the settings of Spark's SQL that the query was written under.
-        reads: the columns that it reads.
+        comment: its comment.
+        properties: its properties.
+        settings: settings of Spark's SQL under which the query was written.
+        reads: the tables and columns that it reads.
         reads_views: the views that it reads.
     """
 
@@ -102,7 +102,7 @@ class View:
 
 
 def view_to_json(view: View) -> Json:
-    """A view as entries and checkpoints hold it."""
+    """The JSON of a view in entries and checkpoints."""
     out: Json = {
         "name": list(view.name),
         "sql": view.sql,
@@ -123,7 +123,7 @@ def view_from_json(value: Json) -> View:
     """A view from an entry or a checkpoint.
 
     Raises:
-        CorruptTableError: it is none.
+        CorruptTableError: it is not as FORMAT.md says.
     """
     return View(
         name_from_json(member(value, "name", list)),
@@ -145,16 +145,16 @@ def name_from_json(value: Json) -> Parts:
     """A name of at least one part.
 
     Raises:
-        CorruptTableError: it is none.
+        CorruptTableError: it is not a list of text, or is empty.
     """
     if not isinstance(value, list) or not value or not all(isinstance(p, str) for p in value):
-        raise CorruptTableError("names are lists of text")
+        raise CorruptTableError("a name is not a list of text")
     return tuple(value)
 
 
 def _texts(values: list[Json]) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in values):
-        raise CorruptTableError("a list of a view holds something else than text")
+        raise CorruptTableError("a member of a view is not a list of text")
     return tuple(values)
 
 
@@ -199,7 +199,7 @@ def _read_to_json(column: ReadColumn) -> Json:
 def _read(value: Json) -> ReadColumn:
     below = optional(value, "below", list) or []
     if not all(type(one) is int for one in below):
-        raise CorruptTableError("the IDs inside a column that a view reads are not integers")
+        raise CorruptTableError("the member 'below' of a view holds something else than IDs")
     return ReadColumn(
         member(value, "id", int), name_from_json(member(value, "path", list)), tuple(below)
     )

@@ -9,9 +9,9 @@ import pyarrow as pa
 from versioned_catalog.conflicts.operations import KeyCheck
 from versioned_catalog.datafile.arrange import key_columns
 from versioned_catalog.datafile.reader import SegmentTask, read_segment
-from versioned_catalog.log.entry import UNIX_EPOCH
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.projection.resolver import plan_segment
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Store

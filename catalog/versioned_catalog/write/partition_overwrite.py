@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.log.segment_set import parse_texts
+from versioned_catalog.log.segment_table import parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader

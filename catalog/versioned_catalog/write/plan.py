@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.conflicts.incarnation import evolution_of, first_evolution
+from versioned_catalog.conflicts.entries.creation import first_evolution
 from versioned_catalog.conflicts.operations import Base, Create
 from versioned_catalog.datafile.open_segment import WriteSpec
 from versioned_catalog.datafile.writer import target_bytes, write_segments
@@ -106,7 +106,7 @@ def plan_write(
         requests = merging_changes(arrow, schema)
         if requests:
             changes, after = plan_changes(
-                requests, evolution_of(state), state.schemas.newest.version + 1
+                requests, state.evolution, state.schemas.newest.version + 1
             )
             schema = after.schema
     spec = WriteSpec(

@@ -1,1 +1,1 @@
-"""What the jar asks Python: one JSON request and one JSON answer a question."""
+"""Requests of the jar, carried out: ``connector/PROTOCOL.md`` lists them."""

@@ -1,4 +1,4 @@
-"""What Spark's Parquet code is told of columns: physical names, and IDs where Spark knows them."""
+"""Schemas for Spark's Parquet code: physical names, and column IDs where Spark supports them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pyspark_versioned.spark_types import to_spark
 from versioned_catalog.types.types import Array, Column, DataType, Map, Struct
 
 FIELD_ID = "parquet.field.id"
-"""The metadata of a field in which Spark looks for its ID in Parquet."""
+"""The metadata key of a field in which Spark finds its ID in Parquet."""
 
 
 def read_schema(columns: Iterable[Column]) -> spark.StructType:
-    """Columns to be read from files; anything may be null, since older files lack newer fields."""
+    """The schema to read files with; all fields are nullable, since older files lack newer ones."""
     return _struct(columns, loose=True)
 
 
 def write_schema(columns: Iterable[Column]) -> spark.StructType:
-    """Columns to be written to files."""
+    """The schema to write files with."""
     return _struct(columns, loose=False)
 
 
@@ -51,7 +51,7 @@ def _type(type_: DataType, *, loose: bool) -> spark.DataType:
 
 
 def field_ids(columns: Iterable[Column], above: str = "") -> dict[str, int]:
-    """Column IDs by the dotted path that Spark's writer gives each node in Parquet."""
+    """Column IDs by the dotted path of each node in Spark's Parquet files."""
     found: dict[str, int] = {}
     for column in columns:
         path = above + column.physical_name

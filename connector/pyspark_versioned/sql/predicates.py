@@ -1,10 +1,19 @@
-"""Predicates of Spark's, as the jar writes them down, as filters of ours."""
+"""Filters that the jar sends, as filters of the catalog."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from pyspark_versioned.sql.values import parse_literal
+from pyspark_versioned.sql.protocol.changes import TypedValue
+from pyspark_versioned.sql.protocol.common import (
+    ColumnTerm,
+    LiteralTerm,
+    OtherTerm,
+    PredicateTerm,
+    Term,
+)
+from pyspark_versioned.sql.values import parse_value
 from versioned_catalog.expressions.filters import (
     AllOf,
     AnyOf,
@@ -19,8 +28,6 @@ from versioned_catalog.expressions.filters import (
     UnboundFilter,
 )
 
-Json = dict[str, Any]
-
 _COMPARISONS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE, Op.EQ: Op.EQ, Op.NE: Op.NE}
 _TEXTS = {
@@ -30,59 +37,81 @@ _TEXTS = {
 }
 
 
-class Unknown(Exception):
-    """There is no filter of ours that means the same; Spark applies the predicate itself."""
+class _NoFilter(Exception):
+    """The catalog has no filter that means the same; Spark applies the predicate itself."""
 
 
-def to_unbound(predicate: Json) -> UnboundFilter | None:
-    """The filter that means the same, or None where there is none.
-
-    Args:
-        predicate: ``{"name": "=", "children": [...]}``; a child is a predicate, ``{"column": [...]}``,
-            ``{"literal": ...}``, or something else that is not told.
-    """
+def to_unbound(term: Term) -> UnboundFilter | None:
+    """The filter that means the same as a predicate, or None if there is none."""
     try:
-        return _filter(predicate)
-    except Unknown:
+        return _filter(term)
+    except _NoFilter:
         return None
 
 
-def _filter(predicate: Json) -> UnboundFilter:
-    name, given = predicate.get("name"), predicate.get("children", [])
-    match name, given:
-        case "AND", [left, right]:
+def _filter(term: Term) -> UnboundFilter:
+    match term:
+        case PredicateTerm("AND", (left, right)):
             return AllOf((_filter(left), _filter(right)))
-        case "OR", [left, right]:
+        case PredicateTerm("OR", (left, right)):
             return AnyOf((_filter(left), _filter(right)))
-        case "NOT", [child]:
+        case PredicateTerm("NOT", (child,)):
             return Not(_filter(child))
-        case "ALWAYS_TRUE", []:
+        case PredicateTerm("ALWAYS_TRUE", ()):
             return AllOf(())
-        case "ALWAYS_FALSE", []:
+        case PredicateTerm("ALWAYS_FALSE", ()):
             return AnyOf(())
-        case "IS_NULL", [{"column": path}]:
+        case PredicateTerm("IS_NULL", (ColumnTerm(path),)):
             return NullTest(tuple(path))
-        case "IS_NOT_NULL", [{"column": path}]:
+        case PredicateTerm("IS_NOT_NULL", (ColumnTerm(path),)):
             return Not(NullTest(tuple(path)))
-        case "IN", [{"column": path}, *values]:
+        case PredicateTerm("IN", (ColumnTerm(path), *values)):
             return OneOf(tuple(path), tuple(map(_value, values)))
-        case "<=>", [{"column": path}, value] | [value, {"column": path}]:
+        case PredicateTerm("<=>", (ColumnTerm(path), value) | (value, ColumnTerm(path))):
             return NullSafe(tuple(path), _value(value))
-        case _, [{"column": path}, value] if name in _COMPARISONS:
+        case PredicateTerm(name, (ColumnTerm(path), value)) if name in _COMPARISONS:
             return Comparison(tuple(path), _COMPARISONS[name], _value(value))
-        case _, [value, {"column": path}] if name in _COMPARISONS:
+        case PredicateTerm(name, (value, ColumnTerm(path))) if name in _COMPARISONS:
             return Comparison(tuple(path), _MIRRORED[_COMPARISONS[name]], _value(value))
-        case _, [{"column": path}, value] if name in _TEXTS:
+        case PredicateTerm(name, (ColumnTerm(path), value)) if name in _TEXTS:
             return TextTest(tuple(path), _TEXTS[name], _value(value))
         case _:
-            raise Unknown
+            raise _NoFilter
 
 
-def _value(child: Json) -> Any:
-    match child:
-        case {"literal": literal}:
-            return parse_literal(literal)
-        case {"name": "ALWAYS_TRUE" | "ALWAYS_FALSE" as name}:  # Spark's word for a BOOLEAN
+def _value(term: Term) -> Any:
+    match term:
+        case LiteralTerm(literal):
+            return parse_value(literal)
+        case PredicateTerm("ALWAYS_TRUE" | "ALWAYS_FALSE" as name):  # how Spark writes a BOOLEAN
             return name == "ALWAYS_TRUE"
         case _:
-            raise Unknown
+            raise _NoFilter
+
+
+def columns_of(term: Term) -> set[tuple[str, ...]]:
+    """The paths of the columns in a filter."""
+    match term:
+        case ColumnTerm(path):
+            return {tuple(path)}
+        case PredicateTerm(_, children):
+            return {path for child in children for path in columns_of(child)}
+        case LiteralTerm() | OtherTerm():
+            return set()
+
+
+def is_for_parquet(term: Term) -> bool:
+    """Whether Parquet compares the constants of a filter as Spark does.
+
+    Parquet orders -0.0 before 0.0, which are equal in Spark, and orders no NaN, which is the greatest
+    value in Spark.
+    """
+    match term:
+        case LiteralTerm(TypedValue("float" | "double", str(text))):
+            return float(text) != 0.0 and not math.isnan(float(text))
+        case PredicateTerm(_, children):
+            return all(map(is_for_parquet, children))
+        case ColumnTerm() | LiteralTerm():
+            return True
+        case OtherTerm():
+            return False

@@ -1,19 +1,20 @@
-"""Tables and snapshots by reference, remembered by a worker from one question to the next."""
+"""Catalogs, tables and snapshots that a worker keeps from one request to the next."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from pyspark_versioned.sql.evolving import evolve
+from pyspark_versioned.sql.pending_changes import apply_pending
+from pyspark_versioned.sql.protocol.common import CatalogRef, TableRef
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
 
 REMEMBERED = 32
-"""How many tables, and how many snapshots, a worker remembers."""
+"""Number of tables, and of snapshots, that a worker keeps."""
 
 
 K = TypeVar("K")
@@ -21,7 +22,7 @@ V = TypeVar("V")
 
 
 class _Memory(Generic[K, V]):
-    """The values used last."""
+    """The values that were used last."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[K, V] = OrderedDict()
@@ -48,14 +49,14 @@ def _options(storage: Mapping[str, str]) -> _Options:
     return tuple(sorted(storage.items()))
 
 
-def open_catalog(catalog: Mapping[str, Any]) -> Catalog:
-    """The catalog that the jar's member ``catalog`` names: ``warehouse`` and ``storage``."""
-    warehouse, storage = catalog["warehouse"], catalog["storage"]
-    return _catalogs.get((warehouse, _options(storage)), lambda: Catalog(warehouse, storage))
+def open_catalog(ref: CatalogRef) -> Catalog:
+    """The catalog of a reference."""
+    key = (ref.warehouse, _options(ref.storage))
+    return _catalogs.get(key, lambda: Catalog(ref.warehouse, ref.storage))
 
 
-def newest(table: Table, storage: Mapping[str, str]) -> Table:
-    """Remember a table that was just loaded, so that the next questions about it cost little."""
+def remember(table: Table, storage: Mapping[str, str]) -> Table:
+    """Keep a table that was just loaded, so that the next requests for it are cheap."""
     _tables.forget((table.location, _options(storage)))
     return _tables.get((table.location, _options(storage)), lambda: table)
 
@@ -64,7 +65,7 @@ def at_location(location: str, storage: Mapping[str, str]) -> Table:
     """The table in a folder, at its newest version.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no table.
     """
     key = (location, _options(storage))
     known = _tables.get(key, lambda: Catalog.load_path(location, storage))
@@ -79,13 +80,13 @@ def at_location(location: str, storage: Mapping[str, str]) -> Table:
 
 @dataclass(frozen=True)
 class Opened:
-    """What the jar's member ``table`` names.
+    """A table at one version.
 
     Args:
         table: the table.
         base: the snapshot.
-        state: the snapshot with the changes of the schema that the statement brings along.
-        changes: these.
+        state: the snapshot with the pending schema changes of the statement.
+        changes: the pending changes.
     """
 
     table: Table
@@ -94,33 +95,30 @@ class Opened:
     changes: tuple[BoundChange, ...]
 
 
-def open_table(ref: Mapping[str, Any]) -> tuple[Table, TableState]:
-    """The table that the jar's member ``table`` names, and the snapshot as its statement sees it.
+def open_table(ref: TableRef) -> tuple[Table, TableState]:
+    """The table of a reference, and the snapshot as its statement sees it.
 
     Raises:
-        NotFoundError: it was dropped or replaced since.
+        NotFoundError: the table was dropped or replaced.
     """
     opened = open_snapshot(ref)
     return opened.table, opened.state
 
 
-def open_snapshot(ref: Mapping[str, Any]) -> Opened:
-    """What the jar's member ``table`` names.
-
-    Args:
-        ref: ``location``, ``storage``, ``name``, ``uuid``, ``version``, ``pending``.
+def open_snapshot(ref: TableRef) -> Opened:
+    """The table and the snapshot of a reference.
 
     Raises:
-        NotFoundError: it was dropped or replaced since.
+        NotFoundError: the table was dropped or replaced.
     """
-    table = at_location(ref["location"], ref["storage"])
-    key = (ref["location"], ref["uuid"], ref["version"])
-    state = _states.get(key, lambda: table.at(ref["version"]))
-    if state.table_uuid != ref["uuid"]:
+    table = at_location(ref.location, ref.storage)
+    key = (ref.location, ref.uuid, ref.version)
+    state = _states.get(key, lambda: table.at(ref.version))
+    if state.table_uuid != ref.uuid:
         _states.forget(key)
         raise NotFoundError(
-            f"{ref['name']} was dropped or replaced meanwhile; ask for it again",
+            f"{ref.name} was dropped or replaced while the statement ran; run it again",
             condition="TABLE_NOT_FOUND",
         )
-    table.name = ref["name"]
-    return Opened(table, state, *evolve(state, ref["pending"], table.name))
+    table.name = ref.name
+    return Opened(table, state, *apply_pending(state, ref.pending, table.name))

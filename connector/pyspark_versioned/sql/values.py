@@ -1,16 +1,21 @@
-"""Types and single values between the jar's JSON and ours."""
+"""Types, values and defaults that the jar sends, as those of the catalog."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import from_spark
+from pyspark_versioned.sql.protocol.base import SparkType, Value
+from pyspark_versioned.sql.protocol.changes import Default, TypedValue
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.schema.ddl import render_type
+from versioned_catalog.types.paths import render_path
 from versioned_catalog.types.types import (
     NOW_FUNCTIONS,
     Array,
@@ -23,27 +28,32 @@ from versioned_catalog.types.types import (
 from versioned_catalog.values.literals import constant, decode
 
 
-def parse_type(given: Any, path: tuple[str, ...]) -> DataType:
-    """Our type for Spark's as JSON (``"integer"``, ``{"type": "struct", ...}``).
+def parse_type(given: SparkType, path: tuple[str, ...]) -> DataType:
+    """The catalog's type for a Spark type.
 
     Args:
-        given: the JSON, parsed.
+        given: the Spark type.
         path: the column, for errors.
 
     Raises:
-        InvalidRequestError: it can't be stored.
+        InvalidRequestError: the type can't be stored.
     """
     return from_spark(spark._parse_datatype_json_string(json.dumps(given)), path)
 
 
-def parse_literal(literal: dict[str, Any]) -> Any:
-    """The Python value of ``{"type": ..., "value": text}``; null, and what has no type, is None."""
-    if literal["value"] is None:
+def parse_value(given: TypedValue) -> Any:
+    """The Python value of a typed value; None for null, whatever its type."""
+    if given.value is None:
         return None
-    return _value(literal["value"], parse_type(literal["type"], ("a literal",)))
+    return _value(given.value, parse_type(given.type, ("a literal",)))
 
 
-def _value(given: Any, type_: DataType) -> Any:
+def column_in_errors(table: str, path: Sequence[str]) -> str:
+    """What errors call a column of a table."""
+    return f"{table}: the column {render_path(tuple(path))}"
+
+
+def _value(given: Value, type_: DataType) -> Any:
     if given is None:
         return None
     match type_:
@@ -59,50 +69,51 @@ def _value(given: Any, type_: DataType) -> Any:
             return decode(given, type_)
 
 
-def parse_default(
-    default: dict[str, Any] | None, type_: DataType, where: str
-) -> WriteDefault | None:
-    """A column's default: a constant, or one of the functions that the format knows by name.
+def parse_default(default: Default | None, type_: DataType, column: str) -> WriteDefault | None:
+    """A column's default: a constant, or a function that the format knows by name.
 
     Args:
-        default: ``sql``, as the user wrote it; ``changing``, the functions in it whose value is not
-            the same at all times, as texts; ``one_function``, whether it is one of these and nothing
-            else; ``literal``, its value, where there are none.
-        type_: the column's.
-        where: the table and the column, for errors.
+        default: the DEFAULT clause, or None.
+        type_: the column's type.
+        column: the table and the column, for errors.
 
     Raises:
-        InvalidRequestError: it does not fit the type, or has another value with every write.
+        InvalidRequestError: the default does not fit the type, or its value changes with every write.
     """
     if default is None:
         return None
-    sql = default["sql"]
-    changing = [*default["changing"], *(match[0] for match in _SPECIAL.finditer(sql))]
-    now = NOW_FUNCTIONS.get(changing[0]) if default["one_function"] else None
+    sql = default.sql
+    changing = [*default.changing, *(match[0] for match in _SPECIAL.finditer(sql))]
+    now = NOW_FUNCTIONS.get(changing[0]) if default.one_function else None
     if now is not None and now.type is type_:
         return now
     if changing:
         raise InvalidRequestError(
-            f"{where}: DEFAULT {sql} of a {render_type(type_)} can't be stored, since its value is "
+            f"{column}: DEFAULT {sql} of a {render_type(type_)} can't be stored, since its value is "
             f"not the same at all times ({', '.join(changing)}). A default is a constant, "
             "current_timestamp() of a TIMESTAMP or current_date() of a DATE; leave it out, and give "
             "the value in the statement that writes"
         )
-    if "literal" not in default:
-        raise InvalidRequestError(f"{where}: the type that DEFAULT {sql} is for is not known")
+    if default.literal is None:
+        raise InvalidRequestError(f"{column}: the type that DEFAULT {sql} is for is not known")
     try:
-        return constant(parse_literal(default["literal"]), type_)
+        return constant(parse_value(default.literal), type_)
     except InvalidRequestError as error:
-        raise InvalidRequestError(f"{where}: {error}") from None
+        raise InvalidRequestError(f"{column}: {error}") from None
 
 
 _SPECIAL = re.compile(
     r"\b(?:DATE|TIMESTAMP(?:_LTZ|_NTZ)?)\s*(?:'\s*|\"\s*)(?:now|today|tomorrow|yesterday)\b[^'\"]*['\"]",
     re.IGNORECASE,
 )
-"""Literals that Spark reads as the time of the statement."""
+"""Literals that Spark replaces by the time of the statement."""
+
+
+def parse_timestamp(micros: int) -> datetime:
+    """The time of microseconds since 1970."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
 
 
 def read_default(default: WriteDefault | None) -> Constant | None:
-    """What rows show that are there already, of a default that a new table's column is given."""
+    """The read default of a new column with a write default: the same, if it is a constant."""
     return default if isinstance(default, Constant) else None

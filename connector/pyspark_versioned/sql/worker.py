@@ -1,6 +1,6 @@
-"""The module that Spark's daemon runs for the jar: reads one question, writes one answer.
+"""The module that Spark's daemon runs for the jar: reads one request, writes one response.
 
-Its name has to begin with ``pyspark``, or the daemon refuses it.
+Spark's daemon only runs modules whose names begin with ``pyspark``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from pyspark import serializers
 
-from pyspark_versioned.sql.answering import answer
+from pyspark_versioned.sql.dispatch import respond
 
 Main = Callable[[IO[Any], IO[Any]], None]
 
@@ -23,7 +23,7 @@ _write_with_length: Callable[[bytes, IO[Any]], None] = serializers.write_with_le
 
 
 def _worker_run() -> Callable[[Main, IO[Any], IO[Any]], None]:
-    """What Spark puts around a worker's own work: since 4.2 it is one function."""
+    """The function that Spark wraps around a worker's own work, which exists since 4.2."""
     try:
         from pyspark.sql.worker.utils import worker_run
     except ImportError:
@@ -63,16 +63,16 @@ def _worker_run_before_4_2(main: Main, infile: IO[Any], outfile: IO[Any]) -> Non
 _run = _worker_run()
 
 
-def _answer(infile: IO[Any], outfile: IO[Any]) -> None:
+def _respond(infile: IO[Any], outfile: IO[Any]) -> None:
     request = json.loads(infile.read(_read_int(infile)))
-    _write_with_length(json.dumps(answer(request)).encode(), outfile)
+    _write_with_length(json.dumps(respond(request)).encode(), outfile)
 
 
 def main(infile: IO[Any], outfile: IO[Any]) -> None:
-    """Answer one question; Spark's daemon calls this."""
-    _run(_answer, infile, outfile)
+    """Respond to one request; Spark's daemon calls this."""
+    _run(_respond, infile, outfile)
 
 
-# The daemon collects garbage after every answer; what is imported by now need not be looked at.
+# The daemon collects garbage after every response; skip what is imported by now.
 gc.collect()
 gc.freeze()

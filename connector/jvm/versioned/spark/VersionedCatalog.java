@@ -1,13 +1,10 @@
 package versioned.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Stream;
-import java.util.stream.StreamSupport;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -28,31 +25,45 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.catalog.CatalogQuestions;
-import versioned.spark.catalog.EvolvingCatalog;
-import versioned.spark.catalog.StagedVersionedTable;
+import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.catalog.VersionedTables;
 import versioned.spark.function.Functions;
 import versioned.spark.internals.SparkStreams;
 import versioned.spark.procedure.VersionedProcedure;
+import versioned.spark.protocol.NamespaceMessages.AlterNamespace;
+import versioned.spark.protocol.NamespaceMessages.CreateNamespace;
+import versioned.spark.protocol.NamespaceMessages.DropNamespace;
+import versioned.spark.protocol.NamespaceMessages.ListNamespaces;
+import versioned.spark.protocol.NamespaceMessages.ListTables;
+import versioned.spark.protocol.NamespaceMessages.LoadNamespace;
+import versioned.spark.protocol.ProcedureMessages.ListProcedures;
+import versioned.spark.protocol.ProcedureMessages.LoadProcedure;
+import versioned.spark.protocol.TableMessages.Drop;
+import versioned.spark.protocol.TableMessages.RefuseStream;
+import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
+import versioned.spark.python.Python;
+import versioned.spark.python.Refusal;
+import versioned.spark.python.Refusal.Reason;
 
 /**
  * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
- * {@code .warehouse}, the folder where its tables are, and {@code .storage.<option>}, what it is opened with. From Spark
- * 4.2 on, {@link VersionedRelationCatalog} has views as well.
+ * {@code .warehouse}, the folder of its tables, and {@code .storage.<option>}, options of the file system. Since
+ * Spark 4.2, {@link VersionedRelationCatalog} has views as well.
  */
-public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog, FunctionCatalog {
+public class VersionedCatalog implements VersionedTables, StagingTableCatalog, SupportsNamespaces, ProcedureCatalog,
+        FunctionCatalog {
     private static final String STORAGE = "storage.";
 
-    private CatalogQuestions questions;
+    private CatalogRequests requests;
 
     @Override
     public void initialize(String name, CaseInsensitiveStringMap options) {
         String warehouse = options.get("warehouse");
         if (warehouse == null || warehouse.isBlank()) {
             throw Condition.INVALID_OPTION.error("the catalog " + name + " has no warehouse; set "
-                + "spark.sql.catalog." + name + ".warehouse to the folder where its tables are");
+                + "spark.sql.catalog." + name + ".warehouse to the folder of its tables");
         }
         Map<String, String> storage = new TreeMap<>();
         options.asCaseSensitiveMap().forEach((key, value) -> {
@@ -60,16 +71,17 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
                 storage.put(key.substring(STORAGE.length()), value);
             }
         });
-        questions = new CatalogQuestions(name, warehouse, storage);
+        requests = CatalogRequests.of(name, warehouse, storage);
     }
 
     @Override
     public String name() {
-        return questions.catalog();
+        return requests.catalog().name();
     }
 
-    final CatalogQuestions questions() {
-        return questions;
+    @Override
+    public final CatalogRequests requests() {
+        return requests;
     }
 
     @Override
@@ -82,31 +94,32 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
 
     @Override
     public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
-        JsonNode answer = questions.askOfNamespace("list_tables", namespace);
-        return StreamSupport.stream(answer.get("tables").spliterator(), false)
-            .map(table -> Identifier.of(namespace, table.asText())).toArray(Identifier[]::new);
+        ListTables request = new ListTables(requests.catalog(), List.of(namespace));
+        return CatalogRequests.identifiers(namespace, CatalogRequests.inNamespace(namespace, request).names());
     }
 
     @Override
     public Table loadTable(Identifier ident) throws NoSuchTableException {
-        return questions.load(ident, questions.request(ident), false);
+        return requests.load(ident, null, null);
     }
 
     @Override
     public Table loadTable(Identifier ident, String version) throws NoSuchTableException {
-        return questions.load(ident, questions.request(ident).put("version", version), true);
+        return requests.load(ident, version, null);
     }
 
     @Override
     public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
-        return questions.load(ident, questions.request(ident).put("timestamp", timestamp), true);
+        return requests.load(ident, null, timestamp);
     }
 
-    /** Spark asks this before it starts a stream to a table, and would make the table where there is none. */
+    /** Spark calls this before it starts a stream to a table, and would create the table if there is none. */
     @Override
     public boolean tableExists(Identifier ident) {
         if (SparkStreams.isStarting()) {
-            questions.ask("write_stream", questions.request(ident));
+            List<String> name = new ArrayList<>(List.of(name()));
+            name.addAll(CatalogRequests.name(ident));
+            Python.send(new RefuseStream(name, null));
         }
         return StagingTableCatalog.super.tableExists(ident);
     }
@@ -114,86 +127,66 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
     @Override
     public Table createTable(Identifier ident, TableInfo info)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        return VersionedTable.newest(questions.created(ident, "create", questions.declaration(ident, info)));
+        return requests.create(ident, info, null);
     }
 
-    /** CREATE TABLE LIKE, which Spark has for catalogs since 4.3: with the properties and the comment of the source, too. */
+    /** CREATE TABLE LIKE, since Spark 4.3, also copies the properties and the comment of the source. */
     public Table createTableLike(Identifier ident, TableInfo info, Table source)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        ObjectNode request = questions.declaration(ident, info);
-        if (source instanceof VersionedTable like) {
-            ObjectNode told = like.ref().request();
-            like.properties().forEach(told.putObject("properties")::put);
-            request.set("like", told);
-        }
-        return VersionedTable.newest(questions.created(ident, "create", request));
+        return requests.create(ident, info, source instanceof VersionedTable like ? like : null);
     }
 
     @Override
     public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
-        return VersionedTable.newest(questions.loaded(ident, "alter", questions.alteration(ident, changes)));
+        return requests.alter(ident, changes);
     }
 
     @Override
     public boolean dropTable(Identifier ident) {
-        return questions.ask("drop", questions.request(ident).put("purge", false)).get("dropped").asBoolean();
+        return Commits.send(new Drop(requests.catalog(), CatalogRequests.name(ident))).dropped();
     }
 
     @Override
     public boolean purgeTable(Identifier ident) {
-        return questions.ask("drop", questions.request(ident).put("purge", true)).get("dropped").asBoolean();
+        return dropTable(ident);
     }
 
     @Override
     public void renameTable(Identifier from, Identifier to) throws NoSuchTableException, TableAlreadyExistsException {
-        questions.rename(from, to);
+        requests.rename(from, to);
     }
 
-    // Tables with their first rows, or in the place of others
+    // Tables that are created or replaced together with their rows
 
     @Override
     public StagedTable stageCreate(Identifier ident, TableInfo info)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        ObjectNode request = questions.declaration(ident, info).put("mode", "create");
-        return StagedVersionedTable.of(questions.created(ident, "stage", request));
+        return requests.stageCreate(ident, info);
     }
 
     @Override
     public StagedTable stageReplace(Identifier ident, TableInfo info)
             throws NoSuchTableException, NoSuchNamespaceException {
-        ObjectNode request = questions.declaration(ident, info).put("mode", "replace");
-        return StagedVersionedTable.of(questions.loaded(ident, "stage", request));
+        return requests.stageReplace(ident, info);
     }
 
     @Override
     public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) throws NoSuchNamespaceException {
-        ObjectNode request = questions.declaration(ident, info).put("mode", "create_or_replace");
-        return StagedVersionedTable.of(questions.replaced(ident, "stage", request));
-    }
-
-    /**
-     * A table whose schema one statement may change in the commit of its rows.
-     *
-     * @return a catalog of its own, that shows the changes to that statement only
-     */
-    public EvolvingCatalog evolving(Identifier ident) throws NoSuchTableException {
-        ObjectNode request = questions.request(ident).put("writes", true);
-        return new EvolvingCatalog(this, ident, questions.loaded(ident, "load", request));
+        return requests.stageCreateOrReplace(ident, info);
     }
 
     // Procedures
 
     @Override
     public UnboundProcedure loadProcedure(Identifier ident) {
-        ObjectNode request = questions.request(ident);
-        return VersionedProcedure.of(request, questions.ask("procedure", request));
+        return new VersionedProcedure(requests.catalog(), CatalogRequests.name(ident),
+            Python.send(new LoadProcedure(requests.catalog(), CatalogRequests.name(ident))));
     }
 
     @Override
     public Identifier[] listProcedures(String[] namespace) {
-        JsonNode names = questions.ask("list_procedures", questions.request(namespace)).get("procedures");
-        return Stream.of(CatalogQuestions.parts(names)).map(name -> Identifier.of(namespace, name))
-            .toArray(Identifier[]::new);
+        ListProcedures request = new ListProcedures(requests.catalog(), List.of(namespace));
+        return CatalogRequests.identifiers(namespace, Python.send(request).names());
     }
 
     // Functions
@@ -208,7 +201,7 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
         if (Functions.isIn(namespace)) {
             return Functions.list(namespace);
         }
-        questions.askOfNamespace("load_namespace", namespace);
+        loadNamespaceMetadata(namespace);
         return new Identifier[0];
     }
 
@@ -221,31 +214,28 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
 
     @Override
     public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
-        JsonNode answer = questions.askOfNamespace("list_namespaces", namespace);
-        return StreamSupport.stream(answer.get("namespaces").spliterator(), false)
-            .map(CatalogQuestions::parts).toArray(String[][]::new);
+        ListNamespaces request = new ListNamespaces(requests.catalog(), List.of(namespace));
+        return CatalogRequests.inNamespace(namespace, request).namespaces().stream()
+            .map(name -> name.toArray(String[]::new)).toArray(String[][]::new);
     }
 
     @Override
     public Map<String, String> loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
-        return CatalogQuestions.texts(questions.askOfNamespace("load_namespace", namespace).get("properties"));
+        LoadNamespace request = new LoadNamespace(requests.catalog(), List.of(namespace));
+        return CatalogRequests.inNamespace(namespace, request).properties();
     }
 
     @Override
     public void createNamespace(String[] namespace, Map<String, String> metadata)
             throws NamespaceAlreadyExistsException {
-        ObjectNode request = questions.request(namespace);
-        metadata.forEach(request.putObject("properties")::put);
-        if (questions.ask("create_namespace", request).path("exists").asBoolean()) {
-            throw new NamespaceAlreadyExistsException(namespace);
-        }
+        CatalogRequests.send(new CreateNamespace(requests.catalog(), List.of(namespace), metadata), Reason.EXISTS,
+            () -> new NamespaceAlreadyExistsException(namespace));
     }
 
     @Override
     public void alterNamespace(String[] namespace, NamespaceChange... changes) throws NoSuchNamespaceException {
-        ObjectNode request = questions.request(namespace);
-        ObjectNode set = request.putObject("set");
-        ArrayNode unset = request.putArray("unset");
+        Map<String, String> set = new TreeMap<>();
+        List<String> unset = new ArrayList<>();
         for (NamespaceChange change : changes) {
             if (change instanceof NamespaceChange.SetProperty property) {
                 set.put(property.property(), property.value());
@@ -253,15 +243,19 @@ public class VersionedCatalog implements StagingTableCatalog, SupportsNamespaces
                 unset.add(property.property());
             }
         }
-        questions.askOfNamespace("alter_namespace", namespace, request);
+        CatalogRequests.inNamespace(namespace, new AlterNamespace(requests.catalog(), List.of(namespace), set, unset));
     }
 
     @Override
     public boolean dropNamespace(String[] namespace, boolean cascade)
             throws NoSuchNamespaceException, NonEmptyNamespaceException {
-        ObjectNode request = questions.request(namespace).put("cascade", cascade);
-        if (questions.askOfNamespace("drop_namespace", namespace, request).path("not_empty").asBoolean()) {
-            throw new NonEmptyNamespaceException(namespace);
+        try {
+            CatalogRequests.inNamespace(namespace, new DropNamespace(requests.catalog(), List.of(namespace), cascade));
+        } catch (Refusal refusal) {
+            if (refusal.reason() == Reason.NOT_EMPTY) {
+                throw new NonEmptyNamespaceException(namespace);
+            }
+            throw refusal;
         }
         return true;
     }

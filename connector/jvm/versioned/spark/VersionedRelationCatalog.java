@@ -1,7 +1,5 @@
 package versioned.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -13,8 +11,11 @@ import org.apache.spark.sql.connector.catalog.RelationCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.View;
+import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.VersionedTable;
-import versioned.spark.view.ViewQuestions;
+import versioned.spark.protocol.TableMessages.LoadRelation;
+import versioned.spark.protocol.TableMessages.LoadedView;
+import versioned.spark.view.ViewRequests;
 import versioned.spark.view.Views;
 
 /**
@@ -25,28 +26,29 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
     @Override
     public Relation loadRelation(Identifier ident) throws NoSuchTableException {
         String within = Views.within();
-        JsonNode answer = questions().ask("load_relation", views().relation(ident, within));
-        Optional<View> view = Views.parse(answer, name());
-        if (view.isPresent()) {
-            return view.get();
+        LoadRelation request = new LoadRelation(requests().catalog(), CatalogRequests.name(ident), within);
+        versioned.spark.protocol.TableMessages.Relation found =
+            CatalogRequests.logged(CatalogRequests.ofTable(ident, request));
+        if (found instanceof LoadedView view) {
+            return Views.of(view, name());
         }
-        Table table = questions().relation(ident, answer);
+        Table table = CatalogRequests.table(found, false);
         if (table instanceof VersionedTable loaded) {
             loaded.checkedFor(within);
         }
         return table;
     }
 
-    /** A table; a view is none here. */
+    /** Loads a table; a view counts as missing. */
     @Override
     public Table loadTable(Identifier ident) throws NoSuchTableException {
-        return questions().load(ident, questions().request(ident).put("views", true), false);
+        return requests().loadTableOnly(ident);
     }
 
-    /** A table that is written to. */
+    /** Loads a table to write to. */
     @Override
     public Table loadTable(Identifier ident, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
-        return questions().load(ident, questions().request(ident).put("writes", true), false);
+        return requests().loadToWrite(ident);
     }
 
     @Override
@@ -83,7 +85,7 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
         views().rename(from, to);
     }
 
-    private ViewQuestions views() {
-        return new ViewQuestions(questions());
+    private ViewRequests views() {
+        return new ViewRequests(requests().catalog());
     }
 }

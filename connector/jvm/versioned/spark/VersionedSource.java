@@ -22,6 +22,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.internals.SparkStreams;
+import versioned.spark.protocol.TableMessages.RefuseStream;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
 
@@ -51,7 +52,7 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
         String path = properties.get(PATH);
         if (path != null && SparkStreams.isStarting()) {
-            Python.ask("write_stream", Python.JSON.createObjectNode().put(PATH, path));
+            Python.send(new RefuseStream(null, path));
         }
         return PathOptions.isResolved(properties) ? super.getTable(schema, partitioning, properties)
             : new ModelessTable(this, schema);
@@ -68,13 +69,13 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
         return new Written(context, data.schema());
     }
 
-    /** Which types a table can have, Python says, as for all other ways to write. */
+    /** Python decides which types a table can have, as for all writes. */
     @Override
     public boolean supportsDataType(DataType type) {
         return true;
     }
 
-    /** A table by its path, of which Spark doesn't yet know the save mode. */
+    /** A table by its path, before Spark knows the save mode. */
     private static final class ModelessTable extends PythonTable {
         ModelessTable(PythonDataSourceV2 source, StructType schema) {
             super(source, NAME, schema);
@@ -88,7 +89,7 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
         }
     }
 
-    /** What was written, as Spark wants it said. */
+    /** The relation that Spark requires of a write. */
     private static final class Written extends BaseRelation {
         private final SQLContext context;
         private final StructType schema;

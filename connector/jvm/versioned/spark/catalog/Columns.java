@@ -1,9 +1,7 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.stream.StreamSupport;
+import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.ColumnDefaultValue;
 import org.apache.spark.sql.connector.catalog.IdentityColumnSpec;
@@ -12,68 +10,57 @@ import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import versioned.spark.internals.SparkDefaults;
-import versioned.spark.python.Python;
+import versioned.spark.protocol.ChangeMessages.Default;
+import versioned.spark.protocol.TableMessages.DeclaredColumn;
+import versioned.spark.protocol.TableMessages.LoadedColumn;
 import versioned.spark.python.Values;
 
-/** Columns between Spark's classes and JSON. */
+/** Columns as Spark's classes and as messages. */
 final class Columns {
-    // What older rows show is Python's business; Spark only has to believe that there is something.
+    // Python applies read defaults; Spark only requires that there is a value.
     private static final LiteralValue<Object> NO_EXISTING = new LiteralValue<>(null, DataTypes.NullType);
 
-    // A row that is written anew has no place yet.
+    // A row that is written again has no position yet.
     private static final String NOT_KEPT = "{\"__preserve_on_update\":false,\"__preserve_on_reinsert\":false}";
 
     private Columns() {}
 
-    static Column[] parse(JsonNode columns) {
-        return StreamSupport.stream(columns.spliterator(), false).map(Columns::parseOne).toArray(Column[]::new);
+    static Column[] of(List<LoadedColumn> columns) {
+        return columns.stream().map(Columns::of).toArray(Column[]::new);
     }
 
-    private static Column parseOne(JsonNode json) {
-        ColumnDefaultValue value = json.has("default")
-            ? new ColumnDefaultValue(json.get("default").asText(), NO_EXISTING) : null;
-        return new Known(json.get("id").asText(), json.get("name").asText(), Values.type(json.get("type")),
-            json.get("nullable").asBoolean(), json.path("comment").asText(null), value);
+    private static Column of(LoadedColumn column) {
+        ColumnDefaultValue value = column.defaultValue() == null ? null
+            : new ColumnDefaultValue(column.defaultValue(), NO_EXISTING);
+        return new Known(Long.toString(column.id()), column.name(), column.type(), column.nullable(), column.comment(),
+            value);
     }
 
-    static MetadataColumn[] parseMetadata(JsonNode columns) {
-        return StreamSupport.stream(columns.spliterator(), false)
-            .map(json -> (MetadataColumn) new Implicit(json.get("name").asText(), Values.type(json.get("type")),
-                json.path("comment").asText(null)))
+    static MetadataColumn[] metadata(List<LoadedColumn> columns) {
+        return columns.stream().map(column -> new Metadata(column.name(), column.type(), column.comment()))
             .toArray(MetadataColumn[]::new);
     }
 
-    static ArrayNode json(Column[] columns) {
-        ArrayNode json = Python.JSON.createArrayNode();
-        for (Column column : columns) {
-            ObjectNode one = json.addObject();
-            one.put("name", column.name()).put("nullable", column.nullable()).put("comment", column.comment());
-            one.set("type", Values.type(column.dataType()));
-            if (column.defaultValue() != null) {
-                one.set("default", defaultOf(column.name(), column.dataType(), column.defaultValue().getSql()));
-            }
-        }
-        return json;
+    static List<DeclaredColumn> declared(Column[] columns) {
+        return Stream.of(columns).map(column -> new DeclaredColumn(column.name(), column.dataType(), column.nullable(),
+            column.comment(), column.defaultValue() == null ? null
+                : defaultOf(column.name(), column.dataType(), column.defaultValue().getSql()))).toList();
     }
 
     /**
-     * A default as it was written, what it is worth now, and whether it will be worth the same at all times.
+     * A DEFAULT clause with its value of now, and whether that will always be its value.
      *
      * @param column the column, for Spark's errors
-     * @param type the column's; null where it is not known, and the value is left out
+     * @param type the column's; null if unknown, and then the value is left out
      */
-    static ObjectNode defaultOf(String column, DataType type, String sql) {
-        ObjectNode json = Python.JSON.createObjectNode().put("sql", sql);
+    static Default defaultOf(String column, DataType type, String sql) {
         SparkDefaults parsed = SparkDefaults.of(sql);
-        json.set("changing", Python.JSON.valueToTree(parsed.changing()));
-        json.put("one_function", parsed.isOneFunction());
-        if (type != null && parsed.changing().isEmpty()) {
-            json.set("literal", Values.json(SparkDefaults.value(column, type, sql), type));
-        }
-        return json;
+        boolean constant = type != null && parsed.changing().isEmpty();
+        return new Default(sql, parsed.changing(), parsed.isOneFunction(),
+            constant ? Values.typed(SparkDefaults.value(column, type, sql), type) : null);
     }
 
-    /** A column with its ID; {@code id()} is asked for by Spark from 4.3 on. */
+    /** A column with its ID; since 4.3, Spark calls {@code id()}. */
     private record Known(String id, String name, DataType dataType, boolean nullable, String comment,
             ColumnDefaultValue defaultValue) implements Column {
         @Override
@@ -87,7 +74,7 @@ final class Columns {
         }
     }
 
-    private record Implicit(String name, DataType dataType, String comment) implements MetadataColumn {
+    private record Metadata(String name, DataType dataType, String comment) implements MetadataColumn {
         @Override
         public boolean isNullable() {
             return false;

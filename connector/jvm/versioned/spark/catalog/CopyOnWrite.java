@@ -1,6 +1,5 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.Locale;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -8,13 +7,13 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.python.Predicates;
-import versioned.spark.python.Python;
+import versioned.spark.protocol.CommonMessages.Term;
+import versioned.spark.python.Terms;
 import versioned.spark.scan.RewrittenScanBuilder;
-import versioned.spark.write.Replaced;
+import versioned.spark.write.Rewrite;
 import versioned.spark.write.VersionedWriteBuilder;
 
-/** A DELETE, UPDATE or MERGE: the segments that hold rows to change are read whole, and written anew. */
+/** A DELETE, UPDATE or MERGE by copy on write: segments with rows to change are read whole and rewritten. */
 public final class CopyOnWrite implements RowChange {
     private final VersionedTable table;
     private final Command command;
@@ -46,49 +45,50 @@ public final class CopyOnWrite implements RowChange {
         return command + " by copy on write of " + table.ref();
     }
 
-    /** Spark asks for the segment of a row, so that it can leave out segments that hold none to change. */
+    /** Spark reads the segment of each row, so that a runtime filter can leave out segments without rows to change. */
     @Override
     public NamedReference[] requiredMetadataAttributes() {
-        return RewrittenScanBuilder.segmentOf(table);
+        return RewrittenScanBuilder.segmentOf(table.schema());
     }
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new RewrittenScanBuilder(table, options);
+        read = new RewrittenScanBuilder(table.ref(), table.schema(), options);
         return read;
     }
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        ObjectNode commit = table.ref().request().put("mode", "rewrite")
-            .put("kind", command.name().toLowerCase(Locale.ROOT));
-        return new VersionedWriteBuilder(table.ref(), commit, info, table.committer(),
-            new Replaced() {
-                @Override
-                public ObjectNode now(ObjectNode request) {
-                    return told(request, read().replaced());
-                }
+        return new VersionedWriteBuilder(table, info, new Rewrite() {
+            @Override
+            public String operation() {
+                return command.name().toLowerCase(Locale.ROOT);
+            }
 
-                @Override
-                public ObjectNode ahead(ObjectNode request) {
-                    return told(request, read().fix());
-                }
-            });
+            @Override
+            public List<Term> filters() {
+                return readsAll ? List.of() : Terms.of(read().filters());
+            }
+
+            @Override
+            public List<String> removed() {
+                return read().replaced();
+            }
+
+            @Override
+            public List<String> fixRemoved() {
+                return read().fix();
+            }
+        });
     }
 
-    /** Where Spark sees, before it asks for a scan, that no row stays, it asks for none; then every segment goes. */
+    /** If no row stays, as Spark may see before it builds a scan, it builds none; then every segment is replaced. */
     private RewrittenScanBuilder read() {
         if (read == null) {
-            read = new RewrittenScanBuilder(table, CaseInsensitiveStringMap.empty());
+            read = new RewrittenScanBuilder(table.ref(), table.schema(), CaseInsensitiveStringMap.empty());
             read.build();
             read.fix();
         }
         return read;
-    }
-
-    private ObjectNode told(ObjectNode request, Iterable<String> replaced) {
-        replaced.forEach(request.putArray("removed")::add);
-        request.set("filters", Predicates.json(readsAll ? List.of() : read().filters()));
-        return request;
     }
 }

@@ -1,6 +1,5 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.Locale;
 import org.apache.spark.sql.connector.expressions.FieldReference;
@@ -11,11 +10,11 @@ import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDelta;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.python.Predicates;
+import versioned.spark.python.Terms;
 import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.DeltaRowsBuilder;
 
-/** A DELETE, UPDATE or MERGE of a table with a primary key: what becomes of a row is written under its key. */
+/** A DELETE, UPDATE or MERGE of a table with a primary key: changes are written by key. */
 public final class DeltaOperation implements RowChange, SupportsDelta {
     private final VersionedTable table;
     private final Command command;
@@ -54,23 +53,18 @@ public final class DeltaOperation implements RowChange, SupportsDelta {
         return rowKey.stream().map(FieldReference::column).toArray(NamedReference[]::new);
     }
 
-    /**
-     * Spark leaves out no segments while the statement runs: it would read the rows that match twice, and can't do it
-     * where a column is a map.
-     */
+    /** Without runtime filters: they would read the matching rows twice, and fail for a column that is a map. */
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new VersionedScanBuilder(table, options, false);
+        read = new VersionedScanBuilder(table.ref(), table.schema(), options, false);
         return read;
     }
 
-    /** Spark asks for the write when it has planned the scan, and so its filters are known. */
+    /** Spark builds the write after the scan, so that its filters are known. */
     @Override
     public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         List<Predicate> filters = readsAll || read == null ? List.of() : read.filters();
-        ObjectNode commit = table.ref().request().put("mode", "delta")
-            .put("kind", command.name().toLowerCase(Locale.ROOT));
-        commit.set("filters", Predicates.json(filters));
-        return new DeltaRowsBuilder(table, rowKey, commit, info);
+        return new DeltaRowsBuilder(table, table.schema(), rowKey, command.name().toLowerCase(Locale.ROOT),
+            Terms.of(filters), info);
     }
 }

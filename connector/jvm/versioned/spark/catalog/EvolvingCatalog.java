@@ -1,7 +1,5 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
@@ -13,12 +11,13 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.function.Functions;
-import versioned.spark.python.Python;
+import versioned.spark.protocol.TableMessages.Evolve;
 import versioned.spark.python.Condition;
+import versioned.spark.python.Python;
 
 /**
- * The catalog as one statement WITH SCHEMA EVOLUTION sees it. Spark alters the table while it analyses the statement;
- * here that changes nothing but what this statement sees, until its rows are committed.
+ * The catalog as one statement WITH SCHEMA EVOLUTION sees it. Spark alters the table while it analyses the statement; here
+ * this only changes what the statement sees, until its rows are committed.
  */
 public final class EvolvingCatalog implements TableCatalog, FunctionCatalog {
     private final TableCatalog catalog;
@@ -28,17 +27,17 @@ public final class EvolvingCatalog implements TableCatalog, FunctionCatalog {
     /**
      * @param catalog for all other tables
      * @param ident the table that may change
-     * @param loaded the answer to {@code load} of it
+     * @param table that table
      */
-    public EvolvingCatalog(TableCatalog catalog, Identifier ident, JsonNode loaded) {
+    public EvolvingCatalog(TableCatalog catalog, Identifier ident, VersionedTable table) {
         this.catalog = catalog;
         this.ident = ident;
-        this.table = VersionedTable.evolving(loaded);
+        this.table = table;
     }
 
     @Override
     public void initialize(String name, CaseInsensitiveStringMap options) {
-        // The catalog behind it is there already.
+        // The catalog behind it is initialized already.
     }
 
     @Override
@@ -61,9 +60,7 @@ public final class EvolvingCatalog implements TableCatalog, FunctionCatalog {
         if (!wanted.equals(ident)) {
             throw refused("change " + wanted);
         }
-        ObjectNode request = table.ref().request();
-        request.set("changes", Changes.json(changes, table.schema()));
-        table = VersionedTable.evolving(Python.ask("evolve", request).get("loaded"));
+        table = VersionedTable.evolving(Python.send(new Evolve(table.ref(), Changes.of(changes, table.schema()))));
         return table;
     }
 

@@ -1,26 +1,24 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.spark.sql.connector.catalog.SupportsSchemaEvolution;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import versioned.spark.protocol.TableMessages.LoadedTable;
+import versioned.spark.protocol.TableMessages.NeedsChange;
 import versioned.spark.python.Python;
 
 /** A table that says which changes a statement WITH SCHEMA EVOLUTION needs. */
 final class EvolvingTable extends VersionedTable implements SupportsSchemaEvolution {
-    private EvolvingTable(JsonNode loaded) {
+    private EvolvingTable(LoadedTable loaded) {
         super(Role.EVOLVING, loaded);
     }
 
-    /** Such a table, where Spark has what it takes. */
-    static VersionedTable of(JsonNode loaded) {
+    /** Such a table, if Spark has the interface. */
+    static VersionedTable of(LoadedTable loaded) {
         return new EvolvingTable(loaded);
     }
 
     @Override
     public boolean supportsColumnChange(TableChange.ColumnChange change) {
-        ObjectNode request = ref().request();
-        request.set("changes", Changes.json(new TableChange[] {change}, schema()));
-        return Python.ask("needs_change", request).get("needed").asBoolean();
+        return Python.send(new NeedsChange(ref(), Changes.of(change, schema()))).needed();
     }
 }

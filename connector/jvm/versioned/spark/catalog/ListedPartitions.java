@@ -1,6 +1,5 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -10,17 +9,21 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.protocol.TableMessages.ListPartitions;
+import versioned.spark.protocol.TableMessages.PartitionColumn;
+import versioned.spark.protocol.TableMessages.Partitions;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 import versioned.spark.python.Values;
-import versioned.spark.python.Condition;
 
-/** SHOW PARTITIONS. Partitions come and go with the rows in them, so nothing else can be done to them. */
+/** SHOW PARTITIONS. Partitions exist as long as they have rows, so they can't be created or dropped. */
 interface ListedPartitions extends SupportsPartitionManagement {
     /** Which table this is. */
     TableRef ref();
 
-    private JsonNode partitions() {
-        return Python.ask("partitions", ref().request());
+    private Partitions partitions() {
+        return Python.send(new ListPartitions(ref()));
     }
 
     @Override
@@ -28,23 +31,23 @@ interface ListedPartitions extends SupportsPartitionManagement {
         return schemaOf(partitions());
     }
 
-    private static StructType schemaOf(JsonNode partitions) {
+    private static StructType schemaOf(Partitions partitions) {
         StructType schema = new StructType();
-        for (JsonNode field : partitions.get("fields")) {
-            schema = schema.add(field.get("name").asText(), Values.type(field.get("type")));
+        for (PartitionColumn field : partitions.fields()) {
+            schema = schema.add(field.name(), field.type());
         }
         return schema;
     }
 
     @Override
     default InternalRow[] listPartitionIdentifiers(String[] names, InternalRow ident) {
-        JsonNode partitions = partitions();
+        Partitions partitions = partitions();
         StructType schema = schemaOf(partitions);
         List<InternalRow> rows = new ArrayList<>();
-        for (JsonNode row : partitions.get("rows")) {
+        for (List<String> row : partitions.rows()) {
             Object[] values = new Object[schema.size()];
             for (int i = 0; i < values.length; i++) {
-                values[i] = Values.parse(row.get(i).textValue(), schema.fields()[i].dataType());
+                values[i] = Values.parse(row.get(i), schema.fields()[i].dataType());
             }
             if (matches(values, schema, names, ident)) {
                 rows.add(new GenericInternalRow(values));
@@ -85,7 +88,7 @@ interface ListedPartitions extends SupportsPartitionManagement {
     }
 
     private RuntimeException refused() {
-        return Condition.NOT_SUPPORTED.error(ref().name() + ": partitions come and go with the rows in them; write "
-            + "rows, or overwrite them with INSERT OVERWRITE ... PARTITION");
+        return Condition.NOT_SUPPORTED.error(ref().name() + ": a partition can't be created, dropped or "
+            + "changed, since it exists as long as it has rows; write rows, or INSERT OVERWRITE ... PARTITION");
     }
 }

@@ -13,11 +13,11 @@ import org.apache.spark.sql.types.StructType;
 /**
  * A column, a field of a struct, the element of an array, or the key or value of a map.
  *
- * @param above the names on the way to it, as they are declared
- * @param field it
+ * @param above the names of the fields around it, as declared
+ * @param field the field
  */
 public record NestedField(List<String> above, StructField field) {
-    /** What a path names in a schema, whatever the case of its names. */
+    /** The field at a path, by case-insensitive names. */
     public static Optional<NestedField> find(StructType schema, List<String> path) {
         List<String> above = new ArrayList<>();
         DataType type = schema;

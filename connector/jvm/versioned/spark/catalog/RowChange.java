@@ -7,6 +7,6 @@ public interface RowChange extends RowLevelOperation {
     /** The table that is changed. */
     VersionedTable table();
 
-    /** Says that the statement reads the table in other places, too. */
+    /** Notes that the statement also reads the table elsewhere. */
     void readsAll();
 }

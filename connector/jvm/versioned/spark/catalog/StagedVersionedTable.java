@@ -1,8 +1,7 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.Column;
@@ -14,24 +13,57 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.WriteMessages.CommitStage;
+import versioned.spark.protocol.WriteMessages.Creation;
+import versioned.spark.protocol.WriteMessages.Placement;
+import versioned.spark.protocol.WriteMessages.Stage;
+import versioned.spark.protocol.WriteMessages.Staged;
+import versioned.spark.protocol.WriteMessages.Write;
+import versioned.spark.protocol.WriteMessages.WrittenSegment;
 import versioned.spark.python.Commits;
-import versioned.spark.python.Python;
 import versioned.spark.write.VersionedWriteBuilder;
+import versioned.spark.write.WriteTarget;
 
-/** A table in the making, or one that will stand in another's place: one commit, with its rows or without. */
-public final class StagedVersionedTable implements StagedTable, SupportsWrite {
+/** A table that is created, or replaces another, in one commit with its rows. */
+public final class StagedVersionedTable implements StagedTable, SupportsWrite, WriteTarget {
     private final VersionedTable described;
-    private final ObjectNode creation;
-    private ObjectNode written;
+    private final Stage stage;
+    private final Placement placement;
+    private final String commitId = Commits.newId();
+    private boolean fromQuery;
+    private Long readVersion;
+    private List<WrittenSegment> segments = List.of();
 
-    private StagedVersionedTable(VersionedTable described, ObjectNode creation) {
+    private StagedVersionedTable(VersionedTable described, Stage stage, Placement placement) {
         this.described = described;
-        this.creation = creation;
+        this.stage = stage;
+        this.placement = placement;
     }
 
-    /** A table from the answer to {@code stage}. */
-    public static StagedVersionedTable of(JsonNode loaded) {
-        return new StagedVersionedTable(VersionedTable.newest(loaded), loaded.get("creation").deepCopy());
+    static StagedVersionedTable of(Stage request, Staged staged) {
+        return new StagedVersionedTable(VersionedTable.newest(staged.table()), request, staged.placement());
+    }
+
+    @Override
+    public TableRef table() {
+        return described.ref();
+    }
+
+    @Override
+    public Creation creation() {
+        return new Creation(stage.catalog(), stage.declaration(), placement, fromQuery, readVersion);
+    }
+
+    /** Python may have committed already; it recognizes the commit by its ID. */
+    @Override
+    public String commitId() {
+        return commitId;
+    }
+
+    @Override
+    public void commit(Write write, List<WrittenSegment> written) {
+        segments = written;
     }
 
     @Override
@@ -71,28 +103,25 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite {
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        creation.put("from_query", true);
-        return new VersionedWriteBuilder(described.ref(), creation, info, request -> written = request);
+        fromQuery = true;
+        return new VersionedWriteBuilder(this, info, false);
     }
 
-    /** Says that its rows are made of another table's, which may be the one that it replaces. */
+    /** Notes that its rows are computed from another table, which may be the one that it replaces. */
     public void reads(VersionedTable other) {
         if (other.ref().location().equals(described.ref().location()) && !other.isPast()) {
             long version = other.ref().version();
-            long before = creation.path("read_version").asLong(version);
-            creation.put("read_version", Math.min(version, before));
+            readVersion = readVersion == null ? version : Math.min(version, readVersion);
         }
     }
 
     @Override
     public void commitStagedChanges() {
-        ObjectNode request = written != null ? written : Python.JSON.createObjectNode();
-        request.set("creation", creation);
-        Commits.ask("commit_stage", request);
+        Commits.send(new CommitStage(creation(), segments), commitId);
     }
 
     @Override
     public void abortStagedChanges() {
-        // Nothing is there yet but segments that no table knows; vacuum takes them.
+        // Nothing exists yet but segments that no table knows; vacuum deletes them.
     }
 }

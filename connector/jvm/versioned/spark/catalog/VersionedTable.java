@@ -1,13 +1,10 @@
 package versioned.spark.catalog;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.StreamSupport;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
@@ -27,17 +24,28 @@ import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.protocol.TableMessages.LoadedTable;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.WriteMessages.CanDelete;
+import versioned.spark.protocol.WriteMessages.CommitWrite;
+import versioned.spark.protocol.WriteMessages.Delete;
+import versioned.spark.protocol.WriteMessages.Truncate;
+import versioned.spark.protocol.WriteMessages.Write;
+import versioned.spark.protocol.WriteMessages.WrittenSegment;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
-import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
+import versioned.spark.python.Terms;
+import versioned.spark.python.Transforms;
 import versioned.spark.scan.VersionedScanBuilder;
+import versioned.spark.write.Rerun;
 import versioned.spark.write.VersionedWriteBuilder;
+import versioned.spark.write.WriteTarget;
 
-/** A table at one version. Two are equal if they show the same snapshot, whoever asked for them. */
+/** A table at one version. Two are equal if they show the same snapshot. */
 public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsDeleteV2,
-        SupportsRowLevelOperations, ListedPartitions {
+        SupportsRowLevelOperations, ListedPartitions, WriteTarget {
     enum Role { NEWEST, PAST, EVOLVING }
 
     private final TableRef ref;
@@ -52,43 +60,43 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private String within;
     private Rerun rerun = Rerun.NEVER;
 
-    VersionedTable(Role role, JsonNode loaded) {
-        this.ref = TableRef.parse(loaded.get("table"));
+    VersionedTable(Role role, LoadedTable loaded) {
+        this.ref = loaded.table();
         this.role = role;
-        this.columns = Columns.parse(loaded.get("columns"));
-        this.metadataColumns = Columns.parseMetadata(loaded.get("metadata_columns"));
-        this.partitioning = Transforms.parse(loaded.get("partitioning"));
-        this.constraints = Constraints.parse(loaded.get("primary_key"));
-        this.rowKey = List.of(CatalogQuestions.parts(loaded.get("row_key")));
+        this.columns = Columns.of(loaded.columns());
+        this.metadataColumns = Columns.metadata(loaded.metadataColumns());
+        this.partitioning = Transforms.of(loaded.partitioning());
+        this.constraints = Constraints.of(loaded.primaryKey());
+        this.rowKey = loaded.rowKey();
         this.properties = propertiesOf(loaded);
     }
 
-    /** A table from the answer to {@code load}, {@code create} or {@code alter}. */
-    public static VersionedTable newest(JsonNode loaded) {
+    /** A table at its newest version. */
+    public static VersionedTable newest(LoadedTable loaded) {
         return new VersionedTable(Role.NEWEST, loaded);
     }
 
-    /** A table as of an older version, which can only be read. */
-    public static VersionedTable past(JsonNode loaded) {
+    /** A table at an older version, which can only be read. */
+    public static VersionedTable past(LoadedTable loaded) {
         return new VersionedTable(Role.PAST, loaded);
     }
 
     /** A table whose schema a statement may change, in the commit of its rows. */
-    static VersionedTable evolving(JsonNode loaded) {
+    static VersionedTable evolving(LoadedTable loaded) {
         try {
-            return EvolvingTable.of(loaded); // by a method: the JVM looks up a class whose object is returned here too early
+            return EvolvingTable.of(loaded); // by a method: else the JVM loads the class too early
         } catch (NoClassDefFoundError e) {
-            return new VersionedTable(Role.EVOLVING, loaded); // before 4.3, Spark asks no table which changes it needs
+            return new VersionedTable(Role.EVOLVING, loaded); // before Spark 4.3, which has no such interface
         }
     }
 
-    private static Map<String, String> propertiesOf(JsonNode loaded) {
-        Map<String, String> properties = new TreeMap<>(TableRef.map(loaded.get("properties")));
+    private static Map<String, String> propertiesOf(LoadedTable loaded) {
+        Map<String, String> properties = new TreeMap<>(loaded.properties());
         properties.put(TableCatalog.PROP_PROVIDER, "versioned");
-        properties.put(TableCatalog.PROP_LOCATION, loaded.get("table").get("location").asText());
+        properties.put(TableCatalog.PROP_LOCATION, loaded.table().location());
         properties.put(TableCatalog.PROP_IS_MANAGED_LOCATION, "true");
-        if (loaded.hasNonNull("comment")) {
-            properties.put(TableCatalog.PROP_COMMENT, loaded.get("comment").asText());
+        if (loaded.comment() != null) {
+            properties.put(TableCatalog.PROP_COMMENT, loaded.comment());
         }
         return properties;
     }
@@ -103,47 +111,47 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         return ref.name();
     }
 
-    /** Whether a version was asked for. */
+    /** Whether it was loaded at a version or a time. */
     public boolean isPast() {
         return role == Role.PAST;
     }
 
-    /** Notes the view whose query asked for this table: Python has checked that the columns it is bound to are there. */
+    /** Notes the view whose query loaded this table: Python has checked the columns that the view is bound to. */
     public void checkedFor(String view) {
         within = view;
     }
 
-    /** Whether it was asked for in the query of that view. */
+    /** Whether the query of that view loaded it. */
     public boolean isCheckedFor(String view) {
         return view.equals(within);
     }
 
-    /** Says that the rows which are written were made of the table's own. */
+    /** Notes that the rows to write are computed from all rows of the table. */
     public void readsAll() {
         readsAll = true;
     }
 
-    /** Says what becomes of the statement that changes this table, if its commit loses to another one. */
+    /** Sets what happens to the statement that changes this table, if its commit conflicts with another. */
     public void rerun(Rerun rerun) {
         this.rerun = rerun;
     }
 
-    /** Who takes what is written to this table. */
-    public Committer committer() {
-        return new Committer() {
-            @Override
-            public void commit(ObjectNode request) {
-                rerun.commit(() -> Commits.ask("commit_write", request));
-            }
-
-            @Override
-            public void commitWritten(Runnable commit) {
-                rerun.commit(commit);
-            }
-        };
+    @Override
+    public TableRef table() {
+        return ref;
     }
 
-    /** The UUID of this life of the table. */
+    @Override
+    public void commit(Write write, List<WrittenSegment> segments) {
+        rerun.commit(() -> Commits.send(new CommitWrite(write, segments)));
+    }
+
+    @Override
+    public void commitByPython(Runnable commit) {
+        rerun.commit(commit);
+    }
+
+    /** The UUID of this incarnation of the table. */
     public String id() {
         return ref.uuid();
     }
@@ -205,15 +213,13 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
         TableOptions.check(name(), options);
-        return new VersionedScanBuilder(this, options);
+        return new VersionedScanBuilder(ref, schema(), options, true);
     }
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         refusePast();
-        VersionedWriteBuilder builder =
-            new VersionedWriteBuilder(ref, null, info, committer());
-        return readsAll ? builder.readingAll() : builder;
+        return new VersionedWriteBuilder(this, info, readsAll);
     }
 
     @Override
@@ -223,49 +229,40 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             : new DeltaOperation(this, info.command(), rowKey);
     }
 
-    /** Whether a DELETE takes whole segments only, and reads none. */
+    /** Whether a DELETE removes whole segments only, and so reads none. */
     @Override
     public boolean canDeleteWhere(Predicate[] predicates) {
-        return role != Role.PAST && Python.ask("can_delete", filtered(predicates)).get("whole").asBoolean();
+        return role != Role.PAST && Python.send(new CanDelete(ref, Terms.of(List.of(predicates)))).whole();
     }
 
     @Override
     public void deleteWhere(Predicate[] predicates) {
         refusePast();
-        rerun.commit(() -> Commits.ask("delete", filtered(predicates)));
-    }
-
-    private ObjectNode filtered(Predicate[] predicates) {
-        return ref.request().set("filters", Predicates.json(List.of(predicates)));
+        rerun.commit(() -> Commits.send(new Delete(ref, Terms.of(List.of(predicates)))));
     }
 
     @Override
     public boolean truncateTable() {
         refusePast();
-        Commits.ask("truncate", ref.request());
+        Commits.send(new Truncate(ref));
         return true;
     }
 
     private void refusePast() {
         if (role == Role.PAST) {
             throw Condition.READ_ONLY.error(
-                name() + " version " + version() + " is the past, which can't be changed; leave out VERSION AS OF");
+                name() + " version " + version() + " is an older version, which can't be changed; leave out VERSION AS OF");
         }
-    }
-
-    /** Which snapshot this is, under whatever name. */
-    private List<Object> identity() {
-        return List.of(ref.location(), ref.uuid(), ref.version(), ref.pending());
     }
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedTable table && getClass() == other.getClass() && identity().equals(table.identity());
+        return other instanceof VersionedTable table && getClass() == other.getClass() && ref.identity().equals(table.ref.identity());
     }
 
     @Override
     public int hashCode() {
-        return identity().hashCode();
+        return ref.identity().hashCode();
     }
 
     @Override

@@ -10,17 +10,17 @@ import org.apache.spark.sql.catalyst.plans.logical.AlterColumns;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructField;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.VersionedCatalog;
+import versioned.spark.catalog.VersionedTables;
 
 /**
- * Lets ALTER COLUMN SET NOT NULL reach the catalog, which looks at the data. Spark refuses it for any column that
- * may be null, so the column is told to Spark as one that may not.
+ * Lets ALTER COLUMN SET NOT NULL reach the catalog, which checks the data. Spark refuses it for any nullable column, so the
+ * column is replaced by one that is not nullable.
  */
 public final class AllowSetNotNull extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (!(node instanceof AlterColumns alter && alter.table() instanceof ResolvedTable table
-                && table.catalog() instanceof VersionedCatalog)) {
+                && table.catalog() instanceof VersionedTables)) {
             return Optional.empty();
         }
         List<AlterColumnSpec> specs = new ArrayList<>();
@@ -42,7 +42,7 @@ public final class AllowSetNotNull extends PlanRule {
     private static AlterColumnSpec accepted(AlterColumnSpec spec) {
         ResolvedFieldName found = (ResolvedFieldName) spec.column();
         StructField field = found.field();
-        StructField told = new StructField(field.name(), field.dataType(), false, field.metadata());
-        return (AlterColumnSpec) spec.makeCopy(with(spec, 0, found.copy(found.path(), told)));
+        StructField nullFree = new StructField(field.name(), field.dataType(), false, field.metadata());
+        return (AlterColumnSpec) spec.makeCopy(with(spec, 0, found.copy(found.path(), nullFree)));
     }
 }

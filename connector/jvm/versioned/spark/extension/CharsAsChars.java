@@ -16,9 +16,9 @@ import versioned.spark.catalog.RowChange;
 import versioned.spark.catalog.VersionedTable;
 
 /**
- * Compares a CHAR as one under {@code spark.sql.legacy.charVarcharAsString} too. The values of a table are padded,
- * whoever wrote them, so that without it {@code c = 'x'} would miss them. Where a statement reads CHARs of other tables
- * as well, Spark's setting stands.
+ * Compares CHARs as padded values also under {@code spark.sql.legacy.charVarcharAsString}. The values of a versioned table
+ * are always padded, so {@code c = 'x'} would miss them. If a statement also reads CHARs of other tables, Spark's setting
+ * applies.
  */
 public final class CharsAsChars extends Rule<LogicalPlan> {
     private static final String LEGACY = "spark.sql.legacy.charVarcharAsString";
@@ -30,7 +30,7 @@ public final class CharsAsChars extends Rule<LogicalPlan> {
             return plan;
         }
         List<LogicalPlan> readers = relations(plan).filter(CharsAsChars::hasChars).toList();
-        if (readers.isEmpty() || !readers.stream().allMatch(CharsAsChars::isOurs)) {
+        if (readers.isEmpty() || !readers.stream().allMatch(CharsAsChars::isVersioned)) {
             return plan;
         }
         SQLConf strict = conf.clone();
@@ -54,7 +54,7 @@ public final class CharsAsChars extends Rule<LogicalPlan> {
             .anyMatch(attribute -> CharVarcharUtils.getRawType(attribute.metadata()).isDefined());
     }
 
-    private static boolean isOurs(LogicalPlan plan) {
+    private static boolean isVersioned(LogicalPlan plan) {
         return plan instanceof DataSourceV2Relation relation && (relation.table() instanceof VersionedTable
             || relation.table() instanceof RowLevelOperationTable rows && rows.operation() instanceof RowChange);
     }

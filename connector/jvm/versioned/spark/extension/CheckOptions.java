@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.VersionedCatalog;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.python.TableOptions;
 
@@ -44,8 +44,6 @@ public final class CheckOptions extends PlanRule {
             return Optional.empty();
         }
         List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
-        return SparkCatalogs.find(session, parts)
-            .filter(named -> named.catalog() instanceof VersionedCatalog)
-            .map(named -> String.join(".", parts));
+        return VersionedTables.find(session, parts).map(named -> String.join(".", parts));
     }
 }

@@ -9,16 +9,16 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import versioned.spark.catalog.VersionedTable;
 
 /**
- * Lets a DELETE of all rows through where a column is a CHAR. Spark pads these when it reads a table, and then takes
- * the padding for something that nothing can be deleted from.
+ * Lets a DELETE delete all rows of a table with a CHAR column. Spark pads CHARs when it reads a table, and then can't delete
+ * from the projection that pads them.
  */
 public final class DeleteAllRows extends Rule<LogicalPlan> {
     @Override
     public LogicalPlan apply(LogicalPlan plan) {
-        boolean stands = plan instanceof DeleteFromTable delete && delete.condition().equals(Literal.TrueLiteral())
+        boolean isPadded = plan instanceof DeleteFromTable delete && delete.condition().equals(Literal.TrueLiteral())
             && delete.table() instanceof Project padded && padded.child() instanceof DataSourceV2Relation relation
             && relation.table() instanceof VersionedTable;
-        if (!stands) {
+        if (!isPadded) {
             return plan;
         }
         LogicalPlan relation = ((Project) ((DeleteFromTable) plan).table()).child();

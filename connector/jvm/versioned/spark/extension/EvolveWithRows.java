@@ -14,17 +14,16 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.VersionedCatalog;
 import versioned.spark.catalog.EvolvingCatalog;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.python.Condition;
 
 /**
- * Lets MERGE and INSERT WITH SCHEMA EVOLUTION, and a DataFrame's write with the option {@code mergeSchema}, change the
- * table in the commit of their rows. Spark alters a table while
- * it analyses the statement, even for EXPLAIN, and before anything can fail; so it is given a catalog that holds the
- * changes back. This has to happen before Spark looks the table up.
+ * Lets MERGE and INSERT WITH SCHEMA EVOLUTION, and a DataFrame's write with the option {@code mergeSchema}, change the table
+ * in the commit of their rows. Spark alters a table while it analyses the statement, even for EXPLAIN, so it gets a catalog
+ * that holds the changes back. This must happen before Spark loads the table.
  */
 public final class EvolveWithRows extends PlanRule {
     private static final String OPTION = "mergeSchema";
@@ -47,7 +46,7 @@ public final class EvolveWithRows extends PlanRule {
             .map(found -> evolves ? found : asked(found));
     }
 
-    /** Whether a DataFrame's write asks for it by the option that the data source has, too. */
+    /** Whether a DataFrame's write has the option, which the data source also has. */
     private static boolean merges(LogicalPlan write) {
         String asked = SparkCatalogs.writeOptions(write).getOrDefault(OPTION, "false");
         return switch (asked.toLowerCase(Locale.ROOT)) {
@@ -71,7 +70,7 @@ public final class EvolveWithRows extends PlanRule {
             return evolving(alias.child(), false).map(child -> (LogicalPlan) alias.makeCopy(with(alias, 1, child)));
         }
         if (target instanceof DataSourceV2Relation loaded && bare && loaded.table() instanceof VersionedTable
-                && loaded.catalog().nonEmpty() && loaded.catalog().get() instanceof VersionedCatalog catalog) {
+                && loaded.catalog().nonEmpty() && loaded.catalog().get() instanceof VersionedTables catalog) {
             return relationOf(catalog, loaded.identifier().get(), CaseInsensitiveStringMap.empty());
         }
         return target instanceof UnresolvedRelation relation ? resolved(relation, bare) : Optional.empty();
@@ -79,18 +78,14 @@ public final class EvolveWithRows extends PlanRule {
 
     private Optional<LogicalPlan> resolved(UnresolvedRelation relation, boolean bare) {
         List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
-        Optional<SparkCatalogs.Named> named = SparkCatalogs.find(session, parts);
-        if (named.isEmpty() || !(named.get().catalog() instanceof VersionedCatalog catalog)) {
-            return Optional.empty();
-        }
-        Identifier ident = named.get().ident();
-        // The options of a DataFrame's write are the command's; Spark wants them there only.
-        return relationOf(catalog, ident, bare ? CaseInsensitiveStringMap.empty() : relation.options())
-            .map(found -> bare ? found : SparkCatalogs.named(found, catalog.name(), ident));
+        // The options of a DataFrame's write belong to the command only.
+        CaseInsensitiveStringMap options = bare ? CaseInsensitiveStringMap.empty() : relation.options();
+        return VersionedTables.find(session, parts).flatMap(named -> relationOf(named.catalog(), named.ident(), options)
+            .map(found -> bare ? found : SparkCatalogs.named(found, named.catalog().name(), named.ident())));
     }
 
-    /** @return empty if there is no such table: Spark says so, with the place in the statement */
-    private static Optional<LogicalPlan> relationOf(VersionedCatalog catalog, Identifier ident,
+    /** @return empty if there is no such table: Spark's error has the position in the statement */
+    private static Optional<LogicalPlan> relationOf(VersionedTables catalog, Identifier ident,
             CaseInsensitiveStringMap options) {
         try {
             EvolvingCatalog evolving = catalog.evolving(ident);

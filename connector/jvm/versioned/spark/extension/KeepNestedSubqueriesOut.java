@@ -10,8 +10,8 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Lets a MERGE have a source with correlated subqueries. Spark makes a subquery of the source, to leave out segments
- * that hold no row to change, and can't run it if there is another one inside; without it, all segments are read.
+ * Lets the source of a MERGE have correlated subqueries. Spark makes a runtime filter of the source, which it can't run if
+ * there is a subquery inside; without the filter, all segments are read.
  */
 public final class KeepNestedSubqueriesOut extends Rule<LogicalPlan> {
     @Override

@@ -7,12 +7,12 @@ import scala.Function1;
 import scala.Product;
 import scala.runtime.AbstractPartialFunction;
 
-/** A rule that puts nodes of a plan in the place of others, one by one. */
+/** A rule that replaces single nodes of a plan. */
 abstract class PlanRule extends Rule<LogicalPlan> {
-    /** What stands for a node; empty where it stays. */
+    /** The replacement of a node; empty to keep it. */
     abstract Optional<LogicalPlan> replace(LogicalPlan node);
 
-    /** A node's members with another in one place; how many there are differs between releases of Spark. */
+    /** A node's members with one replaced; their number differs between releases of Spark. */
     static Object[] with(Product node, int place, Object member) {
         Object[] members = new Object[node.productArity()];
         for (int i = 0; i < members.length; i++) {

@@ -11,9 +11,9 @@ import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.RowChange;
 
 /**
- * Lets a DELETE or UPDATE compare its rows with a correlated subquery by other means than equality. Spark then joins
- * the subquery with a copy of the rows that are changed, and takes the copy for rows to change. The copy reads the same
- * snapshot as a table of its own.
+ * Lets a DELETE or UPDATE compare its rows with a correlated subquery by something else than equality. Spark then joins the
+ * subquery with a copy of the rows to change, and mistakes the copy for rows to change. The copy becomes a plain read of the
+ * same snapshot.
  */
 public final class ReadCopiesPlainly extends Rule<LogicalPlan> {
     @Override

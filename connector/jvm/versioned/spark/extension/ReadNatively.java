@@ -1,6 +1,5 @@
 package versioned.spark.extension;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -14,11 +13,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkPython;
+import versioned.spark.protocol.TableMessages.LoadFormat;
 import versioned.spark.python.Io;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
 
-/** {@code spark.read.format("versioned")}, a data source in Python, read natively. */
+/** The native rewrite rule: {@code spark.read.format("versioned")}, a Python data source, becomes a native read. */
 public final class ReadNatively extends PlanRule {
     private static final String FORMAT = "versioned";
 
@@ -26,14 +26,14 @@ public final class ReadNatively extends PlanRule {
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (node instanceof DataSourceV2Relation relation && SparkPython.isSource(relation.table(), FORMAT)
                 && !Io.isPython(relation.options())) {
-            return swapped(relation);
+            return nativeRelation(relation);
         }
         return Optional.empty();
     }
 
-    private static Optional<LogicalPlan> swapped(DataSourceV2Relation relation) {
+    private static Optional<LogicalPlan> nativeRelation(DataSourceV2Relation relation) {
         VersionedTable table = load(relation.options());
-        // Somebody may have changed the table since Spark asked the data source for its schema.
+        // The table may have changed since Spark took the schema from the data source.
         if (!namesOf(table).containsAll(wanted(relation))) {
             return Optional.empty();
         }
@@ -42,9 +42,7 @@ public final class ReadNatively extends PlanRule {
     }
 
     private static VersionedTable load(CaseInsensitiveStringMap options) {
-        ObjectNode request = Python.JSON.createObjectNode();
-        PathOptions.withInstant(options).asCaseSensitiveMap().forEach(request.putObject("options")::put);
-        return VersionedTable.past(Python.ask("load_format", request).get("loaded"));
+        return VersionedTable.past(Python.send(new LoadFormat(PathOptions.withInstant(options).asCaseSensitiveMap())));
     }
 
     private static Set<String> namesOf(VersionedTable table) {

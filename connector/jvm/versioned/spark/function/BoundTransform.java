@@ -1,12 +1,11 @@
 package versioned.spark.function;
 
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /** A partition transform of values of one type. */
-final class BoundTransform implements ScalarFunction<Object> {
+final class BoundTransform extends TransformFunction<Object> {
     private final String name;
     private final boolean isSized;
     private final DataType type;
@@ -59,21 +58,5 @@ final class BoundTransform implements ScalarFunction<Object> {
             size = wanted;
         }
         return transform;
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof BoundTransform that && canonicalName().equals(that.canonicalName());
-    }
-
-    @Override
-    public int hashCode() {
-        return canonicalName().hashCode();
-    }
-
-    /** As plans show it. */
-    @Override
-    public String toString() {
-        return name();
     }
 }

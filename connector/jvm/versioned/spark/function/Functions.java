@@ -8,8 +8,11 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 
-/** The functions of every catalog: the partition transforms. They are found as {@code days} and {@code system.days}. */
+/** The functions of every catalog: the partition transforms, as {@code days} and {@code system.days}. */
 public final class Functions {
+    /** The function that hashes the values of a partition. */
+    public static final String PARTITION_HASH = "partition_hash";
+
     private static final String SYSTEM = "system";
     private static final List<UnboundTransform> TRANSFORMS = Stream.of(
         new UnboundTransform("identity", false),
@@ -22,12 +25,12 @@ public final class Functions {
 
     private Functions() {}
 
-    /** Whether functions are in a namespace: at the top, and in {@code system}. */
+    /** Whether a namespace has the functions: the top level and {@code system} do. */
     public static boolean isIn(String[] namespace) {
         return namespace.length == 0 || namespace.length == 1 && namespace[0].equalsIgnoreCase(SYSTEM);
     }
 
-    /** The functions, as they are called in a namespace that they are in. */
+    /** The functions as identifiers in a namespace that has them. */
     public static Identifier[] list(String[] namespace) {
         return TRANSFORMS.stream().map(one -> Identifier.of(namespace, one.name())).toArray(Identifier[]::new);
     }
@@ -40,7 +43,7 @@ public final class Functions {
     }
 
     private static Optional<UnboundFunction> named(String name) {
-        if (name.equals(PartitionHash.NAME)) {
+        if (name.equals(PARTITION_HASH)) {
             return Optional.of(PartitionHash.UNBOUND);
         }
         return TRANSFORMS.stream().filter(one -> one.name().equals(name)).map(UnboundFunction.class::cast).findFirst();

@@ -4,7 +4,6 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -15,11 +14,11 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * One number for the values of a partition. Rows that are sorted by it lie partition by partition, and Spark sorts by
- * one number without comparing rows. Texts count by their bytes: what a collation calls equal may be two partitions.
+ * A hash of the values of a partition. Rows that are sorted by it come partition by partition, and Spark sorts by one number
+ * without comparing rows. Strings are hashed by their bytes, since values that a collation calls equal may be two partitions.
  */
-final class PartitionHash implements ScalarFunction<Long> {
-    static final String NAME = "partition_hash";
+final class PartitionHash extends TransformFunction<Long> {
+    static final String NAME = Functions.PARTITION_HASH;
     static final UnboundFunction UNBOUND = new Unbound();
 
     private static final long SEED = 42;
@@ -59,7 +58,7 @@ final class PartitionHash implements ScalarFunction<Long> {
     public Long produceResult(InternalRow input) {
         long hash = SEED;
         for (int i = 0; i < types.length; i++) {
-            // A null is no value of the same bits: it shifts what follows.
+            // A null differs from a value of the same bits.
             hash = input.isNullAt(i) ? XXH64.hashInt(0, ~hash) : hash(input.get(i, types[i]), hash);
         }
         return hash;
@@ -80,22 +79,6 @@ final class PartitionHash implements ScalarFunction<Long> {
 
     private static long hashBytes(byte[] bytes, long seed) {
         return XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length, seed);
-    }
-
-    @Override
-    public boolean equals(Object other) {
-        return other instanceof PartitionHash that && canonicalName().equals(that.canonicalName());
-    }
-
-    @Override
-    public int hashCode() {
-        return canonicalName().hashCode();
-    }
-
-    /** As plans show it. */
-    @Override
-    public String toString() {
-        return name();
     }
 
     private static final class Unbound implements UnboundFunction {

@@ -17,8 +17,8 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What partitions are computed by (FORMAT.md, section 4.5), on values as Spark holds them. Python computes the same
- * from Arrow; a test holds the two to each other.
+ * A partition transform (FORMAT.md, section 4.5) on values in the form of Spark's rows. Python computes the same from Arrow;
+ * a test compares the two.
  */
 public interface Transform {
     long MICROS_OF_DAY = 86_400_000_000L;

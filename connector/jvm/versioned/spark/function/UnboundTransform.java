@@ -1,6 +1,5 @@
 package versioned.spark.function;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
@@ -8,8 +7,8 @@ import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.StructType;
+import versioned.spark.protocol.TableMessages.CheckTransform;
 import versioned.spark.python.Python;
-import versioned.spark.python.Values;
 
 /**
  * A partition transform as a function of SQL.
@@ -18,7 +17,7 @@ import versioned.spark.python.Values;
  * @param isSized whether it takes a number before the value
  */
 record UnboundTransform(String name, boolean isSized) implements UnboundFunction {
-    /** Which transform applies to which type, as Python has said; empty where it does. */
+    /** Why a transform does not apply to a type, as Python decides; empty if it does. */
     private static final Map<String, String> REFUSALS = new ConcurrentHashMap<>();
 
     @Override
@@ -40,9 +39,8 @@ record UnboundTransform(String name, boolean isSized) implements UnboundFunction
     }
 
     private String refusal(DataType type) {
-        ObjectNode request = Python.JSON.createObjectNode().put("transform", isSized ? name + "(1)" : name);
-        request.set("type", Values.type(type));
-        return Python.ask("check_transform", request).get("refusal").asText();
+        String refusal = Python.send(new CheckTransform(isSized ? name + "(1)" : name, type)).refusal();
+        return refusal == null ? "" : refusal;
     }
 
     private String usage() {

@@ -7,8 +7,8 @@ import org.apache.spark.util.SerializableConfiguration;
 import scala.reflect.ClassTag$;
 
 /**
- * A scan's broadcast configuration with the columns of one group of its segments. Spark's reader takes a broadcast, and
- * one for each group would cost more than all else of a small query's planning.
+ * A scan's broadcast configuration with the columns of one group of its segments. Spark's reader takes a broadcast, and one
+ * broadcast for each group would take longer than the rest of a small query's planning.
  */
 final class GroupConfiguration extends Broadcast<SerializableConfiguration> {
     private final Broadcast<SerializableConfiguration> scan;

@@ -11,19 +11,19 @@ import org.apache.spark.sql.classic.SparkSession;
 /**
  * A table's folder as Hadoop reaches it.
  *
- * @param url where it is
- * @param conf how it is opened, besides what Spark is set to; may hold secrets, so it is never shown
+ * @param url its URL
+ * @param conf settings in addition to Spark's; may hold secrets, so they are never shown
  */
 public record HadoopFolder(String url, Map<String, String> conf) implements Serializable {
 
-    /** Hadoop's configuration for it, on the driver. */
+    /** Hadoop's configuration for the folder, on the driver. */
     public Configuration configuration() {
         Configuration hadoop = SparkSession.active().sessionState().newHadoopConf();
         conf.forEach(hadoop::set);
         return hadoop;
     }
 
-    /** Whether it is on a disk of this machine, or looks so. */
+    /** Whether it is a local path. */
     boolean isLocal() {
         String scheme = new Path(url).toUri().getScheme();
         return scheme == null || scheme.equals("file");
@@ -39,7 +39,7 @@ public record HadoopFolder(String url, Map<String, String> conf) implements Seri
             return true;
         } catch (IOException e) {
             return false;
-        } catch (RuntimeException e) { // Hadoop names classes for S3 and others that need not be there
+        } catch (RuntimeException e) { // Hadoop names classes for S3 and others that may be missing
             if (e.getCause() instanceof ClassNotFoundException) {
                 return false;
             }

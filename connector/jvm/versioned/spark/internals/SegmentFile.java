@@ -15,14 +15,14 @@ import org.apache.parquet.hadoop.util.HadoopOutputFile;
 import org.apache.parquet.io.LocalOutputFile;
 import org.apache.parquet.io.OutputFile;
 
-/** Where a segment is written to. */
+/** A file that a segment is written to. */
 public sealed interface SegmentFile {
     int TRAILER = 8; // the footer's length and Parquet's magic number
 
-    /** The file to write to, which is not there yet. */
+    /** The file to write to, which does not exist yet. */
     OutputFile output() throws IOException;
 
-    /** Makes what was written durable but for its name in the folder, and reads its end. */
+    /** Makes the contents durable, but not yet the name in the folder, and reads the footer. */
     End finish() throws IOException;
 
     /** Makes the names of all files of the folder durable. */
@@ -31,8 +31,8 @@ public sealed interface SegmentFile {
     /**
      * A whole file.
      *
-     * @param bytes how large it is
-     * @param footer its end from the footer on
+     * @param bytes its size
+     * @param footer its end, from the footer on
      */
     record End(long bytes, byte[] footer) {}
 
@@ -44,7 +44,7 @@ public sealed interface SegmentFile {
         return local ? new Local(Paths.get(path.toUri().getPath())) : new Remote(path, hadoop);
     }
 
-    /** Reads bytes from a place on. */
+    /** Reads bytes at a position. */
     @FunctionalInterface
     interface Reader {
         void read(long from, byte[] into) throws IOException;
@@ -60,8 +60,8 @@ public sealed interface SegmentFile {
     }
 
     /**
-     * A file on a disk of this machine, which keeps what was written only once it is told to. Not by Hadoop: that puts
-     * checksum files beside ours or, where it does not, starts a process for each file to set its permissions.
+     * A local file, which is durable only after fsync. Not by Hadoop, which writes checksum files or starts a process for each
+     * file to set its permissions.
      */
     record Local(java.nio.file.Path path) implements SegmentFile {
         @Override
@@ -96,7 +96,7 @@ public sealed interface SegmentFile {
         }
     }
 
-    /** A file that Hadoop writes; a store keeps what it has taken. */
+    /** A file that Hadoop writes to a store, which keeps what it has acknowledged. */
     record Remote(Path path, Configuration hadoop) implements SegmentFile {
         @Override
         public OutputFile output() throws IOException {
@@ -114,7 +114,7 @@ public sealed interface SegmentFile {
 
         @Override
         public void syncFolder() {
-            // There is none.
+            // Stores have no folders to sync.
         }
     }
 }

@@ -16,12 +16,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Product;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Where Spark keeps its catalogs. What is a class in one release is an interface in another, so it is asked by name. */
+/** Spark's catalogs. Some types are classes in one release and interfaces in another, so methods are called by name. */
 public final class SparkCatalogs {
     /** A table's name, and the catalog that it is in. */
     public record Named(CatalogPlugin catalog, Identifier ident) {}
 
-    /** Which kinds of nodes can say so: asked once a kind, since every node of every plan is looked at. */
+    /** Whether a class of nodes has that method, cached since rules look at every node of every plan. */
     private static final ClassValue<Boolean> EVOLVING = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> kind) {
@@ -31,7 +31,7 @@ public final class SparkCatalogs {
 
     private SparkCatalogs() {}
 
-    /** The catalog and the rest of a name, if it can be the name of a table of a catalog; a temporary view goes first. */
+    /** The catalog and the rest of a name; empty for a temporary view, which takes precedence. */
     public static Optional<Named> find(SparkSession session, List<String> parts) {
         Object state = call(session, "sessionState");
         if (((SessionCatalog) call(state, "catalog")).isTempView(CollectionConverters.asScala(parts).toSeq())) {
@@ -55,7 +55,7 @@ public final class SparkCatalogs {
         return new Named(catalog, Identifier.of(namespace, parts.get(parts.size() - 1)));
     }
 
-    /** A relation under its whole name, as Spark's own lookup gives it. */
+    /** A relation under its whole name, as Spark's own lookup returns it. */
     public static LogicalPlan named(LogicalPlan relation, String catalog, Identifier ident) {
         List<String> parts = new ArrayList<>(List.of(catalog));
         parts.addAll(Arrays.asList(ident.namespace()));
@@ -63,7 +63,7 @@ public final class SparkCatalogs {
         return SubqueryAlias$.MODULE$.apply(CollectionConverters.asScala(parts).toSeq(), relation);
     }
 
-    /** Whether a statement says WITH SCHEMA EVOLUTION; which ones can, differs between releases. */
+    /** Whether a statement has WITH SCHEMA EVOLUTION; which statements can have it differs between releases. */
     public static boolean evolvesSchema(LogicalPlan node) {
         return EVOLVING.get(node.getClass()) && (boolean) call(node, "withSchemaEvolution");
     }
@@ -76,7 +76,7 @@ public final class SparkCatalogs {
             CollectionConverters.asJava((scala.collection.immutable.Map<String, String>) write.productElement(place.getAsInt())));
     }
 
-    /** Where a node has a member of a name; which ones it has, differs between releases. */
+    /** The index of a node's member by name; a node's members differ between releases. */
     public static OptionalInt memberNamed(Product node, String name) {
         return IntStream.range(0, node.productArity()).filter(i -> node.productElementName(i).equals(name)).findFirst();
     }
@@ -87,7 +87,7 @@ public final class SparkCatalogs {
             Arrays.fill(types, String.class);
             return on.getClass().getMethod(method, types).invoke(on, (Object[]) arguments);
         } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("this release of Spark is not known: no " + method, e);
+            throw new IllegalStateException("this release of Spark is not supported: it has no method " + method, e);
         }
     }
 }

@@ -25,9 +25,9 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What the text of a DEFAULT is worth, by Spark's own rules: the same for CREATE, ADD and SET DEFAULT. */
+/** The value of a DEFAULT clause by Spark's own rules: the same for CREATE, ADD and SET DEFAULT. */
 public final class SparkDefaults {
-    /** Text that Spark casts to the time of the statement, whatever comes after it. */
+    /** Text that Spark casts to the time of the statement, whatever follows it. */
     private static final Pattern SPECIAL = Pattern.compile("(?i)\\s*(now|today|tomorrow|yesterday)\\b.*");
 
     private final Expression analyzed;
@@ -36,7 +36,7 @@ public final class SparkDefaults {
         this.analyzed = analyzed;
     }
 
-    /** A default as it was written, with its functions and types resolved. */
+    /** A default as written, with its functions and types resolved. */
     public static SparkDefaults of(String sql) {
         Expression parsed = CatalystSqlParser$.MODULE$.parseExpression(sql);
         NamedExpression named = new Alias(parsed, "default", NamedExpression$.MODULE$.newExprId(), seq(), Option.empty(), seq());
@@ -45,7 +45,7 @@ public final class SparkDefaults {
         return new SparkDefaults(((Alias) plan.projectList().head()).child());
     }
 
-    /** The functions in it whose value depends on when, where or by whom it is asked for, by their names. */
+    /** The names of functions in it whose value depends on time, session, user or chance. */
     public List<String> changing() {
         return changing(analyzed).distinct().toList();
     }
@@ -55,7 +55,7 @@ public final class SparkDefaults {
         return isChanging(analyzed);
     }
 
-    /** Its value of now as a column's, in the form of Spark's rows. */
+    /** Its current value as a column's type, in the form of Spark's rows. */
     public static Object value(String column, DataType type, String sql) {
         return ResolveDefaultColumns.analyze(column, type, sql, "").eval(InternalRow.empty());
     }

@@ -13,18 +13,18 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** How Spark reaches files and cuts them into work. */
+/** How Spark names, sizes and splits files. */
 public final class SparkFiles {
     private static final int BATCH_ROWS = 4096;
 
     private SparkFiles() {}
 
-    /** Bytes that opening a file counts for. */
+    /** The cost of opening a file, in bytes. */
     public static long openCost() {
         return SQLConf.get().filesOpenCostInBytes();
     }
 
-    /** How large a task's share of {@code total} bytes should be. */
+    /** The target size of a task's splits, of {@code total} bytes. */
     public static long targetBytes(long total) {
         SQLConf conf = SQLConf.get();
         int cores = SparkSession.active().leafNodeDefaultParallelism();
@@ -32,7 +32,7 @@ public final class SparkFiles {
         return Math.min(conf.filesMaxPartitionBytes(), Math.max(conf.filesOpenCostInBytes(), total / Math.max(1, tasks)));
     }
 
-    /** A part of a file, with the values of the columns that are the same all over it. */
+    /** A split of a file, with the values of its constant columns. */
     public static PartitionedFile part(InternalRow constants, String path, long start, long length, long size) {
         return new PartitionedFile(constants, SparkPath.fromPath(new Path(path)), start, length, new String[0],
             0L, size, scala.collection.immutable.Map$.MODULE$.empty());

@@ -22,11 +22,11 @@ import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.Map$;
 
-/** Spark's Parquet reader over files of ours, whatever the session is set to. */
+/** Spark's Parquet reader for segments, with fixed settings. */
 public final class SparkParquetReading {
     private static final String ROW_POSITION = "_tmp_metadata_row_index"; // Spark's own name for it
 
-    /** What must not depend on the session: each of these would change an answer. */
+    /** Settings that would change a result. */
     private static final Map<String, String> FIXED = Map.ofEntries(
         Map.entry("spark.sql.caseSensitive", "true"),
         Map.entry("spark.sql.datetime.java8API.enabled", "true"),
@@ -55,7 +55,7 @@ public final class SparkParquetReading {
         this.hadoop = hadoop;
     }
 
-    /** Reading of a folder's files by one scan. */
+    /** The reader of one scan. */
     public static SparkParquetReading of(HadoopFolder folder) {
         SparkSession session = SparkSession.active();
         SQLConf conf = session.sessionState().conf().clone();
@@ -67,11 +67,11 @@ public final class SparkParquetReading {
     }
 
     /**
-     * Readers of files that are read alike.
+     * Readers of files that are read in one way.
      *
      * @param columns by physical name, with IDs
-     * @param rowPosition whether a row's position in its file comes after them
-     * @param constants the columns after these, whose values each file brings along
+     * @param rowPosition whether a row's position in its file follows them
+     * @param constants the constant columns, which follow these and whose values come with each file
      * @param filters in physical names; row groups are skipped by them
      */
     public PartitionReaderFactory factory(StructType columns, boolean rowPosition, StructType constants,
@@ -81,13 +81,13 @@ public final class SparkParquetReading {
             v1(conf, filters), Option.empty(), new ParquetOptions(immutable(OPTIONS), conf));
     }
 
-    /** Filters with values of java.time: java.sql.Date and Timestamp move days that its calendar left out. */
+    /** Filters with values of java.time, since java.sql.Date and Timestamp shift days that their calendar left out. */
     private static Filter[] v1(SQLConf conf, List<Predicate> filters) {
         return SQLConf.withExistingConf(conf, () -> PredicateUtils.toV1(
             filters.stream().filter(SparkParquetReading::isWhole).toArray(Predicate[]::new)));
     }
 
-    /** Whether Spark translates all of it: of an OR whose one side it can't, it leaves the other alone. */
+    /** Whether Spark translates all of a predicate: of an OR with one side that it can't translate, it keeps the other. */
     private static boolean isWhole(Predicate predicate) {
         return switch (predicate.name()) {
             case "AND", "OR", "NOT" -> Arrays.stream(predicate.children())

@@ -23,17 +23,17 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 
 /**
- * Spark's Parquet writer for files of ours, whatever the session is set to. It travels to executors.
+ * Spark's Parquet writer for segments, with fixed settings. It is sent to executors.
  *
  * @param conf Hadoop's configuration
  * @param schema the columns by physical name, with IDs
  * @param ids column IDs of elements, keys and values by their dotted path in Parquet, where Spark writes none
- * @param footer what the file says of itself
+ * @param footer key-value metadata of the file
  */
 public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, StructType schema,
         Map<String, Integer> ids, Map<String, String> footer) implements Serializable {
 
-    /** What must not depend on the session. */
+    /** Settings that must not depend on the session. */
     private static final Map<String, String> FIXED = Map.of(
         "spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED",
         "spark.sql.parquet.fieldId.write.enabled", "true",
@@ -41,7 +41,7 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
         "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS",
         "spark.sql.parquet.writeLegacyFormat", "false");
 
-    /** Writing into a folder; on the driver. */
+    /** The writer of a table's folder; on the driver. */
     public static SparkParquetWriting of(HadoopFolder folder, StructType schema, Map<String, Integer> ids,
             Map<String, String> footer) {
         Configuration hadoop = folder.configuration();
@@ -51,12 +51,12 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
             new HashMap<>(ids), new HashMap<>(footer));
     }
 
-    /** What the files of a task have in common; on an executor. */
+    /** The files of a task; on an executor. */
     public Files files() {
         return new Files();
     }
 
-    /** Opens the files of one task. Settings are copied once: a task may write many small files. */
+    /** Opens the files of one task. Settings are copied once, since a task may write many small files. */
     public final class Files {
         private final Configuration hadoop = new Configuration(conf.value().value());
         private final SQLConf fixed = new SQLConf();
@@ -74,7 +74,7 @@ public record SparkParquetWriting(Broadcast<SerializableConfiguration> conf, Str
         /** Opens a file to write rows to. */
         public ParquetWriter<InternalRow> open(SegmentFile file) throws IOException {
             Builder builder = new Builder(file.output());
-            // Spark's writer looks at the session's settings when it is made, also on executors.
+            // Spark's writer reads the session's settings when it is created, also on executors.
             return SQLConf.withExistingConf(fixed, () -> {
                 try {
                     return builder.withConf(hadoop).withCompressionCodec(CompressionCodecName.ZSTD).build();

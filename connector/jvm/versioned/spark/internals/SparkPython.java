@@ -19,39 +19,39 @@ import org.apache.spark.sql.execution.python.PythonPlannerRunner;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Spark's own way to run Python for a query's planning: its daemon, its workers, its environment. */
+/** How Spark runs Python while it plans a query: its daemon, workers and environment. */
 public final class SparkPython {
     private static final int PYTHON_EXCEPTION_THROWN = -2;
 
     private SparkPython() {}
 
     /**
-     * Sends a text to a worker module and waits for its answer.
+     * Sends a request to a worker module and waits for its response.
      *
      * @param module a Python module whose name starts with {@code pyspark}
-     * @throws IllegalStateException if Python fails in a way that is not told on purpose
+     * @throws IllegalStateException if Python fails without a response
      */
     public static String exchange(String module, String request) {
         return new Exchange(Function.INSTANCE, module, request).runInPython(true);
     }
 
-    /** Whether a table is a data source that is written in Python and has this name. */
+    /** Whether a table is a Python data source of this name. */
     public static boolean isSource(Table table, String format) {
         return table instanceof PythonTable && table.name().equalsIgnoreCase(format);
     }
 
-    /** A read of some columns through a data source that is written in Python. */
+    /** A read of some columns by a Python data source. */
     public static Batch scan(String format, StructType wanted, CaseInsensitiveStringMap options) {
         PythonDataSourceV2 source = new PythonDataSourceV2();
         source.setShortName(format);
         return new PythonTable(source, format, wanted).newScanBuilder(options).build().toBatch();
     }
 
-    /** A write through a data source that is written in Python, told by other options than the user's. */
+    /** A write by a Python data source, with other options than the user's. */
     public static Write write(String format, String queryId, StructType schema, Map<String, String> options) {
         PythonDataSourceV2 source = new PythonDataSourceV2();
         source.setShortName(format);
-        LogicalWriteInfo told = new LogicalWriteInfo() {
+        LogicalWriteInfo info = new LogicalWriteInfo() {
             @Override
             public CaseInsensitiveStringMap options() {
                 return new CaseInsensitiveStringMap(options);
@@ -67,7 +67,7 @@ public final class SparkPython {
                 return schema;
             }
         };
-        return new PythonTable(source, format, schema).newWriteBuilder(told).build();
+        return new PythonTable(source, format, schema).newWriteBuilder(info).build();
     }
 
     private static final class Function {
@@ -104,7 +104,7 @@ public final class SparkPython {
             try {
                 int length = in.readInt();
                 if (length == PYTHON_EXCEPTION_THROWN) {
-                    throw new IllegalStateException("Python failed while Spark asked it about a versioned table:\n"
+                    throw new IllegalStateException("Python failed during a request about a versioned table:\n"
                         + read(in, in.readInt()));
                 }
                 return read(in, length);

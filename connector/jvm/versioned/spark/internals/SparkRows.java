@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Rows of a task that are kept until all of them are there; on disk, where they are many. */
+/** Rows of a task that are kept until the task has all of them; many rows are kept on disk. */
 public final class SparkRows {
     private static final int ROWS_IN_MEMORY = 4096;
     private static final long BYTES_IN_MEMORY = 64L << 20;

@@ -13,7 +13,7 @@ public final class SparkSources {
 
     private SparkSources() {}
 
-    /** Whether a node is a read of a format that Spark has yet to find. */
+    /** Whether a node is a read of a format that Spark has not found yet. */
     public static boolean isUnresolved(LogicalPlan node, String format) {
         return node.nodeName().equals(NODE) && format.equalsIgnoreCase(String.valueOf(node.productElement(0)));
     }
@@ -24,7 +24,7 @@ public final class SparkSources {
     }
 
     /**
-     * Finds it as Spark does; the node itself, where this release of Spark does it in another way.
+     * Finds the data source as Spark does; the node itself, if this release of Spark does so in another way.
      *
      * @throws Exception if the data source fails
      */

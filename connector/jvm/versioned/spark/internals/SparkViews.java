@@ -6,15 +6,15 @@ import scala.Function1;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
-/** What Spark checks of views in every session but one with Hive. */
+/** A check of views that Spark makes in sessions without Hive. */
 public final class SparkViews {
     private static final String CHECK = "org.apache.spark.sql.execution.command.CheckViewReferences$";
 
     private SparkViews() {}
 
     /**
-     * Spark's check that a view which is kept does not read temporary views, functions or variables. Up to 4.3, a session
-     * with Hive leaves it out. Before Spark checks views of catalogs, this checks nothing.
+     * Spark's check that a permanent view does not read temporary views, functions or variables. Up to 4.3, sessions with Hive
+     * lack it. In releases without it, this checks nothing.
      */
     public static Function1<LogicalPlan, BoxedUnit> checkReferences() {
         return check().orElse(new AbstractFunction1<>() {

@@ -1,46 +1,46 @@
 package versioned.spark.python;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.UUID;
+import versioned.spark.protocol.CommittingRequest;
 
 /**
- * Commits whose outcome is settled, not guessed: a worker may die with its answer on the way. The commit's ID was made
- * here, so another worker can look whether it landed, and commit if it did not.
+ * Commits whose outcome is certain although a worker may die before it has responded. The jar chooses the commit ID, so
+ * another worker can find out whether the commit landed, and commit if it did not.
  */
 public final class Commits {
     private static final int TRIES = 4;
 
     private Commits() {}
 
-    /** Who a commit will be. */
+    /** A new commit ID. */
     public static String newId() {
         return UUID.randomUUID().toString();
     }
 
+    /** Sends a request that commits, under a new commit ID. */
+    public static <R> R send(CommittingRequest<R> request) {
+        return send(request, newId());
+    }
+
     /**
-     * Asks a question that commits, under the member {@code commit_id}; it is made here where there is none yet.
+     * Sends a request that commits.
      *
-     * @return the answer
-     * @throws VersionedException (unchecked) if the commit was refused, or if nobody can tell whether it landed
+     * @return the response
+     * @throws VersionedException (unchecked) if the commit was refused, or if it is unknown whether it landed
      */
-    public static JsonNode ask(String question, ObjectNode request) {
-        if (!request.has("commit_id")) {
-            request.put("commit_id", newId());
-        }
+    public static <R> R send(CommittingRequest<R> request, String id) {
         Exception last = null;
         for (int attempt = 0; attempt < TRIES; attempt++) {
             try {
-                return Python.ask(question, request.put("retry", attempt > 0));
+                return Python.send(request, new Python.Commit(id, attempt > 0));
             } catch (Exception e) {
-                if (e instanceof VersionedException told && !told.isOutcomeUnknown()) {
+                if (e instanceof Refusal || e instanceof VersionedException error && !error.isOutcomeUnknown()) {
                     throw e;
                 }
                 last = e;
             }
         }
-        throw Condition.COMMIT_OUTCOME_UNKNOWN.error("nobody can tell whether the commit "
-            + request.get("commit_id").asText() + " landed, and it may still land; ask "
-            + "Table.find_commit with this ID before it is tried again: " + last.getMessage());
+        throw Condition.COMMIT_OUTCOME_UNKNOWN.error("it is unknown whether the commit " + id + " landed, and it may still "
+            + "land; call Table.find_commit with this ID before you try again: " + last.getMessage());
     }
 }

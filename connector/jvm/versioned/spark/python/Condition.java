@@ -1,6 +1,6 @@
 package versioned.spark.python;
 
-/** The error conditions that the jar raises itself, of those that Python has (in {@code versioned_catalog.errors}). */
+/** The error conditions that the jar raises itself; all conditions are in {@code versioned_catalog.errors}. */
 public enum Condition {
     COMMIT_OUTCOME_UNKNOWN("40003"),
     INVALID_OPTION("42616"),
@@ -16,8 +16,8 @@ public enum Condition {
         this.sqlState = sqlState;
     }
 
-    /** The name that users see. */
-    public String shown() {
+    /** The condition's name in errors. */
+    public String fullName() {
         return "VERSIONED_" + name();
     }
 
@@ -27,6 +27,6 @@ public enum Condition {
      * @return never; for {@code throw error(...)}
      */
     public RuntimeException error(String message) {
-        throw VersionedException.<RuntimeException>unchecked(new VersionedException(shown(), sqlState, message));
+        throw VersionedException.<RuntimeException>unchecked(new VersionedException(fullName(), sqlState, message));
     }
 }

@@ -4,16 +4,16 @@ import java.util.Locale;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Whether rows go through Spark's own Parquet code or through Python: the option {@code io}, or the conf. */
+/** The option {@code io}: whether Spark's Parquet code or Python reads and writes rows. */
 public final class Io {
     private static final String CONF = "spark.versioned.io";
 
     private Io() {}
 
     /**
-     * Whether Python is asked for.
+     * Whether Python does.
      *
-     * @throws VersionedException (unchecked) if it is neither {@code native} nor {@code python}
+     * @throws VersionedException (unchecked) if the option is neither {@code native} nor {@code python}
      */
     public static boolean isPython(CaseInsensitiveStringMap options) {
         String asked = options.getOrDefault("io", SQLConf.get().getConfString(CONF, "native"));

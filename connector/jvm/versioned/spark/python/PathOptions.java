@@ -1,6 +1,5 @@
 package versioned.spark.python;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Locale;
@@ -12,8 +11,9 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
+import versioned.spark.protocol.TableMessages.FormatExists;
 
-/** The options of the data source, with what the session and the writer say beside them. */
+/** Options of the data source, completed with the session's time zone and the writer's save mode. */
 public final class PathOptions {
     private static final String PARTITIONING = "__partition_columns";
     private static final String CLUSTERING = "__clustering_columns";
@@ -22,13 +22,13 @@ public final class PathOptions {
 
     private PathOptions() {}
 
-    /** The options of a read with an instant as their time: Spark casts a text in the session's time zone. */
+    /** The options of a read, with their timestamp in UTC: its text is in the session's time zone. */
     public static CaseInsensitiveStringMap withInstant(CaseInsensitiveStringMap options) {
         String text = options.get(TIME);
         Option<Object> micros = text == null ? Option.empty() : DateTimeUtils.stringToTimestamp(
             UTF8String.fromString(text), DateTimeUtils.getZoneId(SQLConf.get().sessionLocalTimeZone()));
         if (micros.isEmpty()) {
-            return options; // Python says what is wrong with it
+            return options; // Python refuses it
         }
         Map<String, String> exact = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         exact.putAll(options.asCaseSensitiveMap());
@@ -36,7 +36,7 @@ public final class PathOptions {
         return new CaseInsensitiveStringMap(exact);
     }
 
-    /** Whether the options of a write say its save mode. */
+    /** Whether the options of a write have its save mode. */
     public static boolean isResolved(Map<String, String> options) {
         return options.keySet().stream().anyMatch(RESOLVED::equalsIgnoreCase);
     }
@@ -47,7 +47,7 @@ public final class PathOptions {
         String partitioning = resolved.remove(PARTITIONING);
         if (resolved.remove(CLUSTERING) != null) {
             throw Condition.NOT_SUPPORTED.error(
-                "clusterBy is not known here; sort the rows by the table property sort_by");
+                "clusterBy is not supported; leave it out, and set the table property sort_by");
         }
         if (partitioning != null) {
             resolved.put("partitionBy", partitioning);
@@ -59,10 +59,8 @@ public final class PathOptions {
         return resolved;
     }
 
-    /** Whether the table that options name is there. */
+    /** Whether the options name an existing table. */
     public static boolean exists(Map<String, String> options) {
-        ObjectNode request = Python.JSON.createObjectNode();
-        options.forEach(request.putObject("options")::put);
-        return Python.ask("format_exists", request).get("exists").asBoolean();
+        return Python.send(new FormatExists(options)).exists();
     }
 }

@@ -1,68 +1,88 @@
 package versioned.spark.python;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.ParameterizedType;
 import versioned.spark.internals.SparkPython;
+import versioned.spark.protocol.Codec;
+import versioned.spark.protocol.CommittingRequest;
+import versioned.spark.protocol.CommonMessages.Handshake;
+import versioned.spark.protocol.Request;
 
-/** Asks Python, which knows what tables are; the jar itself holds no rule about them. */
+/** Sends requests to Python, which decides what tables are; the jar has no rules of its own about them. */
 public final class Python {
-    public static final ObjectMapper JSON = new ObjectMapper();
+    /** The version of the protocol; see {@code connector/PROTOCOL.md}. */
+    public static final int PROTOCOL = 1;
 
     private static final String WORKER = "pyspark_versioned.sql.worker";
 
-    private static volatile boolean reached;
+    /** The type of the response to each type of request. */
+    private static final ClassValue<Class<?>> RESPONSES = new ClassValue<>() {
+        @Override
+        protected Class<?> computeValue(Class<?> request) {
+            return (Class<?>) ((ParameterizedType) request.getGenericInterfaces()[0]).getActualTypeArguments()[0];
+        }
+    };
+
+    private static volatile boolean handshaken;
 
     private Python() {}
 
+    private record Envelope(String request, Object body, @JsonInclude(JsonInclude.Include.NON_NULL) Commit commit) {}
+
+    /** The commit of a request; see {@link Commits}. */
+    record Commit(String id, boolean retry) {}
+
     /**
-     * Asks one question.
+     * Sends a request that commits nothing.
      *
-     * @param question its name
-     * @param request its members
-     * @return the answer
-     * @throws VersionedException (unchecked here, though Spark's analysis errors are checked ones) if the answer is
-     *     an error that is told on purpose
+     * @return the response
+     * @throws VersionedException (unchecked, though Spark's analysis errors are checked) if the response is an error
+     * @throws Refusal if Spark has an exception of its own for the outcome
      */
-    public static JsonNode ask(String question, ObjectNode request) {
-        JsonNode answer = exchange(question, request);
-        if (answer.has("error")) {
-            throw VersionedException.<RuntimeException>unchecked(VersionedException.parse(answer.get("error")));
+    public static <R> R send(Request<R> request) {
+        if (request instanceof CommittingRequest) {
+            throw new IllegalArgumentException(request + " commits; send it through Commits");
         }
-        return answer;
+        return send(request, null);
     }
 
-    /** JSON from a text that we wrote. */
-    public static JsonNode parse(String text) {
-        try {
-            return JSON.readTree(text);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException(e);
-        }
+    /** Sends a request. See {@link #send(Request)}. */
+    static <R> R send(Request<R> request, Commit commit) {
+        shakeHands();
+        return exchange(request, commit);
     }
 
-    /** Whoever asks first asks for nothing: a commit that nobody could have heard is not one that may have landed. */
-    private static void reach() {
-        if (reached) {
+    /** Checks the protocol first, with a request that commits nothing: a commit that Python can't have seen has not landed. */
+    private static void shakeHands() {
+        if (handshaken) {
             return;
         }
         try {
-            SparkPython.exchange(WORKER, "{\"question\": \"reach\"}");
-        } catch (Exception e) {
-            throw Condition.PYTHON_UNREACHABLE.error("no Python answers about versioned tables: where Spark is started, "
-                + "export PYSPARK_PYTHON as the path of a Python that has pyspark_versioned (" + e.getMessage() + ")");
+            exchange(new Handshake(PROTOCOL), null);
+        } catch (RuntimeException e) {
+            throw Condition.PYTHON_UNREACHABLE.error("Python does not respond to requests about versioned tables: where Spark "
+                + "is started, export PYSPARK_PYTHON as the path of a Python that has pyspark_versioned (" + e.getMessage()
+                + ")");
         }
-        reached = true;
+        handshaken = true;
     }
 
-    private static JsonNode exchange(String question, ObjectNode request) {
-        reach();
-        try {
-            ObjectNode asked = request.deepCopy().put("question", question);
-            return JSON.readTree(SparkPython.exchange(WORKER, JSON.writeValueAsString(asked)));
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException("the answer to " + question + " is no JSON", e);
+    private static <R> R exchange(Request<R> request, Commit commit) {
+        String name = Codec.nameOf(request.getClass());
+        String json = SparkPython.exchange(WORKER, Codec.text(new Envelope(name, request, commit)));
+        return parse(Codec.tree(json), request, "the response to " + name);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <R> R parse(JsonNode json, Request<R> request, String what) {
+        if (json.has("error")) {
+            throw VersionedException.<RuntimeException>unchecked(
+                Codec.parse(json.get("error"), VersionedException.Message.class, what).exception());
         }
+        if (json.has("refused")) {
+            throw new Refusal(json.get("refused").asText());
+        }
+        return (R) Codec.parse(json.path("response"), RESPONSES.get(request.getClass()), what);
     }
 }

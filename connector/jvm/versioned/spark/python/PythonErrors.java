@@ -1,38 +1,36 @@
 package versioned.spark.python;
 
-/**
- * Errors of ours out of Spark's own way to run Python. Spark keeps their text, and puts an error of its own around it.
- */
+/** Translates failures of Python code that Spark runs: Spark wraps versioned errors, of which it keeps the text. */
 public final class PythonErrors {
-    /** What may fail in Python. */
+    /** A call that may fail in Python. */
     @FunctionalInterface
-    public interface Act<T> {
-        /** Does it. */
+    public interface Call<T> {
+        /** Runs it. */
         T run() throws Exception;
     }
 
-    /** What may fail in Python, and gives nothing. */
+    /** A call without a result. */
     @FunctionalInterface
-    public interface Step {
-        /** Does it. */
+    public interface Action {
+        /** Runs it. */
         void run() throws Exception;
     }
 
     private PythonErrors() {}
 
-    /** The result of an act; its failure is thrown as the error of ours that it is about, if it is about one. */
-    public static <T> T shown(Act<T> act) {
+    /** The result of a call. If a versioned error is in its failure, that is thrown. */
+    public static <T> T translated(Call<T> call) {
         try {
-            return act.run();
+            return call.run();
         } catch (Exception e) {
             throw VersionedException.<RuntimeException>unchecked(VersionedException.unwrap(e));
         }
     }
 
-    /** Does a step, and throws its failure as {@link #shown} does. */
-    public static void show(Step step) {
-        shown(() -> {
-            step.run();
+    /** Runs an action. See {@link #translated}. */
+    public static void translate(Action action) {
+        translated(() -> {
+            action.run();
             return null;
         });
     }

@@ -1,18 +1,17 @@
 package versioned.spark.python;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.protocol.TableMessages.CheckOptions;
 
-/** The options of a read of a table by its name, or of a write to it. */
+/** Options of reads and writes by table name. */
 public final class TableOptions {
     private TableOptions() {}
 
-    /** Has Python refuse what looks like an option of a table and is none. */
+    /** Refuses misspelled options. */
     public static void check(String table, CaseInsensitiveStringMap options) {
         if (!options.isEmpty()) {
-            ObjectNode request = Python.JSON.createObjectNode().put("name", table);
-            options.asCaseSensitiveMap().keySet().forEach(request.putArray("options")::add);
-            Python.ask("check_options", request);
+            Python.send(new CheckOptions(table, new ArrayList<>(options.asCaseSensitiveMap().keySet())));
         }
     }
 }

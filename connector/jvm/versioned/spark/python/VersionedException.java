@@ -1,6 +1,5 @@
 package versioned.spark.python;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -9,8 +8,8 @@ import org.apache.spark.sql.AnalysisException;
 import scala.Option;
 
 /**
- * An error of ours as an error of Spark's, with a condition and a SQLSTATE. Spark hands an error with a condition to
- * the user as it is, even from a task; one without is a line in a stack trace.
+ * A Python error as a Spark error, with a condition and a SQLSTATE. Spark shows users an error with a condition as it is,
+ * even from a task; one without is a line in a stack trace.
  */
 public final class VersionedException extends AnalysisException {
     private static final String CONFLICT = "VERSIONED_COMMIT_CONFLICT";
@@ -27,20 +26,21 @@ public final class VersionedException extends AnalysisException {
         this.sqlState = sqlState;
     }
 
-    /** The exception for the member {@code error} of an answer. */
-    static VersionedException parse(JsonNode error) {
-        return new VersionedException(error.get("condition").asText(), error.get("sqlstate").asText(),
-            error.get("message").asText());
+    /** The member {@code error} of a response. */
+    record Message(String condition, String sqlstate, String message) {
+        VersionedException exception() {
+            return new VersionedException(condition, sqlstate, message);
+        }
     }
 
     /**
-     * What a failure is about, if it is an error of ours: itself, or one that Python raised inside the data source, of
-     * which Spark keeps the text.
+     * The versioned error in a failure: the failure itself, one of its causes, or an error that Python raised inside the
+     * data source, of which Spark keeps the text.
      */
     public static Optional<VersionedException> find(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            if (cause instanceof VersionedException ours) {
-                return Optional.of(ours);
+            if (cause instanceof VersionedException found) {
+                return Optional.of(found);
             }
             Matcher shown = SHOWN.matcher(String.valueOf(cause.getMessage()));
             if (shown.find()) {
@@ -50,7 +50,7 @@ public final class VersionedException extends AnalysisException {
         return Optional.empty();
     }
 
-    /** A failure as the error of ours that it is about, or as it is. */
+    /** The versioned error in a failure, or else the failure itself. */
     public static Throwable unwrap(Throwable failure) {
         return find(failure).map(Throwable.class::cast).orElse(failure);
     }
@@ -60,9 +60,9 @@ public final class VersionedException extends AnalysisException {
         return condition.equals(CONFLICT);
     }
 
-    /** Whether nobody can tell if the commit landed. */
+    /** Whether it is unknown if the commit landed. */
     public boolean isOutcomeUnknown() {
-        return condition.equals(Condition.COMMIT_OUTCOME_UNKNOWN.shown());
+        return condition.equals(Condition.COMMIT_OUTCOME_UNKNOWN.fullName());
     }
 
     @Override

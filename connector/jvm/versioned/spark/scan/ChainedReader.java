@@ -11,7 +11,7 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import versioned.spark.python.Condition;
 
-/** One reader after another; a segment that can't be read is told as what it is. */
+/** One reader after another, with errors that name the segments. */
 final class ChainedReader<T> implements PartitionReader<T> {
     private final String table;
     private final Iterator<NativePartition.Run> runs;
@@ -54,18 +54,18 @@ final class ChainedReader<T> implements PartitionReader<T> {
         } catch (Exception e) {
             if (isMissing(e)) {
                 throw Condition.TABLE_CORRUPT.error(table + ": a segment is missing, one of " + files()
-                    + "; restore it, or read an older version with VERSION AS OF; where the version that is read was "
-                    + "expired and vacuumed meanwhile, run this again: " + e.getMessage());
+                    + "; restore it, or read an older version with VERSION AS OF; if the version was expired and vacuumed "
+                    + "while the query ran, run it again: " + e.getMessage());
             }
             throw e;
         }
     }
 
-    /** What is rewritten must be all that the log says, or the loss would be for ever. */
+    /** Checks a rewrite against the log: rows that it does not read would be lost. */
     private void checkRows() {
         if (run.rows() >= 0 && rows != run.rows()) {
-            throw Condition.TABLE_CORRUPT.error(table + ": " + rows + " rows were read and the log says " + run.rows()
-                + ", of " + files() + "; nothing was changed: restore the segments, or read an older version with "
+            throw Condition.TABLE_CORRUPT.error(table + ": " + rows + " rows were read of " + files() + ", and the log says "
+                + run.rows() + "; nothing was changed: restore the segments, or read an older version with "
                 + "VERSION AS OF");
         }
         rows = 0;

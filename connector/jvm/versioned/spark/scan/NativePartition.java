@@ -10,27 +10,27 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 /**
  * What one task reads natively.
  *
- * @param runs parts of segments, those together that are read alike
+ * @param runs splits of segments, grouped by the way of reading
  */
 record NativePartition(List<Run> runs) implements InputPartition {
 
     /**
-     * A part of a segment.
+     * A split of a segment.
      *
-     * @param rows how many there are in it; -1 where that is not known of a part
+     * @param rows number of rows; -1 if unknown
      */
-    record Piece(int group, PartitionedFile file, long rows) {}
+    record Split(int group, PartitionedFile file, long rows) {}
 
     /**
-     * Parts of segments that are read alike.
+     * Splits that are read in the same way.
      *
-     * @param rows how many must come of it; -1 where filters decide that
+     * @param rows number of rows that must come of them; -1 if unknown
      */
     record Run(int group, PartitionedFile[] files, long rows) implements Serializable {}
 
-    static NativePartition of(List<Piece> pieces) {
-        List<Piece> sorted = new ArrayList<>(pieces);
-        sorted.sort(Comparator.comparingInt(Piece::group));
+    static NativePartition of(List<Split> splits) {
+        List<Split> sorted = new ArrayList<>(splits);
+        sorted.sort(Comparator.comparingInt(Split::group));
         List<Run> runs = new ArrayList<>();
         for (int start = 0, end; start < sorted.size(); start = end) {
             int group = sorted.get(start).group();
@@ -38,10 +38,10 @@ record NativePartition(List<Run> runs) implements InputPartition {
             while (end < sorted.size() && sorted.get(end).group() == group) {
                 end++;
             }
-            List<Piece> alike = sorted.subList(start, end);
-            boolean known = alike.stream().allMatch(piece -> piece.rows() >= 0);
-            runs.add(new Run(group, alike.stream().map(Piece::file).toArray(PartitionedFile[]::new),
-                known ? alike.stream().mapToLong(Piece::rows).sum() : -1));
+            List<Split> alike = sorted.subList(start, end);
+            boolean known = alike.stream().allMatch(split -> split.rows() >= 0);
+            runs.add(new Run(group, alike.stream().map(Split::file).toArray(PartitionedFile[]::new),
+                known ? alike.stream().mapToLong(Split::rows).sum() : -1));
         }
         return new NativePartition(new ArrayList<>(runs));
     }

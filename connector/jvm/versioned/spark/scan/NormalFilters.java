@@ -15,18 +15,18 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * Filters in a normal form. No list of values is long, so that the segments to skip are found in little time; and operands
- * stand in one order, so that scans which ask for the same are equal, and Spark reads once for both.
+ * Filters in a normal form. Long lists of values are ranges, so that pruning is fast; operands are sorted, so that equal
+ * scans compare as equal and Spark runs them once.
  */
 final class NormalFilters {
-    /** Values that a list may have. More of them seldom skip a segment that their range does not. */
-    static final int MOST_VALUES = 1000;
+    /** Longest list of values. More values seldom skip a segment that their range does not. */
+    static final int MAX_VALUES = 1000;
 
     private static final Comparator<Predicate> BY_TEXT = Comparator.comparing(Predicate::toString);
 
     private NormalFilters() {}
 
-    /** Filters that let at least the same rows pass; all must hold. Long lists of values become their ranges. */
+    /** Filters that let at least the same rows pass. */
     static List<Predicate> of(List<Predicate> filters) {
         return filters.stream().map(NormalFilters::shortened).map(NormalFilters::sorted).distinct().sorted(BY_TEXT).toList();
     }
@@ -49,7 +49,7 @@ final class NormalFilters {
 
     private static Predicate shortened(Predicate filter) {
         Expression[] children = filter.children();
-        if (!filter.name().equals("IN") || children.length <= MOST_VALUES || !(children[0] instanceof NamedReference)) {
+        if (!filter.name().equals("IN") || children.length <= MAX_VALUES || !(children[0] instanceof NamedReference)) {
             return filter;
         }
         List<Literal<?>> values = new ArrayList<>();

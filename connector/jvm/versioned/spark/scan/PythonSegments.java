@@ -1,6 +1,5 @@
 package versioned.spark.scan;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -10,11 +9,11 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.catalog.TableRef;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.python.Python;
+import versioned.spark.protocol.Codec;
+import versioned.spark.protocol.TableRef;
 
-/** Segments that Python reads: the data source itself, told which. */
+/** Segments that the Python data source reads. */
 final class PythonSegments {
     private final Batch batch;
 
@@ -22,18 +21,10 @@ final class PythonSegments {
         Map<String, String> options = new HashMap<>();
         options.put("path", table.location());
         options.put("versionAsOf", Long.toString(table.version()));
-        options.put("segments", json(segments));
-        options.put("pending", table.pending());
+        options.put("segments", Codec.text(segments.stream().map(ScanPlan.Segment::path).toList()));
+        options.put("pending", Codec.text(table.pending()));
         table.storage().forEach((key, value) -> options.put("storage." + key, value));
-        this.batch = new ShownBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
-    }
-
-    private static String json(List<ScanPlan.Segment> segments) {
-        try {
-            return Python.JSON.writeValueAsString(segments.stream().map(ScanPlan.Segment::path).toList());
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException(e);
-        }
+        this.batch = new TranslatingBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
     }
 
     List<InputPartition> partitions() {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.mutable.ArrayBuffer;
 
-/** Readers whose columns come in another order than they are wanted. */
+/** Readers with their columns in another order. */
 final class Reordered {
     private Reordered() {}
 

@@ -11,11 +11,11 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.catalog.VersionedTable;
+import versioned.spark.protocol.TableRef;
 
 /**
- * What a DELETE, UPDATE or MERGE reads: whole segments, since all of their rows are written again. Filters choose
- * segments, and never rows: a row that is not read would be lost.
+ * What a DELETE, UPDATE or MERGE by copy on write reads: whole segments, since all of their rows are written again. Filters
+ * choose segments and never rows: a row that is not read would be lost.
  */
 final class RewrittenScan extends VersionedScan {
     static final NamedReference SEGMENT = FieldReference.column("_segment");
@@ -24,14 +24,15 @@ final class RewrittenScan extends VersionedScan {
     private boolean planned;
     private boolean fixed;
 
-    RewrittenScan(VersionedTable table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters) {
+    RewrittenScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
+            NamedReference[] segment) {
         super(table, options, wanted, filters, null, true);
-        this.segment = RewrittenScanBuilder.segmentOf(table);
+        this.segment = segment;
     }
 
     @Override
-    List<Predicate> filtersInside() {
-        return List.of();
+    boolean skipsRows() {
+        return false;
     }
 
     @Override
@@ -39,19 +40,19 @@ final class RewrittenScan extends VersionedScan {
         return true;
     }
 
-    /** The paths of the segments that stand to be replaced; none if nothing was read. */
+    /** The paths of the segments to replace; none if nothing was read. */
     synchronized List<String> replaced() {
         return planned ? segments().stream().map(ScanPlan.Segment::path).toList() : List.of();
     }
 
-    /** The same for a write that has to know now: nothing is left out while the query runs. */
+    /** Fixes the segments to replace now; from now on, runtime filters leave none out. */
     synchronized List<String> fix() {
         fixed = true;
         planned = true;
         return replaced();
     }
 
-    /** Once it is told what will be replaced, all of it has to be read. */
+    /** None once the segments to replace are fixed: all of these must be read. */
     @Override
     public synchronized NamedReference[] filterAttributes() {
         return fixed ? new NamedReference[0] : segment;

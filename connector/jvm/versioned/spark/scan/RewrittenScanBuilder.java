@@ -10,30 +10,33 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.catalog.VersionedTable;
+import versioned.spark.protocol.TableRef;
 
-/** Collects what a DELETE, UPDATE or MERGE wants to read, and knows afterwards what it has read. */
+/** Builds the scan of a DELETE, UPDATE or MERGE by copy on write, and knows afterwards which segments it read. */
 public final class RewrittenScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters {
-    private final VersionedTable table;
+    private final TableRef table;
     private final CaseInsensitiveStringMap options;
+    private final NamedReference[] segment;
     private StructType wanted;
     private List<Predicate> filters = List.of();
     private RewrittenScan scan;
 
-    public RewrittenScanBuilder(VersionedTable table, CaseInsensitiveStringMap options) {
+    /** @param schema of the table */
+    public RewrittenScanBuilder(TableRef table, StructType schema, CaseInsensitiveStringMap options) {
         this.table = table;
         this.options = options;
-        this.wanted = table.schema();
+        this.segment = segmentOf(schema);
+        this.wanted = schema;
     }
 
     /**
-     * The column that tells the segment of a row, by which segments are left out while a statement runs. None where the
-     * table has given its name to a column of its own; and none where a column is a CHAR: Spark pads those in the
-     * statement, and then does not find them in the query that tells which segments to leave out.
+     * The metadata column that Spark's runtime filter uses to leave out segments. None if a column of the table has its
+     * name; none if a column is a CHAR, which Spark pads in the statement and then does not find in the runtime filter's
+     * query.
      */
-    public static NamedReference[] segmentOf(VersionedTable table) {
+    public static NamedReference[] segmentOf(StructType schema) {
         String name = RewrittenScan.SEGMENT.fieldNames()[0];
-        boolean taken = Stream.of(table.columns()).anyMatch(column -> column.name().equalsIgnoreCase(name)
+        boolean taken = Stream.of(schema.fields()).anyMatch(column -> column.name().equalsIgnoreCase(name)
             || CharVarcharUtils.hasCharVarchar(column.dataType()));
         return taken ? new NamedReference[0] : new NamedReference[] {RewrittenScan.SEGMENT};
     }
@@ -57,23 +60,23 @@ public final class RewrittenScanBuilder implements SupportsPushDownRequiredColum
     @Override
     public Scan build() {
         if (scan != null) {
-            throw new IllegalStateException("a statement reads the table that it changes in one scan");
+            throw new IllegalStateException("a statement reads the table that it changes in one scan only");
         }
-        scan = new RewrittenScan(table, options, wanted, filters);
+        scan = new RewrittenScan(table, options, wanted, filters, segment);
         return scan;
     }
 
-    /** What the rows that change must fulfil, as far as it can be said of a segment. */
+    /** The pushed filters; all rows that change satisfy them. */
     public List<Predicate> filters() {
         return filters;
     }
 
-    /** The paths of the segments that were read; what was written stands for them. */
+    /** The paths of the segments that were read, which the new ones replace. */
     public List<String> replaced() {
         return scan == null ? List.of() : scan.replaced();
     }
 
-    /** The same for a write that has to know before the query runs. */
+    /** Fixes the segments to replace before the query runs. */
     public List<String> fix() {
         return scan == null ? List.of() : scan.fix();
     }

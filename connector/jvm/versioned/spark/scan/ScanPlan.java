@@ -1,99 +1,69 @@
 package versioned.spark.scan;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.catalog.CatalogQuestions;
-import versioned.spark.catalog.TableRef;
-import versioned.spark.python.Predicates;
+import org.apache.spark.unsafe.types.UTF8String;
+import versioned.spark.protocol.ScanMessages;
+import versioned.spark.protocol.ScanMessages.ConstantColumn;
+import versioned.spark.protocol.ScanMessages.NativeGroup;
+import versioned.spark.protocol.ScanMessages.PlanScan;
+import versioned.spark.protocol.ScanMessages.ReadGroup;
+import versioned.spark.protocol.ScanMessages.Segments;
+import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Python;
+import versioned.spark.python.Terms;
 import versioned.spark.python.Values;
 
 /**
- * Which segments a scan reads, and how: Python's answer, as it is.
+ * Which segments a scan reads, and how.
  *
  * @param groups the ways of reading
- * @param segments what is read, in the table's order
- * @param live how many segments the snapshot has
- * @param layout the columns of the scan by which its segments are laid out
+ * @param segments the segments in the table's order
+ * @param live number of segments of the snapshot, before pruning
+ * @param layout the columns by which segments are clustered
  */
-record ScanPlan(List<Group> groups, List<Segment> segments, long live, List<String> layout) {
-
-    /** One way of reading. */
-    sealed interface Group permits NativeGroup, PythonGroup {}
-
-    /** Left to Python. */
-    record PythonGroup() implements Group {}
+record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<String> layout) {
 
     /**
-     * Left to Spark's Parquet reader.
+     * A segment.
      *
-     * @param readSchema the columns in files, by physical name and ID
-     * @param rowPosition whether the rows' positions are wanted, after those columns
-     * @param constants columns that are the same for a whole segment, after these
-     * @param order for each column of the result, its place in all of these
-     * @param names physical names of the columns that Parquet may filter by
-     */
-    record NativeGroup(StructType readSchema, boolean rowPosition, List<ConstantColumn> constants, int[] order,
-            Map<String, String[]> names) implements Group {}
-
-    /**
-     * A column that is the same for a whole segment.
-     *
-     * @param implicit the ID of an implicit column, or 0 where {@code value} is shown
-     * @param value value text, or null
-     */
-    record ConstantColumn(String name, DataType type, int implicit, String value) {}
-
-    /**
-     * A segment, in its group.
-     *
-     * @param rowSequence of all rows of it; null where they have several
+     * @param rowSequence of all of its rows; null if they have several
      */
     record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime,
-            Long rowSequence) {}
+            Long rowSequence) {
 
-    static ScanPlan ask(TableRef table, StructType schema, List<Predicate> filters, Integer limit, boolean isNative) {
-        ObjectNode request = table.request().put("limit", limit).put("native", isNative);
-        request.set("schema", Values.type(schema));
-        request.set("filters", Predicates.json(filters));
-        return parse(Python.ask("plan_scan", request));
+        /** The values of the columns that are constant in the segment. */
+        InternalRow constants(NativeGroup way) {
+            return new GenericInternalRow(way.constants().stream().map(this::constant).toArray());
+        }
+
+        private Object constant(ConstantColumn column) {
+            return column.member() == null ? Values.parse(column.value(), column.type()) : switch (column.member()) {
+                case "path" -> UTF8String.fromString(path);
+                case "schema_version" -> schemaVersion;
+                case "sequence" -> sequence;
+                case "commit_time" -> commitTime;
+                case "row_sequence" -> rowSequence;
+                default -> throw new IllegalStateException("a segment has no member " + column.member());
+            };
+        }
     }
 
-    private static ScanPlan parse(JsonNode answer) {
-        List<Group> groups = new ArrayList<>();
-        answer.get("groups").forEach(group -> groups.add(parseGroup(group)));
-        List<Segment> segments = new ArrayList<>();
-        answer.get("files").forEach(file -> segments.add(new Segment(file.get("group").asInt(),
-            file.get("path").asText(), file.get("schema_version").asInt(), file.get("rows").asLong(),
-            file.get("bytes").asLong(), file.get("sequence").asLong(), file.get("commit_time").asLong(),
-            file.get("row_sequence").isNull() ? null : file.get("row_sequence").asLong())));
-        return new ScanPlan(List.copyOf(groups), List.copyOf(segments), answer.get("live").asLong(),
-            List.of(CatalogQuestions.parts(answer.get("layout"))));
-    }
-
-    private static Group parseGroup(JsonNode json) {
-        if (!json.get("native").asBoolean()) {
-            return new PythonGroup();
+    static ScanPlan of(TableRef table, StructType schema, List<Predicate> filters, Integer limit, boolean allowNative) {
+        ScanMessages.ScanPlan plan =
+            Python.send(new PlanScan(table, schema, Terms.of(filters), limit, allowNative));
+        Segments columns = plan.segments();
+        List<Segment> segments = new ArrayList<>(columns.group().length);
+        for (int i = 0; i < columns.group().length; i++) {
+            segments.add(new Segment(columns.group()[i], columns.path().get(i), columns.schemaVersion()[i],
+                columns.rows()[i], columns.bytes()[i], columns.sequence()[i], columns.commitTime()[i],
+                columns.rowSequence().get(i)));
         }
-        List<ConstantColumn> constants = new ArrayList<>();
-        json.get("constants").forEach(one -> constants.add(new ConstantColumn(one.get("name").asText(),
-            Values.type(one.get("type")), one.path("implicit").asInt(0), one.path("value").textValue())));
-        int[] order = new int[json.get("order").size()];
-        for (int i = 0; i < order.length; i++) {
-            order[i] = json.get("order").get(i).asInt();
-        }
-        Map<String, String[]> names = new HashMap<>();
-        json.get("names").forEach(name -> names.put(Predicates.key(List.of(CatalogQuestions.parts(name.get("column")))),
-            CatalogQuestions.parts(name.get("physical"))));
-        StructType schema = (StructType) Values.type(json.get("read_schema"));
-        return new NativeGroup(schema, json.get("row_position").asBoolean(), constants, order, names);
+        return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout());
     }
 
     boolean isAnyNative() {

@@ -1,7 +1,5 @@
 package versioned.spark.scan;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,29 +13,31 @@ import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.catalog.TableRef;
-import versioned.spark.python.Predicates;
+import versioned.spark.protocol.ScanMessages;
+import versioned.spark.protocol.ScanMessages.EstimateColumns;
+import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Python;
+import versioned.spark.python.Terms;
 import versioned.spark.python.Values;
 
 /**
- * What Spark's optimizer is told of a scan.
+ * Statistics of a scan for Spark's optimizer.
  *
- * <p>The size is that of the rows in memory, which is what a broadcast or a hash table would hold; files are compressed,
- * and their size says little about it.
+ * <p>The size is that of the rows in memory, which is what a broadcast or a hash table would hold. The size of files, which
+ * are compressed, says little about it.
  */
 record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters, long rows) implements Statistics {
     private record Column(OptionalLong nullCount, OptionalLong distinctCount, Optional<Object> min, Optional<Object> max)
             implements ColumnStatistics {
-        static Column parse(JsonNode json) {
-            DataType type = Values.type(json.get("type"));
-            return new Column(count(json.get("nulls")), count(json.get("distinct")),
-                Optional.ofNullable(Values.parse(json.get("least").textValue(), type)),
-                Optional.ofNullable(Values.parse(json.get("greatest").textValue(), type)));
+        static Column of(ScanMessages.ColumnStatistics column) {
+            DataType type = column.type();
+            return new Column(count(column.nulls()), count(column.distinct()),
+                Optional.ofNullable(Values.parse(column.least(), type)),
+                Optional.ofNullable(Values.parse(column.greatest(), type)));
         }
 
-        private static OptionalLong count(JsonNode json) {
-            return json.isNull() ? OptionalLong.empty() : OptionalLong.of(json.asLong());
+        private static OptionalLong count(Long count) {
+            return count == null ? OptionalLong.empty() : OptionalLong.of(count);
         }
     }
 
@@ -51,19 +51,16 @@ record ScanStatistics(TableRef table, StructType wanted, List<Predicate> filters
         return OptionalLong.of(rows);
     }
 
-    /** Asked of Python only for the cost-based optimizer: nobody else looks at them. */
+    /** Computed only for the cost-based optimizer, which alone uses them. */
     @Override
     public Map<NamedReference, ColumnStatistics> columnStats() {
         SQLConf conf = SQLConf.get();
         if (!conf.cboEnabled() && !conf.planStatsEnabled()) {
             return Map.of();
         }
-        ObjectNode request = table.request();
-        request.set("schema", Values.type(wanted));
-        request.set("filters", Predicates.json(filters));
         Map<NamedReference, ColumnStatistics> found = new HashMap<>();
-        Python.ask("estimate_columns", request).get("columns")
-            .forEach(json -> found.put(FieldReference.column(json.get("name").asText()), Column.parse(json)));
+        Python.send(new EstimateColumns(table, wanted, Terms.of(filters))).columns()
+            .forEach(column -> found.put(FieldReference.column(column.name()), Column.of(column)));
         return found;
     }
 }

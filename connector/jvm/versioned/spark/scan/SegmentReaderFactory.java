@@ -2,7 +2,10 @@ package versioned.spark.scan;
 
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -11,14 +14,18 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import versioned.spark.catalog.TableRef;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
-import versioned.spark.python.Predicates;
+import versioned.spark.protocol.ScanMessages.ConstantColumn;
+import versioned.spark.protocol.ScanMessages.NativeGroup;
+import versioned.spark.protocol.ScanMessages.PhysicalName;
+import versioned.spark.protocol.ScanMessages.ReadGroup;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.python.Terms;
 
-/** Makes the readers of all partitions of a scan, whichever way they go; all give columns, or all give rows. */
+/** Makes the readers of all partitions of a scan, native or in Python; all yield columns, or all yield rows. */
 final class SegmentReaderFactory implements PartitionReaderFactory {
-    /** A native way of reading: Spark's factory, and where its columns go. */
+    /** A native way of reading: Spark's factory, and the index of each wanted column in its rows. */
     private record Way(PartitionReaderFactory factory, int[] order) implements Serializable {}
 
     private final String table;
@@ -38,20 +45,24 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
     static SegmentReaderFactory of(TableRef table, ScanPlan plan, StructType wanted, List<Predicate> filters,
             PartitionReaderFactory python) {
         List<Way> ways = new ArrayList<>();
-        SparkParquetReading reading = plan.isAnyNative() ? SparkParquetReading.of(table.files()) : null;
-        for (ScanPlan.Group group : plan.groups()) {
-            ways.add(group instanceof ScanPlan.NativeGroup found ? way(reading, found, filters) : null);
+        SparkParquetReading reading = plan.isAnyNative() ? SparkParquetReading.of(table.hadoop()) : null;
+        for (ReadGroup group : plan.groups()) {
+            ways.add(group instanceof NativeGroup found ? way(reading, found, filters) : null);
         }
         return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), python);
     }
 
-    private static Way way(SparkParquetReading reading, ScanPlan.NativeGroup group, List<Predicate> filters) {
+    private static Way way(SparkParquetReading reading, NativeGroup group, List<Predicate> filters) {
         StructType constants = new StructType();
-        for (ScanPlan.ConstantColumn column : group.constants()) {
+        for (ConstantColumn column : group.constants()) {
             constants = constants.add(column.name(), column.type());
         }
-        List<Predicate> inFile = new ArrayList<>();
-        filters.forEach(filter -> Predicates.renamed(filter, group.names()).ifPresent(inFile::add));
+        Map<String, List<String>> names = new HashMap<>();
+        for (PhysicalName name : group.names()) {
+            names.put(Terms.key(name.column()), name.physical());
+        }
+        List<Predicate> inFile = filters.isEmpty() ? List.of()
+            : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
         return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order());
     }
 

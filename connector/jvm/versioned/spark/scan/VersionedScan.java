@@ -20,12 +20,12 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.catalog.VersionedTable;
+import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Io;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
 class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
-    private final VersionedTable table;
+    private final TableRef table;
     private final CaseInsensitiveStringMap options;
     private final StructType wanted;
     private final List<Predicate> filters;
@@ -36,7 +36,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     private Set<String> kept;
     private PartitionReaderFactory factory;
 
-    VersionedScan(VersionedTable table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
+    VersionedScan(TableRef table, CaseInsensitiveStringMap options, StructType wanted, List<Predicate> filters,
             Integer limit, boolean isFiltered) {
         this.table = table;
         this.options = options;
@@ -44,17 +44,17 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         this.filters = NormalFilters.of(filters);
         this.limit = limit;
         this.isFiltered = isFiltered;
-        this.isNative = !Io.isPython(options) && table.ref().isReachable();
+        this.isNative = !Io.isPython(options) && table.canReach();
     }
 
     private synchronized ScanPlan plan() {
         if (plan == null) {
-            plan = ScanPlan.ask(table.ref(), wanted, filters, limit, isNative);
+            plan = ScanPlan.of(table, wanted, filters, limit, isNative);
         }
         return plan;
     }
 
-    /** What is read after filters that came while the query ran. Groups keep their numbers. */
+    /** The segments left by runtime filters. Indexes of groups stay the same. */
     final synchronized List<ScanPlan.Segment> segments() {
         return kept == null ? plan().segments()
             : plan().segments().stream().filter(segment -> kept.contains(segment.path())).toList();
@@ -72,10 +72,10 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public Statistics estimateStatistics() {
-        return new ScanStatistics(table.ref(), wanted, filters, plan().rows());
+        return new ScanStatistics(table, wanted, filters, plan().rows());
     }
 
-    /** Columns that can skip segments by what a join finds: any other would cost a query, and skip nothing. */
+    /** Columns by which a runtime filter can skip segments; others would cost a query, and skip nothing. */
     @Override
     public NamedReference[] filterAttributes() {
         return isFiltered ? plan().layout().stream().map(FieldReference::column).toArray(NamedReference[]::new)
@@ -86,54 +86,54 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
     public void filter(Predicate[] predicates) {
         List<Predicate> all = new ArrayList<>(filters);
         all.addAll(NormalFilters.of(List.of(predicates)));
-        keep(ScanPlan.ask(table.ref(), wanted, all, null, false).segments().stream()
+        keep(ScanPlan.of(table, wanted, all, null, false).segments().stream()
             .map(ScanPlan.Segment::path).collect(Collectors.toCollection(HashSet::new)));
     }
 
-    /** Leaves out all segments but these. */
+    /** Reads only these segments. */
     final synchronized void keep(Set<String> paths) {
         kept = paths;
     }
 
-    /** The filters that rows are skipped by inside segments. */
-    List<Predicate> filtersInside() {
-        return filters;
+    /** Whether filters may skip rows of a segment. */
+    boolean skipsRows() {
+        return true;
     }
 
     @Override
     public InputPartition[] planInputPartitions() {
-        Map<Boolean, List<ScanPlan.Segment>> ways =
+        Map<Boolean, List<ScanPlan.Segment>> byReader =
             segments().stream().collect(Collectors.partitioningBy(plan()::isNative));
         List<InputPartition> partitions =
-            new ArrayList<>(Packing.pack(table.ref(), plan(), ways.get(true), isWhole()));
-        if (!ways.get(false).isEmpty()) {
-            partitions.addAll(python(ways.get(false)).partitions());
+            new ArrayList<>(Splits.pack(table, plan(), byReader.get(true), isWhole()));
+        if (!byReader.get(false).isEmpty()) {
+            partitions.addAll(python(byReader.get(false)).partitions());
         }
         return partitions.toArray(InputPartition[]::new);
     }
 
-    /** Whether segments are read from end to end. */
+    /** Whether segments are read whole, by one task each. */
     boolean isWhole() {
         return false;
     }
 
     private PythonSegments python(List<ScanPlan.Segment> segments) {
-        return new PythonSegments(table.ref(), wanted, segments);
+        return new PythonSegments(table, wanted, segments);
     }
 
     @Override
     public synchronized PartitionReaderFactory createReaderFactory() {
-        if (factory == null) { // adaptive execution asks twice
-            List<ScanPlan.Segment> inPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
-            PartitionReaderFactory other = inPython.isEmpty() ? null : python(inPython).factory();
-            factory = SegmentReaderFactory.of(table.ref(), plan(), wanted, filtersInside(), other);
+        if (factory == null) { // adaptive execution calls this twice
+            List<ScanPlan.Segment> byPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
+            PartitionReaderFactory other = byPython.isEmpty() ? null : python(byPython).factory();
+            factory = SegmentReaderFactory.of(table, plan(), wanted, skipsRows() ? filters : List.of(), other);
         }
         return factory;
     }
 
     @Override
     public String description() {
-        return getClass().getSimpleName() + " " + table.ref() + " " + ways() + ", pruned: " + (plan().live() - segments().size())
+        return getClass().getSimpleName() + " " + table + " " + ways() + ", pruned: " + (plan().live() - segments().size())
             + " of " + plan().live() + ", filters: " + filters + (limit == null ? "" : ", limit: " + limit);
     }
 
@@ -146,13 +146,13 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof VersionedScan scan && getClass() == scan.getClass() && table.equals(scan.table) && wanted.equals(scan.wanted)
+        return other instanceof VersionedScan scan && getClass() == scan.getClass() && table.identity().equals(scan.table.identity()) && wanted.equals(scan.wanted)
             && filters.equals(scan.filters) && Objects.equals(limit, scan.limit) && isNative == scan.isNative
             && Objects.equals(kept, scan.kept);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(table, wanted, filters, limit);
+        return Objects.hash(table.identity(), wanted, filters, limit);
     }
 }

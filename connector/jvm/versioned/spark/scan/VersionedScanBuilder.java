@@ -11,31 +11,30 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import versioned.spark.catalog.VersionedTable;
+import versioned.spark.protocol.TableRef;
 
 /** Collects what Spark pushes down to a scan. */
 public final class VersionedScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters,
         SupportsPushDownLimit, SupportsPushDownAggregates {
-    private final VersionedTable table;
+    private final TableRef table;
     private final CaseInsensitiveStringMap options;
     private final boolean isFiltered;
     private final boolean pushed;
     private StructType wanted;
     private List<Predicate> filters = List.of();
     private Integer limit;
-    private Scan answered;
+    private Scan aggregates;
 
-    public VersionedScanBuilder(VersionedTable table, CaseInsensitiveStringMap options) {
-        this(table, options, true);
-    }
-
-    /** @param isFiltered whether Spark may leave out segments while the query runs */
-    public VersionedScanBuilder(VersionedTable table, CaseInsensitiveStringMap options, boolean isFiltered) {
+    /**
+     * @param schema of the table
+     * @param isFiltered whether runtime filters may leave out segments
+     */
+    public VersionedScanBuilder(TableRef table, StructType schema, CaseInsensitiveStringMap options, boolean isFiltered) {
         this.table = table;
         this.options = options;
         this.isFiltered = isFiltered;
         this.pushed = options.getBoolean("pushdown", true);
-        this.wanted = table.schema();
+        this.wanted = schema;
     }
 
     @Override
@@ -48,7 +47,7 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
         if (pushed) {
             filters = new ArrayList<>(List.of(predicates));
         }
-        return predicates; // segments and row groups are skipped by them; rows are Spark's to judge
+        return predicates; // they skip segments and row groups; Spark evaluates them for each row
     }
 
     @Override
@@ -56,7 +55,7 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
         return new Predicate[0];
     }
 
-    /** What rows must fulfil, as far as Spark could say it: no others are read. */
+    /** The pushed filters; rows that do not satisfy them need not be read. */
     public List<Predicate> filters() {
         return filters;
     }
@@ -74,24 +73,24 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
 
     @Override
     public boolean supportCompletePushDown(Aggregation aggregation) {
-        return answer(aggregation);
+        return compute(aggregation);
     }
 
     @Override
     public boolean pushAggregation(Aggregation aggregation) {
-        return answer(aggregation);
+        return compute(aggregation);
     }
 
-    /** Spark pushes an aggregation only where no filter is left to it. */
-    private boolean answer(Aggregation aggregation) {
-        if (pushed && answered == null && filters.isEmpty()) {
-            answered = AnsweredScan.ask(table, aggregation).orElse(null);
+    /** Spark pushes an aggregation only if it evaluates no filter itself. */
+    private boolean compute(Aggregation aggregation) {
+        if (pushed && aggregates == null && filters.isEmpty()) {
+            aggregates = MetadataAggregates.find(table, aggregation).orElse(null);
         }
-        return answered != null;
+        return aggregates != null;
     }
 
     @Override
     public Scan build() {
-        return answered != null ? answered : new VersionedScan(table, options, wanted, filters, limit, isFiltered);
+        return aggregates != null ? aggregates : new VersionedScan(table, options, wanted, filters, limit, isFiltered);
     }
 }

@@ -1,7 +1,6 @@
 package versioned.spark.view;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.View;
@@ -9,24 +8,26 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 import versioned.spark.catalog.VersionedTable;
+import versioned.spark.protocol.ViewMessages.CheckViews;
+import versioned.spark.protocol.ViewMessages.ViewTables;
 import versioned.spark.python.Python;
 
 /**
- * Checks that the columns which a view reads are those that it is bound to. The catalog does so when the query of a view
- * asks for a table; but Spark asks once for a table that a statement names twice, outside of the view or in another one.
+ * Checks that a view reads the columns that it is bound to. The catalog checks this when the query of a view loads a table;
+ * but Spark loads a table once if a statement names it twice, outside of the view or in another one.
  */
 public final class CheckViewColumns extends AbstractFunction1<LogicalPlan, BoxedUnit> {
     @Override
     public BoxedUnit apply(LogicalPlan plan) {
-        ArrayNode views = Python.JSON.createArrayNode();
+        List<ViewTables> views = new ArrayList<>();
         add(plan, views);
         if (!views.isEmpty()) {
-            Python.ask("check_views", Python.JSON.<ObjectNode>createObjectNode().set("views", views));
+            Python.send(new CheckViews(views));
         }
         return BoxedUnit.UNIT;
     }
 
-    private static void add(LogicalPlan plan, ArrayNode views) {
+    private static void add(LogicalPlan plan, List<ViewTables> views) {
         for (LogicalPlan node : PlanNodes.of(plan)) {
             if (node instanceof View view) {
                 addUnchecked(view, views);
@@ -35,7 +36,7 @@ public final class CheckViewColumns extends AbstractFunction1<LogicalPlan, Boxed
         }
     }
 
-    private static void addUnchecked(View view, ArrayNode views) {
+    private static void addUnchecked(View view, List<ViewTables> views) {
         String within = Views.within(view);
         if (within == null) {
             return;
@@ -43,10 +44,7 @@ public final class CheckViewColumns extends AbstractFunction1<LogicalPlan, Boxed
         List<VersionedTable> tables = PlanNodes.of(view.child()).stream().map(CheckViewColumns::newest)
             .filter(table -> table != null && !table.isCheckedFor(within)).toList();
         if (!tables.isEmpty()) {
-            ObjectNode one = views.addObject();
-            one.set("within", Python.parse(within));
-            ArrayNode refs = one.putArray("tables");
-            tables.forEach(table -> refs.add(table.ref().json()));
+            views.add(new ViewTables(within, tables.stream().map(VersionedTable::ref).toList()));
         }
     }
 

@@ -30,8 +30,8 @@ import scala.collection.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Which columns the result of a query depends on, followed from its output to its leaves: what a {@code SELECT *} inside
- * it shows and nobody asks for is not among them. Of a struct, the fields that are asked for; an empty path is all of it.
+ * The columns on which the result of a query depends, traced from its output to its leaves; columns of an inner
+ * {@code SELECT *} that nothing uses are not among them. Of a struct, the fields that are used; an empty path is all of it.
  */
 final class ColumnUses {
     private static final List<String> WHOLE = List.of();

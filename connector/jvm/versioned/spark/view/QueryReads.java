@@ -1,7 +1,5 @@
 package versioned.spark.view;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -14,37 +12,32 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkQueries;
-import versioned.spark.python.Python;
+import versioned.spark.protocol.ViewMessages.ReadColumns;
+import versioned.spark.protocol.ViewMessages.ViewReads;
 
 /** The tables, columns and views that a view's query reads, from its analysed plan. */
 final class QueryReads {
-    private final ArrayNode tables = Python.JSON.createArrayNode();
-    private final ArrayNode views = Python.JSON.createArrayNode();
+    private final List<ReadColumns> tables = new ArrayList<>();
+    private final List<List<String>> views = new ArrayList<>();
 
-    /** @param query in the current catalog and namespace of the session, as that of a view being created is */
-    QueryReads(String query) {
+    private QueryReads() {}
+
+    /** @param query in the current catalog and namespace of the session, as the query of CREATE VIEW is */
+    static ViewReads of(String query) {
         LogicalPlan plan = SparkQueries.analyzed(SparkSession.active(), query);
         List<LogicalPlan> nodes = PlanNodes.of(plan);
         ColumnUses uses = new ColumnUses(plan, nodes);
-        nodes.forEach(node -> add(node, uses));
-    }
-
-    ArrayNode tables() {
-        return tables;
-    }
-
-    ArrayNode views() {
-        return views;
+        QueryReads reads = new QueryReads();
+        nodes.forEach(node -> reads.add(node, uses));
+        return new ViewReads(reads.tables, reads.views);
     }
 
     private void add(LogicalPlan node, ColumnUses uses) {
         if (node instanceof View view) {
-            views.add(Python.JSON.<ArrayNode>valueToTree(CollectionConverters.asJava(view.desc().fullIdent())));
+            views.add(CollectionConverters.asJava(view.desc().fullIdent()));
         } else if (node instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable table
                 && !table.isPast()) {
-            ObjectNode one = tables.addObject();
-            one.set("table", table.ref().json());
-            one.set("columns", Python.JSON.valueToTree(paths(relation, uses)));
+            tables.add(new ReadColumns(table.ref(), new ArrayList<>(paths(relation, uses))));
         }
     }
 

@@ -14,19 +14,18 @@ import org.apache.spark.sql.types.StructType;
 import versioned.spark.python.Condition;
 
 /**
- * How changes become rows for Python: the table's columns, and what is done.
+ * How changes become rows for Python: the table's columns and the operation.
  *
  * @param table its name
- * @param written the columns of the result
- * @param key the places of the row key in it, in the key's order
- * @param given for each column of the table, its place in the rows that Spark gives; metadata columns may stand
- *     beside them
+ * @param written the columns of these rows
+ * @param key indexes of the row key in {@code written}, in the key's order
+ * @param given for each column of the table, its index in Spark's rows, which may have metadata columns in addition
  */
 record DeltaLayout(String table, StructType written, int[] key, int[] given) implements Serializable {
     private static final byte PUT = 0;
     private static final byte DELETE = 1;
 
-    /** @param given the rows that Spark gives; none for a DELETE */
+    /** @param given the columns of Spark's rows; none for a DELETE */
     static DeltaLayout of(String table, StructType schema, List<String> rowKey, StructType given) {
         StructType written = new StructType();
         for (StructField field : CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema).fields()) {
@@ -40,7 +39,7 @@ record DeltaLayout(String table, StructType written, int[] key, int[] given) imp
         return new DeltaLayout(table, written.add(freeName(schema), DataTypes.ByteType, false), key, places);
     }
 
-    /** A name for what is done. Python goes by its place, and Spark wants names that differ. */
+    /** A name for the operation that no column has. Python takes the last column, whatever its name. */
     private static String freeName(StructType schema) {
         String name = "__op_type";
         while (Stream.of(schema.fieldNames()).anyMatch(name::equalsIgnoreCase)) {
@@ -53,7 +52,7 @@ record DeltaLayout(String table, StructType written, int[] key, int[] given) imp
         return written.fields()[column].dataType();
     }
 
-    /** The row as it is from now on. */
+    /** The new row for a key. */
     InternalRow put(InternalRow row) {
         Object[] values = new Object[written.size()];
         for (int i = 0; i < given.length; i++) {
@@ -63,7 +62,7 @@ record DeltaLayout(String table, StructType written, int[] key, int[] given) imp
         return new GenericInternalRow(values);
     }
 
-    /** The end of the row with a key. */
+    /** The deletion of the row of a key. */
     InternalRow tombstone(InternalRow id) {
         Object[] values = new Object[written.size()];
         for (int i = 0; i < key.length; i++) {
@@ -73,13 +72,13 @@ record DeltaLayout(String table, StructType written, int[] key, int[] given) imp
         return new GenericInternalRow(values);
     }
 
-    /** Refuses an UPDATE that would give a row another key: the old row would stay beside the new one. */
+    /** Refuses an UPDATE of a key, which would leave the old row beside the new one. */
     void checkKey(InternalRow id, InternalRow row) {
         for (int i = 0; i < key.length; i++) {
             int column = key[i];
             if (!Objects.deepEquals(id.get(i, type(column)), row.get(given[column], type(column)))) {
-                throw Condition.KEY_NOT_UPDATABLE.error(table + ": a row can't get another key, and "
-                    + written.fields()[column].name() + " is of the row key; DELETE the row, and INSERT the new one");
+                throw Condition.KEY_NOT_UPDATABLE.error(table + ": UPDATE can't change a row key, and "
+                    + written.fields()[column].name() + " is part of it; DELETE the row and INSERT the new one");
             }
         }
     }

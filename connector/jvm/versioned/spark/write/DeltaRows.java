@@ -14,15 +14,15 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkRows;
 
 /**
- * The changes of a DELETE, UPDATE or MERGE of a table with a primary key, written by Python. They are kept to the end
- * of a task; see {@link RewriteInPython}.
+ * The changes of a DELETE, UPDATE or MERGE of a table with a primary key, written by Python. They are kept to the
+ * end of a task; see {@link RewriteInPython}.
  *
  * @param python the write
  * @param layout how changes become rows
- * @param arrangement how Spark is to spread them
+ * @param distribution how Spark distributes them
  */
-record DeltaRows(BatchWrite python, DeltaLayout layout, Arrangement arrangement)
-        implements DeltaWrite, DeltaBatchWrite, Arranged {
+record DeltaRows(BatchWrite python, DeltaLayout layout, RowDistribution distribution)
+        implements DeltaWrite, DeltaBatchWrite, DistributedWrite {
     @Override
     public DeltaBatchWrite toBatch() {
         return this;

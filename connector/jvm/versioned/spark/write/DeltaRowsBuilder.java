@@ -1,41 +1,38 @@
 package versioned.spark.write;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import org.apache.spark.sql.connector.write.DeltaWrite;
 import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
-import versioned.spark.catalog.VersionedTable;
+import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.python.Commits;
+import versioned.spark.protocol.CommonMessages.Term;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.WriteMessages.PlanDelta;
+import versioned.spark.protocol.WriteMessages.PythonCommit;
+import versioned.spark.protocol.WriteMessages.Write;
 import versioned.spark.python.Python;
 
-/** Makes the write of a DELETE, UPDATE or MERGE of a table with a primary key. */
-public final class DeltaRowsBuilder implements DeltaWriteBuilder {
-    private final VersionedTable table;
-    private final List<String> rowKey;
-    private final ObjectNode commit;
-    private final LogicalWriteInfo info;
-
-    /**
-     * @param table what is changed
-     * @param rowKey the columns that rows are told apart by
-     * @param commit the question {@code commit_write}
-     * @param info what Spark says; a DELETE has no rows but keys
-     */
-    public DeltaRowsBuilder(VersionedTable table, List<String> rowKey, ObjectNode commit, LogicalWriteInfo info) {
-        this.table = table;
-        this.rowKey = rowKey;
-        this.commit = commit;
-        this.info = info;
-    }
-
+/**
+ * Builds the write of a DELETE, UPDATE or MERGE of a table with a primary key.
+ *
+ * @param target the table
+ * @param schema its columns
+ * @param rowKey the columns that identify a row
+ * @param operation {@code delete}, {@code update} or {@code merge}
+ * @param filters the rows that the statement read
+ * @param info Spark's description; the rows of a DELETE have no columns but keys
+ */
+public record DeltaRowsBuilder(WriteTarget target, StructType schema, List<String> rowKey, String operation,
+        List<Term> filters, LogicalWriteInfo info) implements DeltaWriteBuilder {
     @Override
     public DeltaWrite build() {
-        DeltaLayout layout = DeltaLayout.of(table.name(), table.schema(), rowKey, info.schema());
-        Arrangement arrangement = Arrangement.parse(Python.ask("arrange_delta", table.ref().request()));
-        commit.put("commit_id", Commits.newId());
-        return new DeltaRows(ShownWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
-            PythonWrite.options(table.ref(), commit)), table.committer()::commitWritten), layout, arrangement);
+        TableRef table = target.table();
+        DeltaLayout layout = DeltaLayout.of(table.name(), schema, rowKey, info.schema());
+        RowDistribution distribution = RowDistribution.of(Python.send(new PlanDelta(table)));
+        Write write = new Write(table, "delta", operation, filters, false, List.of());
+        return new DeltaRows(TranslatingWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
+            PythonWrite.options(table, new PythonCommit(target.commitId(), write, null))), target::commitByPython),
+            layout, distribution);
     }
 }

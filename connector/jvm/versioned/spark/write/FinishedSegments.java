@@ -9,16 +9,17 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import versioned.spark.protocol.WriteMessages.WrittenSegment;
 
 /**
- * The segments of a task that have all of their rows. Threads make them durable, since most of that is waiting for a
- * disk or a store, while the task writes the next ones.
+ * Segments of a task that have all of their rows. Threads make them durable while the task writes the next ones; they
+ * mostly wait for a disk or a store.
  */
 final class FinishedSegments implements AutoCloseable {
     private static final int THREADS = 8;
 
-    private final List<WrittenSegments.Segment> done = new ArrayList<>();
-    private final Deque<Future<WrittenSegments.Segment>> coming = new ArrayDeque<>();
+    private final List<WrittenSegment> done = new ArrayList<>();
+    private final Deque<Future<WrittenSegment>> coming = new ArrayDeque<>();
     private ExecutorService threads;
 
     void add(OpenSegment segment) throws IOException {
@@ -37,22 +38,22 @@ final class FinishedSegments implements AutoCloseable {
         return thread;
     }
 
-    /** All of them, durable. */
-    List<WrittenSegments.Segment> all() throws IOException {
+    /** All segments, durable. */
+    List<WrittenSegment> all() throws IOException {
         while (!coming.isEmpty()) {
             done.add(result(coming.remove()));
         }
         return done;
     }
 
-    /** See {@link #all()}; and the last one. */
-    List<WrittenSegments.Segment> allWith(OpenSegment last) throws IOException {
-        WrittenSegments.Segment finished = last.finish();
+    /** All segments and the last one, durable. */
+    List<WrittenSegment> allWith(OpenSegment last) throws IOException {
+        WrittenSegment finished = last.finish();
         all().add(finished);
         return done;
     }
 
-    private static WrittenSegments.Segment result(Future<WrittenSegments.Segment> segment) throws IOException {
+    private static WrittenSegment result(Future<WrittenSegment> segment) throws IOException {
         try {
             return segment.get();
         } catch (ExecutionException e) {

@@ -7,8 +7,9 @@ import org.apache.parquet.hadoop.ParquetWriter;
 import org.apache.spark.sql.catalyst.InternalRow;
 import versioned.spark.internals.SegmentFile;
 import versioned.spark.internals.SparkParquetWriting;
+import versioned.spark.protocol.WriteMessages.WrittenSegment;
 
-/** A segment in the making. Nobody sees it before a commit names it. */
+/** A segment that is being written. No snapshot contains it before a commit. */
 final class OpenSegment {
     private static final int ROWS_BETWEEN_LOOKS = 4096;
 
@@ -37,19 +38,19 @@ final class OpenSegment {
         return rows % ROWS_BETWEEN_LOOKS == 0 && writer.getDataSize() >= factory.targetBytes();
     }
 
-    /** Makes the segment durable but for its name in the folder, and tells what it is. */
-    WrittenSegments.Segment finish() throws IOException {
+    /** Makes the contents of the segment durable, but not yet its name in the folder. */
+    WrittenSegment finish() throws IOException {
         writer.close();
         SegmentFile.End end = file.finish();
-        return new WrittenSegments.Segment(name, rows, end.bytes(), partition, end.footer());
+        return new WrittenSegment(name, rows, end.bytes(), partition, end.footer());
     }
 
-    /** Makes the names of all segments durable that are finished. */
+    /** Makes the names of all finished segments durable. */
     void syncFolder() throws IOException {
         file.syncFolder();
     }
 
-    /** Gives up; what stands on storage is left for vacuum. */
+    /** Gives up; vacuum deletes the file. */
     void abandon() throws IOException {
         writer.close();
     }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.function.Transform;
+import versioned.spark.protocol.WriteMessages.PartitionSource;
 import versioned.spark.python.Values;
 
 /** The partition of a row, as value texts. */
@@ -17,8 +18,8 @@ final class PartitionKey {
     private Object[] last;
     private List<String> texts;
 
-    PartitionKey(List<WritePlan.Part> parts, StructType schema) {
-        for (WritePlan.Part part : parts) {
+    PartitionKey(List<PartitionSource> parts, StructType schema) {
+        for (PartitionSource part : parts) {
             StructType[] structs = new StructType[part.ordinals().length];
             DataType type = schema;
             for (int i = 0; i < structs.length; i++) {
@@ -26,7 +27,7 @@ final class PartitionKey {
                 StructField field = structs[i].fields()[part.ordinals()[i]];
                 type = field.dataType();
             }
-            sources.add(new Source(part.ordinals(), structs, type, Transform.of(part.transform(), part.size(), type)));
+            sources.add(new Source(part.ordinals(), structs, type, Transform.of(part.transform(), part.size() == null ? 0 : part.size(), type)));
         }
     }
 

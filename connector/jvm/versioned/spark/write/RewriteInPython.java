@@ -12,8 +12,8 @@ import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkRows;
 
 /**
- * The rows of a DELETE, UPDATE or MERGE, written by Python. Spark hands these over one by one, and what is written in
- * Python takes all rows of a task together and drops single ones without a word; so they are kept until the end.
+ * The rows of a DELETE, UPDATE or MERGE, written by Python. Spark writes these rows one by one, but the Python data source
+ * takes all rows of a task together and silently drops single ones; so they are kept until the end of the task.
  *
  * @param python the write
  * @param schema of the rows

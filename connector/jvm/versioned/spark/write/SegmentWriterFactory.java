@@ -5,10 +5,11 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import versioned.spark.internals.SparkParquetWriting;
+import versioned.spark.protocol.WriteMessages.PartitionSource;
 
 /** Makes a task's writer. */
 record SegmentWriterFactory(SparkParquetWriting writing, String location, String prefix, long targetBytes,
-        List<WritePlan.Part> partitioning) implements DataWriterFactory {
+        List<PartitionSource> partitioning) implements DataWriterFactory {
     @Override
     public DataWriter<InternalRow> createWriter(int partition, long task) {
         return new TaskWriter(this);

@@ -6,10 +6,11 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import versioned.spark.internals.SparkParquetWriting;
+import versioned.spark.protocol.WriteMessages.WrittenSegment;
 
 /**
- * Writes the rows of a task, which come partition by partition: a segment a partition, and another where one is full.
- * One is open at a time; where rows come otherwise, each stretch of a partition gets a segment.
+ * Writes the rows of a task, which come partition by partition: a segment for each partition, and another when one is full.
+ * One segment is open at a time; if rows come in another order, each run of a partition gets a segment.
  */
 final class TaskWriter implements DataWriter<InternalRow> {
     private final SegmentWriterFactory factory;
@@ -50,7 +51,7 @@ final class TaskWriter implements DataWriter<InternalRow> {
 
     @Override
     public WriterCommitMessage commit() throws IOException {
-        List<WrittenSegments.Segment> segments = open == null ? finished.all() : finished.allWith(open);
+        List<WrittenSegment> segments = open == null ? finished.all() : finished.allWith(open);
         if (latest != null) {
             latest.syncFolder();
         }

@@ -1,39 +1,30 @@
 package versioned.spark.write;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
-import versioned.spark.catalog.Committer;
 import versioned.spark.internals.SparkParquetWriting;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.WriteMessages.WritePlan;
+import versioned.spark.protocol.WriteMessages.WrittenSegment;
 
-/** Rows written by Spark's own Parquet writer, one commit by Python. */
-final class VersionedWrite implements Arranged, BatchWrite {
-    private final String table;
-    private final WritePlan plan;
-    private final ObjectNode commit;
-    private final Committer committer;
-    private final Replaced replaced;
-
-    VersionedWrite(String table, WritePlan plan, ObjectNode commit, Committer committer, Replaced replaced) {
-        this.table = table;
-        this.plan = plan;
-        this.commit = commit;
-        this.committer = committer;
-        this.replaced = replaced;
-    }
-
+/**
+ * Rows written by Spark's own Parquet writer.
+ *
+ * @param table what is written to
+ * @param plan how segments are written
+ * @param distribution how Spark distributes and sorts the rows
+ * @param commit commits the segments of all tasks
+ */
+record VersionedWrite(TableRef table, WritePlan plan, RowDistribution distribution,
+        Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
     @Override
     public String description() {
-        return "VersionedWrite " + table;
-    }
-
-    @Override
-    public Arrangement arrangement() {
-        return plan.arrangement();
+        return "VersionedWrite " + table.name();
     }
 
     @Override
@@ -43,24 +34,24 @@ final class VersionedWrite implements Arranged, BatchWrite {
 
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-        SparkParquetWriting writing = SparkParquetWriting.of(plan.folder(), plan.schema(), plan.ids(), plan.footer());
-        return new SegmentWriterFactory(writing, plan.folder().url(), plan.prefix(), plan.targetBytes(),
+        SparkParquetWriting writing = SparkParquetWriting.of(table.hadoop(), plan.schema(), plan.ids(), plan.footer());
+        return new SegmentWriterFactory(writing, table.hadoop().url(), plan.prefix(), plan.targetBytes(),
             new ArrayList<>(plan.partitioning()));
     }
 
     @Override
     public void commit(WriterCommitMessage[] messages) {
-        ArrayNode segments = commit.putArray("segments");
+        List<WrittenSegment> segments = new ArrayList<>();
         for (WriterCommitMessage message : messages) {
             if (message instanceof WrittenSegments written) {
-                written.segments().forEach(segment -> segments.add(segment.json()));
+                segments.addAll(written.segments());
             }
         }
-        committer.commit(replaced.now(commit));
+        commit.accept(segments);
     }
 
     @Override
     public void abort(WriterCommitMessage[] messages) {
-        // The commit may have landed before its answer was lost, so nothing is deleted; vacuum takes what is left.
+        // The commit may have landed before its response was lost, so nothing is deleted; vacuum deletes what is left.
     }
 }

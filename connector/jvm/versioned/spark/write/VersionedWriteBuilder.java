@@ -1,65 +1,56 @@
 package versioned.spark.write;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
-import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
-import versioned.spark.catalog.Committer;
-import versioned.spark.catalog.TableRef;
+import org.apache.spark.sql.internal.SQLConf;
 import versioned.spark.internals.SparkPython;
-import versioned.spark.python.Commits;
+import versioned.spark.protocol.CommonMessages.Term;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.WriteMessages.Creation;
+import versioned.spark.protocol.WriteMessages.PlanWrite;
+import versioned.spark.protocol.WriteMessages.PythonCommit;
+import versioned.spark.protocol.WriteMessages.Write;
+import versioned.spark.protocol.WriteMessages.WritePlan;
 import versioned.spark.python.Io;
-import versioned.spark.python.Predicates;
 import versioned.spark.python.Python;
+import versioned.spark.python.Terms;
 
-/** Collects what Spark says of a write. */
+/** Builds the write of an INSERT or an overwrite, or of a DELETE, UPDATE or MERGE by copy on write. */
 public final class VersionedWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
-    private final TableRef table;
-    private final ObjectNode creation;
+    private static final String DISTRIBUTION_MODE = "distributionMode";
+
+    private final WriteTarget target;
     private final LogicalWriteInfo info;
-    private final Committer committer;
-    private final ObjectNode commit;
-    private final Replaced replaced;
+    private final boolean ownRows;
+    private final Rewrite rewrite;
+    private String mode = "append";
+    private List<Term> condition = List.of();
 
-    /** The rows of a DELETE, UPDATE or MERGE, which stand for what it has read. */
-    public VersionedWriteBuilder(TableRef table, ObjectNode commit, LogicalWriteInfo info, Committer committer,
-            Replaced replaced) {
-        this.table = table;
-        this.creation = null;
+    private VersionedWriteBuilder(WriteTarget target, LogicalWriteInfo info, boolean ownRows, Rewrite rewrite) {
+        this.target = target;
         this.info = info;
-        this.committer = committer;
-        this.commit = commit;
-        this.replaced = replaced;
+        this.ownRows = ownRows;
+        this.rewrite = rewrite;
     }
 
-    /**
-     * @param table what is written to, at the version that the write was planned on
-     * @param creation how the table is made, where it is not there yet; else null
-     * @param info what Spark says
-     * @param committer who takes the commit
-     */
-    public VersionedWriteBuilder(TableRef table, ObjectNode creation, LogicalWriteInfo info, Committer committer) {
-        this.table = table;
-        this.creation = creation;
-        this.info = info;
-        this.committer = committer;
-        this.commit = table.request().put("mode", "append");
-        this.replaced = Replaced.NOTHING;
+    /** @param ownRows whether the rows were computed from all rows of the table */
+    public VersionedWriteBuilder(WriteTarget target, LogicalWriteInfo info, boolean ownRows) {
+        this(target, info, ownRows, null);
     }
 
-    /** Rows that depend on every row of the table. */
-    public VersionedWriteBuilder readingAll() {
-        commit.put("reads_all", true);
-        return this;
+    /** A write whose rows replace those that the statement read. */
+    public VersionedWriteBuilder(WriteTarget target, LogicalWriteInfo info, Rewrite rewrite) {
+        this(target, info, false, rewrite);
     }
 
     @Override
     public WriteBuilder truncate() {
-        commit.put("mode", "overwrite");
+        mode = "overwrite";
         return this;
     }
 
@@ -68,30 +59,39 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         if (predicates.length == 1 && predicates[0].name().equals("ALWAYS_TRUE")) {
             return truncate();
         }
-        commit.put("mode", "overwrite_where").set("filters", Predicates.json(List.of(predicates)));
+        mode = "overwrite_where";
+        condition = Terms.of(List.of(predicates));
         return this;
     }
 
     @Override
     public WriteBuilder overwriteDynamicPartitions() {
-        commit.put("mode", "overwrite_partitions");
+        mode = "overwrite_partitions";
         return this;
     }
 
     @Override
-    public Write build() {
-        WritePlan plan = WritePlan.ask(table, creation, info, commit.get("filters"));
-        if (plan.isNative() && !Io.isPython(info.options()) && table.isReachable()) {
-            return new VersionedWrite(table.name(), plan, commit, committer, replaced);
+    public org.apache.spark.sql.connector.write.Write build() {
+        TableRef table = target.table();
+        Creation creation = target.creation();
+        WritePlan plan = Python.send(new PlanWrite(table, creation, info.schema(), condition,
+            new ArrayList<>(info.options().asCaseSensitiveMap().keySet()), !SQLConf.get().charVarcharAsString(),
+            info.options().get(DISTRIBUTION_MODE)));
+        RowDistribution distribution = RowDistribution.of(plan.distribution());
+        if (plan.isNative() && !Io.isPython(info.options()) && table.canReach()) {
+            return new VersionedWrite(table, plan, distribution,
+                segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments));
         }
-        replaced.ahead(commit).put("commit_id", Commits.newId());
-        if (creation != null) {
-            commit.set("creation", creation);
-            committer.commit(commit); // what Python has made already is not made again: it knows the commit by its ID
-        }
-        Write python = ShownWrite.of(SparkPython.write("versioned", info.queryId(), info.schema(),
-            PythonWrite.options(table, commit)), committer::commitWritten);
-        Write write = replaced == Replaced.NOTHING ? python : RewriteInPython.of(python, info.schema());
-        return new ArrangedWrite(write, plan.arrangement().unordered());
+        Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
+        PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation);
+        org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
+            info.queryId(), info.schema(), PythonWrite.options(table, commit)), target::commitByPython);
+        return new DistributedPythonWrite(rewrite == null ? python : RewriteInPython.of(python, info.schema()),
+            distribution.unordered());
+    }
+
+    private Write write(List<String> removed) {
+        return rewrite == null ? new Write(target.table(), mode, "insert", condition, ownRows, removed)
+            : new Write(target.table(), "rewrite", rewrite.operation(), rewrite.filters(), false, removed);
     }
 }

@@ -1,0 +1,71 @@
+"""One attempt to commit an operation after the newest state of a table."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from versioned_catalog.conflicts.operations import Operation
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.head import Stub
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_log import TableLog
+
+Op_co = TypeVar("Op_co", bound=Operation, covariant=True)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt(Generic[Op_co]):
+    """What the rules check, and what the entry is built from.
+
+    Args:
+        operation: the operation as planned.
+        newest: the newest state; None where there is no table yet.
+        commit_id: ID of the commit.
+        table: name of the table, for errors.
+        log: the log that the state comes from.
+    """
+
+    operation: Op_co
+    newest: TableState | None
+    commit_id: str
+    table: str
+    log: TableLog
+    _derived: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def state(self) -> TableState:
+        """The newest state of an existing table."""
+        assert self.newest is not None, "the rule table_exists comes first"
+        return self.newest
+
+    def since(self, version: int) -> Iterator[Commit | Stub]:
+        """Entries after a version, up to the newest state."""
+        return self.log.since(version, self.state.version)
+
+    def at(self, version: int) -> TableState | None:
+        """The state at a version, which is loaded once an attempt."""
+        if version not in self._derived:
+            self._derived[version] = self.log.load(version).state
+        found: TableState | None = self._derived[version]
+        return found
+
+
+Rule = Callable[[Attempt[Any]], None]
+"""A check of an attempt: returns if the operation can be committed, else raises."""
+
+
+def once(derive: Callable[[Attempt[Op_co]], T]) -> Callable[[Attempt[Op_co]], T]:
+    """Compute a value of an attempt once, for the rules and for the entry."""
+
+    @functools.wraps(derive)
+    def derived(attempt: Attempt[Op_co]) -> T:
+        if derive not in attempt._derived:
+            attempt._derived[derive] = derive(attempt)
+        found: T = attempt._derived[derive]
+        return found
+
+    return derived

@@ -1,0 +1,77 @@
+"""Entries that add and remove segments: appends, overwrites, rewrites, compactions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from versioned_catalog.conflicts.attempt import Attempt, once
+from versioned_catalog.conflicts.entries.creation import features_of
+from versioned_catalog.conflicts.entries.heads import next_head
+from versioned_catalog.conflicts.operations import Append, Compact, Overwrite, Rewrite, Write
+from versioned_catalog.conflicts.removed_segments import removed_paths
+from versioned_catalog.evolution.apply import apply_all
+from versioned_catalog.evolution.changes import describe
+from versioned_catalog.evolution.evolution import BoundChange, Evolution
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.schema.schema import Schema
+
+
+def append_entry(attempt: Attempt[Append]) -> Commit:
+    """The entry of an append."""
+    return replace(_entry(attempt, "append"), batch=attempt.operation.batch)
+
+
+def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
+    """The entry of an overwrite."""
+    return replace(_entry(attempt, "overwrite"), removed=removed_paths(attempt))
+
+
+def rewrite_entry(attempt: Attempt[Rewrite]) -> Commit:
+    """The entry of a DELETE, UPDATE, MERGE, or overwrite of some rows."""
+    entry = _entry(attempt, attempt.operation.kind)
+    return replace(entry, removed=removed_paths(attempt))
+
+
+def compact_entry(attempt: Attempt[Compact]) -> Commit:
+    """The entry of a compaction."""
+    return replace(_entry(attempt, "compact"), removed=removed_paths(attempt))
+
+
+def is_empty(attempt: Attempt[Rewrite | Compact]) -> bool:
+    """Whether a rewrite adds and removes nothing."""
+    operation = attempt.operation
+    return not (operation.records or operation.removed or operation.changes)
+
+
+def schema_after(attempt: Attempt[Write]) -> Schema:
+    """The current schema once the write is committed."""
+    evolved = _evolved(attempt)
+    return attempt.state.schema if evolved is None else evolved.schema
+
+
+@once
+def _evolved(attempt: Attempt[Write]) -> Evolution | None:
+    """The table with the columns that a write brings along, or None if it brings none."""
+    changes, state = attempt.operation.changes, attempt.state
+    if not changes:
+        return None
+    return apply_all(changes, state.evolution, state.schemas.newest.version + 1)
+
+
+def _entry(attempt: Attempt[Write], operation: str) -> Commit:
+    head, evolved = next_head(attempt, operation), _evolved(attempt)
+    records, changes = attempt.operation.records, attempt.operation.changes
+    features = head.features | features_of(schema_after(attempt), records)
+    return Commit(
+        replace(head, features=features),
+        attempt.state.next_column_id if evolved is None else evolved.next_column_id,
+        schema=None if evolved is None else evolved.schema,
+        added=records,
+        details=change_details(changes),
+    )
+
+
+def change_details(changes: tuple[BoundChange, ...]) -> dict[str, Any]:
+    """The member ``details`` of an entry that changes the schema."""
+    return {"changes": [describe(change.request) for change in changes]} if changes else {}

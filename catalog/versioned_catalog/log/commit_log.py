@@ -1,0 +1,200 @@
+"""Committing to a log (FORMAT.md, section 10)."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
+from versioned_catalog.log.codec import Codec, E, LoadedState, S
+from versioned_catalog.log.head import Stub
+from versioned_catalog.log.hint import hint_to_bytes
+from versioned_catalog.log.layout import HINT
+from versioned_catalog.log.reader import LogReader
+from versioned_catalog.log.times import MICROSECOND, next_time
+from versioned_catalog.storage.retrying import again_while, pause_after
+from versioned_catalog.storage.store import Put, Store
+
+SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
+"""Number of entries of other writers that are cached for conflict checks, and bytes of each, at most."""
+
+
+class CommitLog(LogReader[E, S]):
+    """The log of one table or warehouse, which can be committed to."""
+
+    def __init__(self, store: Store, codec: Codec[E, S]) -> None:
+        super().__init__(store, codec)
+        self._seen: OrderedDict[int, E] = OrderedDict()
+
+    def commit(
+        self, loaded: LoadedState[S], commit_id: str, propose: Callable[[S | None], E | None]
+    ) -> LoadedState[S]:
+        """Commit the entry that ``propose`` builds, retrying after each commit of others.
+
+        Args:
+            loaded: the newest known state.
+            commit_id: ID of the commit.
+            propose: builds the entry that follows a state, without its time; returns None if there is
+                nothing to commit. It is called again after each lost race. What it raises, such as
+                CommitConflictError, ends the commit.
+
+        Returns:
+            The state after the commit.
+
+        Raises:
+            CommitOutcomeUnknown: the store did not say whether the entry was put, and can't be asked.
+            StorageError: the time would come from this machine's clock, which is far ahead of the
+                store's.
+        """
+        previous: E | None = None
+        for losses in itertools.count(1):
+            entry = propose(loaded.state)
+            if entry is None:
+                newest = self.advance(loaded)
+                if newest.version == loaded.version:
+                    return newest
+                loaded = newest
+                continue
+            entry, data = self._encoded(self._dated(entry, loaded.state), previous)
+            previous, unsure = entry, self._unsure_time(entry, loaded.state)
+            # Apply it before it is put: a table with an entry that nobody can apply is lost.
+            after = self._apply(loaded, entry, len(data) + entry.attached_bytes)
+            if self._put(loaded.version + 1, data, commit_id, unsure):
+                return self._after_commit(after)
+            if self.store.is_remote:
+                pause_after(losses)
+            loaded, done = self._catch_up(loaded, commit_id)
+            if done:
+                return self._after_commit(loaded)
+        raise AssertionError("there is no end to trying")
+
+    def since(self, base: int, newest: int) -> Iterator[E | Stub]:
+        """The entries after a version, up to the newest, to check conflicts against.
+
+        Entries that were read after a lost race are not read again.
+
+        Raises:
+            CorruptTableError: one is missing.
+        """
+        for version in range(base + 1, newest + 1):
+            found = self._seen.get(version)
+            if found is None:
+                yield from self.entries(version, newest)
+                return
+            yield found
+
+    def _remember(self, entry: E, size: int) -> None:
+        if size <= SEEN_BYTES:
+            self._seen[entry.head.version] = entry
+            if len(self._seen) > SEEN_ENTRIES:
+                self._seen.popitem(last=False)
+
+    def _dated(self, entry: E, state: S | None) -> E:
+        """Set the time of this attempt: the store's, but after the previous entry."""
+        time = next_time(None if state is None else state.time, self.store.time())
+        dated: E = replace(cast(Any, entry), head=replace(entry.head, time=time))
+        return dated
+
+    def _unsure_time(self, entry: E, state: S | None) -> datetime | None:
+        """The time of an entry if it comes from this machine's clock, which may be wrong; else None.
+
+        A time right after that of the previous entry is no further ahead than that one.
+        """
+        time = entry.head.time
+        follows = state is not None and time == state.time + MICROSECOND
+        return time if self.store.clock.is_own and not follows else None
+
+    def _encoded(self, entry: E, previous: E | None) -> tuple[E, bytes]:
+        """Encode an entry, after writing what it names."""
+        try:
+            entry = self._codec.write_attachment(entry, previous, self.store)
+            return entry, self._codec.encode(entry)
+        except InvalidRequestError as error:
+            raise InvalidRequestError(f"{self.store.url}: {error}") from None
+
+    def _put(self, version: int, data: bytes, commit_id: str, unsure: datetime | None) -> bool:
+        """Put an entry; False if the version is taken, maybe by this very entry after a lost reply."""
+        path = self.entry_path(version)
+        asked = 0
+
+        def put() -> Put:
+            nonlocal asked
+            asked += 1
+            try:
+                outcome = (
+                    self.store.put_if_absent(path, data)
+                    if unsure is None
+                    else self.store.put_if_absent(path, data, unsure)
+                )
+                if asked > 1 and outcome is Put.UNKNOWN and self.store.read(path) is not None:
+                    return Put.TAKEN
+            except StorageError as error:
+                if asked == 1:
+                    raise
+                raise self._unknown(commit_id) from error
+            return outcome
+
+        match again_while(lambda outcome: outcome is Put.UNKNOWN, put):
+            case Put.WON:
+                return True
+            case Put.TAKEN:
+                return False
+            case Put.UNKNOWN:
+                raise self._unknown(commit_id)
+
+    def _unknown(self, commit_id: str) -> CommitOutcomeUnknown:
+        return CommitOutcomeUnknown(
+            f"{self.store.url} did not say whether the commit {commit_id} landed; it may be there, "
+            "and may still land: ask Table.find_commit before you write the same again",
+            commit_id,
+        )
+
+    def _catch_up(self, loaded: LoadedState[S], commit_id: str) -> tuple[LoadedState[S], bool]:
+        """Replay what others committed meanwhile; True if our own commit is among it.
+
+        A writer whose reply was lost finds its version taken by itself, so it must read who won.
+        """
+        start = loaded.version
+        try:
+            for entry, size in self._following(start + 1, None):
+                if isinstance(entry, Stub):
+                    newest = self.advance(self._from_floor(entry, None))
+                    landed = self.find_commit(commit_id, loaded.version, newest.version)
+                    return newest, landed is not None
+                loaded = self._apply(loaded, entry, size)
+                self._remember(entry, size)
+                if entry.head.commit_id == commit_id:
+                    return loaded, True
+        except StorageError as error:
+            raise self._unknown(commit_id) from error
+        if loaded.version == start:  # taken, and yet there is no entry
+            raise self._unknown(commit_id)
+        return loaded, False
+
+    def _after_commit(self, loaded: LoadedState[S]) -> LoadedState[S]:
+        if not loaded.wants_checkpoint or loaded.state is None:
+            return loaded
+        try:
+            known = loaded.since(self._hint())
+            return self.write_checkpoint(loaded.state) if known.wants_checkpoint else known
+        except Exception:
+            # Any error: the commit is durable, and the next writer tries again.
+            return loaded
+
+    def write_checkpoint(self, state: S) -> LoadedState[S]:
+        """Write the checkpoint of a state, and delete those that need not stay."""
+        data = self._codec.encode_checkpoint(state)
+        self.store.overwrite(self.checkpoint_path(state.version), data)
+        self.store.overwrite(HINT, hint_to_bytes(state.version))
+        sizes = self.checkpoint_sizes()
+        for old in sorted(sizes.keys() - self._codec.retained_checkpoints(state, sizes)):
+            self.store.delete(self.checkpoint_path(old))
+        return LoadedState(state, len(data))
+
+    def write_kept(self, state: S) -> None:
+        """Write a state that is read once the entries before it are expired."""
+        self.store.overwrite(self.kept_path(state.version), self._codec.encode_checkpoint(state))

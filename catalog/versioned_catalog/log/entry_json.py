@@ -1,0 +1,225 @@
+"""The JSON of a table's entries (FORMAT.md, section 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from versioned_catalog.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    UnsupportedFeatureError,
+)
+from versioned_catalog.limits import CHECKPOINT_BYTES, check_version
+from versioned_catalog.log.document import dump_json, load_json
+from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
+from versioned_catalog.log.features import MANIFEST, Features
+from versioned_catalog.log.head import (
+    Stub,
+    head_from_json,
+    head_to_json,
+    is_one_of,
+    stub_from_json,
+)
+from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
+from versioned_catalog.log.record import record_from_json, record_to_json
+from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
+from versioned_catalog.storage.json_text import check_depth
+from versioned_catalog.storage.store import safe_path
+from versioned_catalog.types.types import FIRST_INTERNAL_ID
+
+WAREHOUSE_OPERATIONS = frozenset(
+    {
+        "create_namespace",
+        "alter_namespace",
+        "drop_namespace",
+        "create_table",
+        "rename_table",
+        "drop_table",
+        "create_view",
+        "alter_view",
+        "rename_view",
+        "drop_view",
+    }
+)
+"""The operations of a warehouse's log (FORMAT.md, section 12), which a table's log must not hold."""
+
+
+def commit_to_bytes(commit: Commit) -> bytes:
+    """The file of an entry.
+
+    Raises:
+        InvalidRequestError: the entry is larger than readers accept.
+    """
+    out = head_to_json(commit.head)
+    out["next_column_id"] = commit.next_column_id
+    if commit.schema is not None:
+        out["schema"] = schema_to_json(commit.schema)
+    if commit.properties is not None:
+        out["properties"] = dict(commit.properties)
+    if commit.sets_comment:
+        out["comment"] = commit.comment
+    inside = len(commit.added) - (commit.manifest.records if commit.manifest else 0)
+    if inside:
+        out["added"] = [record_to_json(record) for record in commit.added[:inside]]
+    if commit.manifest is not None:
+        named = commit.manifest
+        out["manifest"] = {"path": named.path, "bytes": named.bytes, "checksum": named.checksum}
+    if commit.removed:
+        out["removed"] = list(commit.removed)
+    if commit.batch is not None:
+        out["batch"] = {"application": commit.batch.application, "id": commit.batch.id}
+    if commit.fence is not None:
+        out["fence"] = commit.fence
+    if commit.floor is not None:
+        out["floor"] = commit.floor
+    if commit.tags is not None:
+        out["tags"] = dict(commit.tags)
+    if commit.details:
+        out["details"] = dict(commit.details)
+    return dump_json(out)
+
+
+def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
+    """The commit of an entry, or the stub that replaced it.
+
+    Args:
+        data: content of the file.
+        what: the file, for errors.
+
+    Raises:
+        CorruptTableError: it is not as FORMAT.md says.
+        UnsupportedFeatureError: this library does not implement its format version or a feature.
+        InvalidRequestError: it is the first entry of a warehouse.
+    """
+    value = load_json(data, what)
+    if is_one_of(value, WAREHOUSE_OPERATIONS) and value.get("version") == 0:
+        raise InvalidRequestError(
+            f"{what} belongs to a warehouse: its folder can't be that of a table. Open it with Catalog, "
+            "or create the table in another folder"
+        )
+    try:
+        return stub_from_json(value) if value.get("stub") is True else _commit(value)
+    except (CorruptTableError, UnsupportedFeatureError) as error:
+        raise type(error)(f"{what}: {error}") from None
+    except RecursionError:
+        raise CorruptTableError(f"{what} is nested too deeply") from None
+
+
+def _commit(value: Json) -> Commit:
+    head = head_from_json(value)
+    if head.operation in WAREHOUSE_OPERATIONS:
+        raise CorruptTableError(
+            f"the operation {head.operation} is one of a warehouse: a Catalog was opened on the folder "
+            "of this table by a library that did not refuse it; save the table with Catalog.recover"
+        )
+    if head.operation not in OPERATIONS:
+        raise CorruptTableError(f"the operation {head.operation[:50]!r} is unknown")
+    schema = optional(value, "schema", dict)
+    return Commit(
+        head=head,
+        next_column_id=column_id_from_json(value),
+        schema=None if schema is None else schema_from_json(schema),
+        properties=_texts(optional(value, "properties", dict)),
+        comment=optional(value, "comment", str),
+        sets_comment="comment" in value,
+        added=tuple(map(record_from_json, optional(value, "added", list) or [])),
+        removed=_paths(optional(value, "removed", list) or []),
+        batch=_batch(optional(value, "batch", dict)),
+        fence=_fence(optional(value, "fence", int)),
+        floor=_floor(value, head.version),
+        tags=_tags(value, head.version - 1),
+        details=_details(optional(value, "details", dict) or {}),
+        manifest=_manifest(optional(value, "manifest", dict), head.features),
+    )
+
+
+def _manifest(value: dict[str, Any] | None, features: Features) -> Manifest | None:
+    if value is None:
+        return None
+    path = safe_path(member(value, "path", str))
+    folder, _, name = path.rpartition("/")
+    if folder != MANIFESTS or not OWN_NAME.fullmatch(name):
+        raise CorruptTableError(
+            f"the manifest {path[:100]!r} is not in {MANIFESTS}, or has another name than a manifest"
+        )
+    if MANIFEST not in features.read & features.write:
+        raise CorruptTableError(f"the entry names a manifest without the feature {MANIFEST}")
+    size = member(value, "bytes", int)
+    if not 0 <= size <= CHECKPOINT_BYTES:
+        raise CorruptTableError(f"the manifest has an impossible size, {str(size)[:50]} bytes")
+    return Manifest(path, size, member(value, "checksum", str))
+
+
+def _floor(value: Json, version: int) -> int | None:
+    floor = optional(value, "floor", int)
+    if floor is not None and not 0 <= floor < version:
+        raise CorruptTableError(f"the floor {str(floor)[:50]} is not a version before the commit")
+    return floor
+
+
+def column_id_from_json(value: Json) -> int:
+    """The member ``next_column_id``.
+
+    Raises:
+        CorruptTableError: it is not a column ID.
+    """
+    found: int = member(value, "next_column_id", int)
+    if not 1 <= found <= FIRST_INTERNAL_ID:
+        raise CorruptTableError(f"the next column ID {str(found)[:50]} is out of range")
+    return found
+
+
+def _batch(value: dict[str, Any] | None) -> Batch | None:
+    if value is None:
+        return None
+    return Batch(member(value, "application", str), batch_from_json(value, "id"))
+
+
+def batch_from_json(value: Json, name: str) -> int:
+    """The number of a batch, from a member of an object.
+
+    Raises:
+        CorruptTableError: it is not an integer of 64 bits.
+    """
+    found: int = member(value, name, int)
+    if not -(2**63) <= found < 2**63:
+        raise CorruptTableError(f"the batch {str(found)[:50]} is out of range")
+    return found
+
+
+def _fence(value: int | None) -> int | None:
+    return None if value is None else check_version(value, "fence")
+
+
+def _details(value: dict[str, Any]) -> dict[str, Any]:
+    check_depth(value, "the member 'details'")
+    return value
+
+
+def _texts(value: dict[str, Any] | None) -> dict[str, str] | None:
+    if value is not None and not all(isinstance(text, str) for text in value.values()):
+        raise CorruptTableError("a property is not text")
+    return value
+
+
+def _tags(value: Json, newest: int) -> dict[str, int] | None:
+    tags = optional(value, "tags", dict)
+    return None if tags is None else tags_from_json(tags, newest)
+
+
+def tags_from_json(value: dict[str, Json], newest: int) -> dict[str, int]:
+    """A map of tags to versions.
+
+    Raises:
+        CorruptTableError: a version is not an integer, or is after ``newest``.
+    """
+    found = {name: member(value, name, int) for name in value}
+    if not all(0 <= version <= newest for version in found.values()):
+        raise CorruptTableError("a tag names a version that does not exist")
+    return found
+
+
+def _paths(values: list[Any]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise CorruptTableError("the path of a removed segment is not text")
+    return tuple(map(safe_path, values))

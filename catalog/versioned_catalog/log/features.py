@@ -1,0 +1,98 @@
+"""Features: what a table needs of its readers and writers (FORMAT.md, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
+from versioned_catalog.schema.wire import Json, member
+
+FORMAT = 1
+"""The format version that this library writes, and the newest that it reads."""
+
+KEYED = "keyed"
+"""Feature of tables with a row key."""
+
+PATCH = "patch"
+"""Feature of tables with partial upserts."""
+
+MANIFEST = "manifest"
+"""Feature of tables with a commit whose segment records stand in a manifest."""
+
+VIEWS = "views"
+"""Feature of warehouses that hold views."""
+
+SCHEMA_DELTAS = "schema-deltas"
+"""Feature of a checkpoint that stores old schemas as deltas."""
+
+KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST, VIEWS, SCHEMA_DELTAS})
+"""The features that this library implements, for reading and for writing."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """Names of the features that readers and writers must implement."""
+
+    read: frozenset[str] = frozenset()
+    write: frozenset[str] = frozenset()
+
+    def __or__(self, other: Features) -> Features:
+        return Features(self.read | other.read, self.write | other.write)
+
+
+def check_writable(features: Features, table: str) -> None:
+    """Refuse to write to a table that needs features which this library does not implement.
+
+    Raises:
+        UnsupportedFeatureError: naming the features.
+    """
+    missing = sorted(features.write - KNOWN_FEATURES)
+    if missing:
+        raise UnsupportedFeatureError(
+            f"writing to {table} needs the feature {', '.join(missing)}, which this library does "
+            "not have; upgrade pyspark-versioned"
+        )
+
+
+def check_readable(needed: frozenset[str], what: str) -> None:
+    """Refuse to read a file that needs features which this library does not implement.
+
+    Args:
+        needed: the features of readers.
+        what: the file, for errors.
+
+    Raises:
+        UnsupportedFeatureError: naming the features.
+    """
+    missing = sorted(needed - KNOWN_FEATURES)
+    if missing:
+        raise UnsupportedFeatureError(
+            f"{what} needs the feature {', '.join(missing)}, which this library does not have; "
+            "upgrade pyspark-versioned"
+        )
+
+
+def features_to_json(features: Features) -> Json:
+    """The JSON of features."""
+    return {"read": sorted(features.read), "write": sorted(features.write)}
+
+
+def features_from_json(value: Json) -> Features:
+    """The member ``features`` of an object; a stub has none.
+
+    Raises:
+        CorruptTableError: it is not two lists of text.
+    """
+    found = value.get("features")
+    if found is None:
+        return Features()
+    return Features(_names(found, "read"), _names(found, "write"))
+
+
+def _names(value: Json, which: str) -> frozenset[str]:
+    names = member(value, which, list)
+    if not all(isinstance(name, str) for name in names):
+        raise CorruptTableError(
+            f"the member {which!r} of the features holds something else than text"
+        )
+    return frozenset(names)

@@ -1,0 +1,344 @@
+"""Reading a log: entries, checkpoints, and the state that they add up to (FORMAT.md, sections 8 and 9).
+
+Tables and warehouses keep logs of the same kind; they differ in their ``Codec``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from versioned_catalog.errors import CorruptTableError, NotFoundError
+from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
+from versioned_catalog.log.codec import MANY_ENTRIES, Codec, E, LoadedState, S
+from versioned_catalog.log.head import Head, Stub
+from versioned_catalog.log.hint import hint_from_bytes
+from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, entry_path
+from versioned_catalog.storage.store import Store
+
+T = TypeVar("T")
+
+MOST_AT_ONCE = 16
+"""Number of entries that are requested at once, at most."""
+
+
+class LogReader(Generic[E, S]):
+    """The log of one table or warehouse, read only.
+
+    Args:
+        store: the folder of the table or warehouse.
+        codec: how its files are decoded.
+    """
+
+    def __init__(self, store: Store, codec: Codec[E, S]) -> None:
+        self.store = store
+        self._codec = codec
+
+    def entry_path(self, version: int) -> str:
+        """Path of an entry."""
+        return entry_path(version)
+
+    def checkpoint_path(self, version: int) -> str:
+        """Path of a checkpoint."""
+        return f"{CHECKPOINTS}/{version:020d}{self._codec.suffix}"
+
+    def kept_path(self, version: int) -> str:
+        """Path of the kept state of a version, which outlives the entries before it."""
+        return f"{KEPT}/{version:020d}{self._codec.suffix}"
+
+    def load(self, version: int | None = None) -> LoadedState[S]:
+        """Load the newest state, or the state at a version.
+
+        Raises:
+            NotFoundError: the version does not exist, or was expired.
+            CorruptTableError: the log can't be read.
+        """
+        start = self._start(version)
+        loaded = self.advance(start, version, expected=MANY_ENTRIES // 2)
+        if version is not None and loaded.version != version:
+            raise NotFoundError(
+                f"{self.store.url} has no version {version}; the newest is {loaded.version}",
+                condition="VERSION_NOT_FOUND",
+            )
+        return loaded
+
+    def advance(
+        self, loaded: LoadedState[S], until: int | None = None, *, expected: int = 1
+    ) -> LoadedState[S]:
+        """Replay what was committed since a loaded state, up to the newest version or a given one."""
+        while True:
+            for entry, size in self._following(loaded.version + 1, until, expected):
+                if isinstance(entry, Stub):
+                    loaded = self._from_floor(entry, until)
+                    break
+                loaded = self._apply(loaded, entry, size)
+            else:
+                return loaded
+
+    def _following(
+        self, start: int, until: int | None, count: int = 1
+    ) -> Iterator[tuple[E | Stub, int]]:
+        """The entries from ``start`` on, up to ``until`` or the first absent one, and their sizes.
+
+        ``count`` entries are requested at first, then twice as many each time.
+        """
+        for version, data in self._contents(start, until, count):
+            yield self._sized(version, data)
+
+    def _contents(self, start: int, until: int | None, count: int) -> Iterator[tuple[int, bytes]]:
+        """The content of these entries, by version."""
+        first = start
+        while until is None or start <= until:
+            end = start + count if until is None else min(start + count, until + 1)
+            versions = range(start, end)
+            contents = self.store.read_in_order([self.entry_path(v) for v in versions])
+            for version, data in zip(versions, contents, strict=False):
+                if data is None:
+                    return
+                yield version, data
+            start, count = end, min(end - first, MOST_AT_ONCE)
+
+    def _from_floor(self, stub: Stub, until: int | None) -> LoadedState[S]:
+        if until is not None and until < stub.floor:
+            tagged = self.restore(until, self.kept_path(until))
+            if tagged is None:
+                raise NotFoundError(
+                    f"{self.store.url} keeps versions from {stub.floor} on; version {until} is expired",
+                    condition="VERSION_NOT_FOUND",
+                )
+            return tagged
+        start = self._at_floor(stub.floor)
+        if until is not None and until < start.version:
+            return self._from_floor(replace(stub, floor=start.version), until)
+        return start
+
+    def _at_floor(self, floor: int) -> LoadedState[S]:
+        """The kept state that replaces the expired entries before it."""
+        while (found := self.restore(floor, self.kept_path(floor))) is None:
+            # If that entry is a stub by now, another expiry went further, and the stub says how far.
+            stub = self.head(floor)
+            if not isinstance(stub, Stub) or stub.floor <= floor:
+                return self._at_later_floor(floor)
+            floor = stub.floor
+        return found
+
+    def _at_later_floor(self, floor: int) -> LoadedState[S]:
+        """The oldest kept state after a lost one: that of an expire that died half way."""
+        for version in self._versions_in(KEPT):
+            found = None
+            if version > floor:
+                found = self.restore(version, self.kept_path(version))
+            if found is not None:
+                return found
+        raise CorruptTableError(
+            f"{self.store.url}: the kept state of version {floor}, from which all versions are read, "
+            "is missing or damaged"
+        )
+
+    def _apply(self, loaded: LoadedState[S], entry: E, size: int) -> LoadedState[S]:
+        try:
+            state = self._codec.apply(loaded.state, entry)
+        except CorruptTableError as error:
+            path = self.entry_path(entry.head.version)
+            raise CorruptTableError(f"{self.store.url}/{path}: {error}") from None
+        return replace(
+            loaded, state=state, entries=loaded.entries + 1, entry_bytes=loaded.entry_bytes + size
+        )
+
+    def read(self, version: int) -> tuple[E | Stub, int] | None:
+        """The entry of a version and its size, or None if there is none."""
+        data = self.store.read(self.entry_path(version))
+        return None if data is None else self._sized(version, data)
+
+    def _sized(self, version: int, data: bytes) -> tuple[E | Stub, int]:
+        """An entry, and the bytes that were read for it."""
+        entry = self.decoded(version, data)
+        return entry, len(data) + (0 if isinstance(entry, Stub) else entry.attached_bytes)
+
+    def head(self, version: int) -> Head | Stub | None:
+        """The head of an entry, or None if there is none."""
+        return next(self._heads(version, version), None)
+
+    def heads(self, start: int, end: int) -> Iterator[Head | Stub]:
+        """The heads of the entries from ``start`` to ``end``, both included; attachments are not read.
+
+        Raises:
+            CorruptTableError: one is missing.
+        """
+        return self._all(self._heads(start, end), start, end)
+
+    def _heads(self, start: int, end: int) -> Iterator[Head | Stub]:
+        for version, data in self._contents(start, end, 1):
+            entry = self._bare(version, data)
+            yield entry if isinstance(entry, Stub) else entry.head
+
+    def decoded(self, version: int, data: bytes) -> E | Stub:
+        """Decode the entry of a version, and read what it names.
+
+        Raises:
+            CorruptTableError: it is damaged, or is of another version.
+        """
+        entry = self._bare(version, data)
+        if isinstance(entry, Stub):
+            return entry
+        try:
+            return self._codec.read_attachment(entry, self.store)
+        except CorruptTableError:
+            # It may have been expired, and its manifest vacuumed, since it was read.
+            again = self.store.read(self.entry_path(version))
+            now = None if again is None else self._bare(version, again)
+            if isinstance(now, Stub):
+                return now
+            raise
+
+    def _bare(self, version: int, data: bytes) -> E | Stub:
+        """Decode an entry without reading what it names."""
+        what = f"{self.store.url}/{self.entry_path(version)}"
+        entry = self._codec.decode(data, what)
+        said = entry.version if isinstance(entry, Stub) else entry.head.version
+        if said != version:
+            raise CorruptTableError(f"{what} is the entry of another version, {said}")
+        return entry
+
+    def entries(self, start: int, end: int) -> Iterator[E | Stub]:
+        """The entries from ``start`` to ``end``, both included.
+
+        Raises:
+            CorruptTableError: one is missing.
+        """
+        return self._all((entry for entry, _ in self._following(start, end)), start, end)
+
+    def _all(self, found: Iterator[T], start: int, end: int) -> Iterator[T]:
+        """Yield what was found of each version; the last one found must be ``end``."""
+        version = start
+        for one in found:
+            yield one
+            version += 1
+        if version <= end:
+            raise CorruptTableError(f"{self.store.url}/{self.entry_path(version)} is missing")
+
+    def walk(self, until: int, floor: int = 0) -> Iterator[tuple[E, S]]:
+        """The commits from one version to another, both included, and the state after each.
+
+        Commits that are expired at the start are left out.
+
+        Raises:
+            NotFoundError: versions were expired while they were read.
+            CorruptTableError: the log can't be read.
+        """
+        first = self.first_kept(floor)
+        loaded = self._at_floor(first) if first else LoadedState[S]()
+        for entry in self.entries(first, until):
+            if isinstance(entry, Stub):
+                raise NotFoundError(
+                    f"{self.store.url}: version {entry.version} was expired while it was read",
+                    condition="VERSION_NOT_FOUND",
+                )
+            if loaded.version < entry.head.version:
+                loaded = self._apply(loaded, entry, 0)
+            if loaded.state is not None:
+                yield entry, loaded.state
+
+    def first_kept(self, floor: int = 0) -> int:
+        """The first version, from one on, whose entry is not a stub."""
+        version = floor
+        while isinstance(found := self.head(version), Stub):
+            version = max(found.floor, version + 1)
+        return version
+
+    def is_stub(self, version: int) -> bool:
+        """Whether the entry of a version is a stub."""
+        return isinstance(self.head(version), Stub)
+
+    def _start(self, version: int | None) -> LoadedState[S]:
+        """The nearest readable checkpoint at or below a version, else the state before any entry."""
+        hint = self._hint()
+        if hint is not None and (version is None or hint <= version):
+            restored = self.restore(hint, self.checkpoint_path(hint))
+            if restored is not None:
+                return restored
+        first = self.store.read(self.entry_path(0)) if hint is None else None
+        if hint is None and first is None:
+            return LoadedState()
+        for candidate in reversed(self.checkpoints()):
+            if version is None or candidate <= version:
+                restored = self.restore(candidate, self.checkpoint_path(candidate))
+                if restored is not None:
+                    return restored
+        if first is None:
+            return LoadedState()
+        entry, size = self._sized(0, first)
+        return LoadedState() if isinstance(entry, Stub) else self._apply(LoadedState(), entry, size)
+
+    def _hint(self) -> int | None:
+        try:
+            return hint_from_bytes(self.store.read(HINT, HINT_BYTES))
+        except CorruptTableError:
+            return None
+
+    def checkpoints(self) -> list[int]:
+        """Versions that have checkpoints, in order."""
+        return self._versions_in(CHECKPOINTS)
+
+    def checkpoint_sizes(self) -> dict[int, int]:
+        """Bytes of each checkpoint, by version."""
+        files = self.store.files(CHECKPOINTS)
+        known = ((self._version_of(file.name), file.bytes) for file in files)
+        return {version: size for version, size in known if version is not None}
+
+    def _versions_in(self, folder: str) -> list[int]:
+        known = map(self._version_of, self.store.list(folder))
+        return sorted(version for version in known if version is not None)
+
+    def _version_of(self, name: str) -> int | None:
+        """The version in the name of a checkpoint, or None if it is not such a name."""
+        number = name.removesuffix(self._codec.suffix)
+        if number == name or len(number) != 20 or not number.isdecimal():
+            return None
+        return int(number) if int(number) < VERSIONS else None
+
+    def restore(self, version: int, path: str) -> LoadedState[S] | None:
+        """The state in a checkpoint, or None if it is missing or damaged: the log has it, too."""
+        try:
+            data = self.stored(path)
+            if data is None:
+                return None
+            state = self._codec.decode_checkpoint(data, f"{self.store.url}/{path}")
+        except CorruptTableError:
+            return None
+        return LoadedState(state, len(data)) if state.version == version else None
+
+    def stored(self, path: str) -> bytes | None:
+        """The content of a checkpoint or kept state, or None if there is no such file.
+
+        Raises:
+            CorruptTableError: it is larger than a checkpoint may be.
+        """
+        return self.store.read(path, CHECKPOINT_BYTES)
+
+    def find_commit(self, commit_id: str, since: int, until: int) -> int | None:
+        """The version of a commit after ``since`` and up to ``until``, or None."""
+        for head in self.heads(since + 1, until):
+            if head.commit_id == commit_id:
+                return head.version
+        return None
+
+    def version_at(
+        self, time: datetime, newest: int, latest: Sequence[datetime] | None = None
+    ) -> int:
+        """Find the last version up to ``newest`` that is not later than a time; -1 if there is none.
+
+        Args:
+            time: the time.
+            newest: the newest version that counts.
+            latest: for each version, an upper bound of its time, whatever its entry says.
+        """
+        low, high = -1, newest
+        while low < high:
+            middle = (low + high + 1) // 2
+            (head,) = self.heads(middle, middle)
+            then = head.time if latest is None else min(head.time, latest[middle])
+            low, high = (middle, high) if then <= time else (low, middle - 1)
+        return low

@@ -1,0 +1,194 @@
+"""The JSON of a warehouse's entries and checkpoints (FORMAT.md, section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.limits import check_version
+from versioned_catalog.log.checkpoint_retention import NEWEST
+from versioned_catalog.log.document import dump_json, load_json
+from versioned_catalog.log.entry import OPERATIONS
+from versioned_catalog.log.features import (
+    FORMAT,
+    features_from_json,
+    features_to_json,
+)
+from versioned_catalog.log.head import (
+    Stub,
+    head_from_json,
+    head_to_json,
+    is_one_of,
+    stub_from_json,
+)
+from versioned_catalog.log.times import time_from_text, time_to_text
+from versioned_catalog.schema.wire import Json, member, optional, texts
+from versioned_catalog.storage.store import Store, safe_path
+from versioned_catalog.warehouse.state import (
+    Name,
+    Namespace,
+    TableName,
+    WarehouseEntry,
+    WarehouseState,
+    apply,
+    full_key,
+    with_properties,
+)
+from versioned_catalog.warehouse.view import name_from_json, view_from_json, view_to_json
+
+
+class WarehouseCodec:
+    """The files of a warehouse's log; see ``Codec``."""
+
+    suffix = ".json"
+
+    def decode(self, data: bytes, what: str) -> WarehouseEntry | Stub:
+        """Decode an entry.
+
+        Raises:
+            CorruptTableError: it is not as FORMAT.md says.
+            InvalidRequestError: it is the entry of a table.
+        """
+        value = load_json(data, what)
+        if is_one_of(value, OPERATIONS):
+            raise InvalidRequestError(
+                f"{what} belongs to a table: its folder can't be a warehouse. Load the table with "
+                "Catalog.load_path, or open the Catalog on another folder, such as the one above"
+            )
+        try:
+            return _entry(value)
+        except CorruptTableError as error:
+            raise CorruptTableError(f"{what}: {error}") from None
+        except RecursionError:
+            raise CorruptTableError(f"{what} is nested too deeply") from None
+
+    def read_attachment(self, entry: WarehouseEntry, store: Store) -> WarehouseEntry:
+        """Entries name no files."""
+        return entry
+
+    def write_attachment(
+        self, entry: WarehouseEntry, previous: WarehouseEntry | None, store: Store
+    ) -> WarehouseEntry:
+        """Entries name no files."""
+        return entry
+
+    def encode(self, entry: WarehouseEntry) -> bytes:
+        """Encode an entry."""
+        out = head_to_json(entry.head)
+        out["namespaces"] = {
+            "add": _lists(entry.add_namespaces),
+            "remove": _lists(entry.remove_namespaces),
+        }
+        if entry.set_namespaces:
+            out["namespaces"]["set"] = [_namespace_to_json(one) for one in entry.set_namespaces]
+        out["tables"] = {
+            "set": [_table_to_json(table) for table in entry.set_tables],
+            "remove": _lists(entry.remove_tables),
+        }
+        if entry.set_views or entry.remove_views:
+            out["views"] = {
+                "set": [view_to_json(view) for view in entry.set_views],
+                "remove": _lists(entry.remove_views),
+            }
+        return dump_json(out)
+
+    def apply(self, state: WarehouseState | None, entry: WarehouseEntry) -> WarehouseState:
+        """The state after one more entry."""
+        return apply(state, entry)
+
+    def retained_checkpoints(
+        self, state: WarehouseState, sizes: Mapping[int, int]
+    ) -> frozenset[int]:
+        """The newest checkpoints: nobody reads an old state of a warehouse."""
+        return frozenset(sorted(sizes)[-NEWEST:])
+
+    def encode_checkpoint(self, state: WarehouseState) -> bytes:
+        """Encode a checkpoint."""
+        namespaces = state.namespaces.values()
+        out = {
+            "format": FORMAT,
+            "features": features_to_json(state.features),
+            "table_uuid": state.warehouse_uuid,
+            "version": state.version,
+            "commit_id": state.commit_id,
+            "time": time_to_text(state.time),
+            "namespaces": _lists(one.name for one in namespaces),
+            "tables": [_table_to_json(table) for table in state.tables.values()],
+        }
+        described = [_namespace_to_json(one) for one in namespaces if one.properties]
+        if described:
+            out["namespace_properties"] = described
+        if state.views:
+            out["views"] = [view_to_json(view) for view in state.views.values()]
+        return dump_json(out)
+
+    def decode_checkpoint(self, data: bytes, what: str) -> WarehouseState:
+        """Decode a checkpoint.
+
+        Raises:
+            CorruptTableError: it is not as FORMAT.md says.
+        """
+        value = load_json(data, what)
+        names = _names(member(value, "namespaces", list))
+        described = map(_namespace, optional(value, "namespace_properties", list) or [])
+        tables = [_table(table) for table in member(value, "tables", list)]
+        views = map(view_from_json, optional(value, "views", list) or [])
+        return WarehouseState(
+            member(value, "table_uuid", str),
+            check_version(member(value, "version", int)),
+            member(value, "commit_id", str),
+            time_from_text(member(value, "time", str)),
+            with_properties({full_key(name): Namespace(name) for name in names}, described),
+            {full_key(table.name): table for table in tables},
+            features_from_json(value),
+            {full_key(view.name): view for view in views},
+        )
+
+
+def _entry(value: Json) -> WarehouseEntry | Stub:
+    if value.get("stub") is True:
+        return stub_from_json(value)
+    namespaces = optional(value, "namespaces", dict) or {}
+    tables = optional(value, "tables", dict) or {}
+    views = optional(value, "views", dict) or {}
+    return WarehouseEntry(
+        head_from_json(value),
+        _names(optional(namespaces, "add", list) or []),
+        tuple(map(_namespace, optional(namespaces, "set", list) or [])),
+        _names(optional(namespaces, "remove", list) or []),
+        tuple(_table(table) for table in optional(tables, "set", list) or []),
+        _names(optional(tables, "remove", list) or []),
+        tuple(map(view_from_json, optional(views, "set", list) or [])),
+        _names(optional(views, "remove", list) or []),
+    )
+
+
+def _lists(names: Iterable[Name]) -> list[list[str]]:
+    return [list(name) for name in names]
+
+
+def _names(values: list[Json]) -> tuple[Name, ...]:
+    return tuple(map(name_from_json, values))
+
+
+def _namespace_to_json(namespace: Namespace) -> Json:
+    return {"name": list(namespace.name), "properties": dict(namespace.properties)}
+
+
+def _namespace(value: Json) -> Namespace:
+    (name,) = _names([member(value, "name", list)])
+    return Namespace(name, texts(member(value, "properties", dict)))
+
+
+def _table_to_json(table: TableName) -> Json:
+    return {
+        "name": list(table.name),
+        "location": table.location,
+        "table_uuid": table.table_uuid,
+    }
+
+
+def _table(value: Json) -> TableName:
+    (name,) = _names([member(value, "name", list)])
+    location = safe_path(member(value, "location", str))
+    return TableName(name, location, member(value, "table_uuid", str))

@@ -1,0 +1,38 @@
+package versioned.spark.catalog;
+
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import versioned.spark.internals.SparkCatalogs;
+
+/** A catalog of versioned tables. */
+public interface VersionedTables extends TableCatalog {
+    /**
+     * A name in a catalog of versioned tables.
+     *
+     * @param catalog the catalog
+     * @param ident the rest of the name
+     */
+    record Named(VersionedTables catalog, Identifier ident) {}
+
+    /**
+     * The catalog of versioned tables that a name belongs to, if it does.
+     *
+     * @param parts as the statement has it: the current catalog and namespace may be left out
+     */
+    static Optional<Named> find(SparkSession session, List<String> parts) {
+        return SparkCatalogs.find(session, parts).flatMap(found -> found.catalog() instanceof VersionedTables catalog
+            ? Optional.of(new Named(catalog, found.ident())) : Optional.empty());
+    }
+
+    /** Requests about the catalog. */
+    CatalogRequests requests();
+
+    /** A catalog in which one statement may change the schema of a table in the commit of its rows. */
+    default EvolvingCatalog evolving(Identifier ident) throws NoSuchTableException {
+        return new EvolvingCatalog(this, ident, requests().loadEvolving(ident));
+    }
+}

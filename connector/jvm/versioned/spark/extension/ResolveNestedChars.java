@@ -1,0 +1,72 @@
+package versioned.spark.extension;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.ResolvedFieldName;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFieldName;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
+import org.apache.spark.sql.catalyst.plans.logical.AlterColumnSpec;
+import org.apache.spark.sql.catalyst.plans.logical.AlterColumns;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.jdk.javaapi.CollectionConverters;
+import versioned.spark.catalog.NestedField;
+import versioned.spark.catalog.VersionedTables;
+
+/**
+ * Lets ALTER COLUMN change the type of a nested CHAR or VARCHAR. Spark takes a nested one for a STRING: it would leave out
+ * the change to STRING, and refuse the change to a longer VARCHAR. This must happen before Spark resolves names.
+ */
+public final class ResolveNestedChars extends PlanRule {
+    private final SparkSession session;
+
+    public ResolveNestedChars(SparkSession session) {
+        this.session = session;
+    }
+
+    @Override
+    Optional<LogicalPlan> replace(LogicalPlan node) {
+        if (!(node instanceof AlterColumns alter && alter.table() instanceof UnresolvedTable table
+                && CollectionConverters.asJava(alter.specs()).stream().anyMatch(spec -> !nested(spec).isEmpty()))) {
+            return Optional.empty();
+        }
+        List<String> parts = CollectionConverters.asJava(table.multipartIdentifier());
+        return VersionedTables.find(session, parts).flatMap(ResolveNestedChars::schema)
+            .map(schema -> (LogicalPlan) alter.makeCopy(with(alter, 1, resolved(alter, schema))));
+    }
+
+    /** The path of a nested column that is given a type, or nothing. */
+    private static List<String> nested(AlterColumnSpec spec) {
+        boolean asked = spec.newDataType().isDefined() && spec.column() instanceof UnresolvedFieldName
+            && spec.column().name().size() > 1;
+        return asked ? CollectionConverters.asJava(spec.column().name()) : List.of();
+    }
+
+    private static Optional<StructType> schema(VersionedTables.Named named) {
+        try {
+            return Optional.of(named.catalog().loadTable(named.ident()).schema());
+        } catch (NoSuchTableException e) {
+            return Optional.empty(); // Spark's error has the position in the statement
+        }
+    }
+
+    private static Object resolved(AlterColumns alter, StructType schema) {
+        List<AlterColumnSpec> specs = new ArrayList<>();
+        for (AlterColumnSpec spec : CollectionConverters.asJava(alter.specs())) {
+            specs.add(NestedField.find(schema, nested(spec)).map(found -> resolved(spec, found)).orElse(spec));
+        }
+        return CollectionConverters.asScala(specs).toSeq();
+    }
+
+    private static AlterColumnSpec resolved(AlterColumnSpec spec, NestedField found) {
+        StructField plain = CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType().add(found.field()))
+            .apply(0);
+        ResolvedFieldName name = new ResolvedFieldName(CollectionConverters.asScala(found.above()).toSeq(), plain);
+        return (AlterColumnSpec) spec.makeCopy(with(spec, 0, name));
+    }
+}

@@ -1,0 +1,4 @@
+package versioned.spark.protocol;
+
+/** A request that commits. */
+public interface CommittingRequest<R> extends Request<R> {}

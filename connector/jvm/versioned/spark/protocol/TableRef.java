@@ -1,0 +1,26 @@
+package versioned.spark.protocol;
+
+import java.util.List;
+import java.util.Map;
+import versioned.spark.internals.HadoopFolder;
+import versioned.spark.protocol.ChangeMessages.Change;
+
+/** A table at one version. Its file system options may hold secrets, so they are never shown. */
+public record TableRef(String location, Map<String, String> storage, @Nullable HadoopFolder hadoop, String name,
+        String uuid, long version, List<Change> pending) {
+
+    /** Whether Spark itself can read and write the table's files. */
+    public boolean canReach() {
+        return hadoop != null && hadoop.isReachable();
+    }
+
+    /** What two references to the same snapshot have in common, whatever the table is called. */
+    public List<Object> identity() {
+        return List.of(location, uuid, version, pending);
+    }
+
+    @Override
+    public String toString() {
+        return name + " version " + version;
+    }
+}

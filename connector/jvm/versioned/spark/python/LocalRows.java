@@ -1,0 +1,44 @@
+package versioned.spark.python;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+import java.util.stream.StreamSupport;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Rows that are in a response, so that no file has to be read.
+ *
+ * @param description for EXPLAIN
+ * @param readSchema their columns
+ * @param rows the rows
+ */
+public record LocalRows(String description, StructType readSchema, InternalRow[] rows) implements LocalScan {
+
+    /** The rows of a response: each cell is null, a value text, or a list of value texts. */
+    public static LocalRows parse(String description, StructType schema, List<List<JsonNode>> rows) {
+        return new LocalRows(description, schema,
+            rows.stream().map(row -> row(row, schema)).toArray(InternalRow[]::new));
+    }
+
+    private static InternalRow row(List<JsonNode> cells, StructType schema) {
+        Object[] values = new Object[schema.size()];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = cell(cells.get(i), schema.fields()[i].dataType());
+        }
+        return new GenericInternalRow(values);
+    }
+
+    private static Object cell(JsonNode cell, DataType type) {
+        if (cell.isNull() || !(type instanceof ArrayType array)) {
+            return Values.parse(cell.textValue(), type);
+        }
+        return new GenericArrayData(StreamSupport.stream(cell.spliterator(), false)
+            .map(one -> Values.parse(one.textValue(), array.elementType())).toArray());
+    }
+}

@@ -1,0 +1,65 @@
+package versioned.spark.scan;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import versioned.spark.internals.SparkFiles;
+import versioned.spark.protocol.ScanMessages.NativeGroup;
+import versioned.spark.protocol.TableRef;
+
+/**
+ * Segments as splits of about one size, packed into partitions as Spark packs files: large ones first, small ones together.
+ */
+final class Splits {
+    private static final int MAX_SPLITS = 100_000;
+
+    private Splits() {}
+
+    /** @param whole whether a segment must stay one split */
+    static List<InputPartition> pack(TableRef table, ScanPlan plan, List<ScanPlan.Segment> segments, boolean whole) {
+        long open = SparkFiles.openCost();
+        double total = segments.stream().mapToDouble(s -> s.bytes() + open).sum();
+        // Sizes in the log are untrusted: beside one for each segment, there are never more splits than this.
+        long target = Math.max(SparkFiles.targetBytes((long) total), (long) (total / MAX_SPLITS));
+        List<NativePartition.Split> splits = new ArrayList<>();
+        for (ScanPlan.Segment segment : segments) {
+            split(table.hadoop().url(), plan, segment, whole ? Long.MAX_VALUE : target, splits);
+        }
+        splits.sort(Comparator.comparingLong((NativePartition.Split split) -> split.file().length()).reversed());
+        return packed(splits, target, open);
+    }
+
+    private static void split(String folder, ScanPlan plan, ScanPlan.Segment segment, long target,
+            List<NativePartition.Split> splits) {
+        InternalRow constants = segment.constants((NativeGroup) plan.groups().get(segment.group()));
+        boolean whole = target == Long.MAX_VALUE;
+        for (long start = 0, length; start < segment.bytes(); start += length) {
+            length = Math.min(target, segment.bytes() - start);
+            PartitionedFile file =
+                SparkFiles.part(constants, folder + "/" + segment.path(), start, length, segment.bytes());
+            splits.add(new NativePartition.Split(segment.group(), file, whole ? segment.rows() : -1));
+        }
+    }
+
+    private static List<InputPartition> packed(List<NativePartition.Split> splits, long target, long open) {
+        List<InputPartition> partitions = new ArrayList<>();
+        List<NativePartition.Split> held = new ArrayList<>();
+        long size = 0;
+        for (NativePartition.Split split : splits) {
+            if (!held.isEmpty() && size + split.file().length() > target) {
+                partitions.add(NativePartition.of(held));
+                held = new ArrayList<>();
+                size = 0;
+            }
+            held.add(split);
+            size += split.file().length() + open;
+        }
+        if (!held.isEmpty()) {
+            partitions.add(NativePartition.of(held));
+        }
+        return partitions;
+    }
+}

@@ -1,0 +1,32 @@
+package versioned.spark.write;
+
+import org.apache.spark.sql.connector.distributions.Distribution;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
+
+/** A write that requires Spark to distribute and sort its rows. */
+interface DistributedWrite extends RequiresDistributionAndOrdering {
+    /** What it requires. */
+    RowDistribution distribution();
+
+    @Override
+    default Distribution requiredDistribution() {
+        return distribution().distribution();
+    }
+
+    /** Segments have a target size anyway, so several tasks may write the rows of a large partition. */
+    @Override
+    default boolean distributionStrictlyRequired() {
+        return false;
+    }
+
+    @Override
+    default long advisoryPartitionSizeInBytes() {
+        return distribution().bytes();
+    }
+
+    @Override
+    default SortOrder[] requiredOrdering() {
+        return distribution().ordering();
+    }
+}

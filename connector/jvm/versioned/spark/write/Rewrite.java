@@ -1,0 +1,19 @@
+package versioned.spark.write;
+
+import java.util.List;
+import versioned.spark.protocol.CommonMessages.Term;
+
+/** A DELETE, UPDATE or MERGE by copy on write: what its rows replace. */
+public interface Rewrite {
+    /** {@code delete}, {@code update} or {@code merge}. */
+    String operation();
+
+    /** The rows that the statement read. */
+    List<Term> filters();
+
+    /** Paths of the segments to replace, after the query has run. */
+    List<String> removed();
+
+    /** Paths of the segments to replace, before the query runs. */
+    List<String> fixRemoved();
+}

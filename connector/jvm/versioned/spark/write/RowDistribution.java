@@ -1,0 +1,59 @@
+package versioned.spark.write;
+
+import java.util.List;
+import org.apache.spark.sql.connector.distributions.Distribution;
+import org.apache.spark.sql.connector.distributions.Distributions;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NullOrdering;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import versioned.spark.function.Functions;
+import versioned.spark.protocol.WriteMessages;
+import versioned.spark.protocol.WriteMessages.HashKey;
+import versioned.spark.protocol.WriteMessages.SortKey;
+import versioned.spark.protocol.WriteMessages.TransformKey;
+import versioned.spark.python.Transforms;
+
+/**
+ * How Spark distributes rows over tasks before they are written, and sorts those of a task.
+ *
+ * @param distribution which rows go to one task
+ * @param ordering of the rows of a task
+ * @param bytes advisory size of a task's rows; 0 if rows are not shuffled
+ */
+record RowDistribution(Distribution distribution, SortOrder[] ordering, long bytes) {
+    static RowDistribution of(WriteMessages.Distribution asked) {
+        SortOrder[] ordering = sorts(asked.orderBy());
+        return switch (asked.mode()) {
+            case "hash" -> new RowDistribution(Distributions.clustered(
+                asked.by().stream().map(RowDistribution::expression).toArray(Expression[]::new)), ordering, asked.bytes());
+            case "range" -> new RowDistribution(Distributions.ordered(sorts(asked.by())), ordering, asked.bytes());
+            default -> new RowDistribution(Distributions.unspecified(), ordering, 0);
+        };
+    }
+
+    /** The same, for a writer that sorts by itself. */
+    RowDistribution unordered() {
+        return new RowDistribution(distribution, new SortOrder[0], bytes);
+    }
+
+    private static Expression expression(SortKey key) {
+        if (key instanceof HashKey hash) {
+            return Expressions.apply(Functions.PARTITION_HASH,
+                hash.by().stream().map(Transforms::expression).toArray(Expression[]::new));
+        }
+        return Transforms.expression(((TransformKey) key).by());
+    }
+
+    private static SortOrder[] sorts(List<SortKey> keys) {
+        return keys.stream().map(RowDistribution::sort).toArray(SortOrder[]::new);
+    }
+
+    /** Null is the least value. */
+    private static SortOrder sort(SortKey key) {
+        boolean descends = key instanceof TransformKey transform && transform.descending();
+        return Expressions.sort(expression(key), descends ? SortDirection.DESCENDING : SortDirection.ASCENDING,
+            descends ? NullOrdering.NULLS_LAST : NullOrdering.NULLS_FIRST);
+    }
+}

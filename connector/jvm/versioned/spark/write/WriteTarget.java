@@ -1,0 +1,32 @@
+package versioned.spark.write;
+
+import java.util.List;
+import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.WriteMessages.Creation;
+import versioned.spark.protocol.WriteMessages.Write;
+import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.python.Commits;
+
+/** Where a write goes: a table, or a staged table that is created together with its rows. */
+public interface WriteTarget {
+    /** The table, at the version on which the write is planned. */
+    TableRef table();
+
+    /** The staged table; null for a table that exists. */
+    default Creation creation() {
+        return null;
+    }
+
+    /** The ID of a commit that Python makes. */
+    default String commitId() {
+        return Commits.newId();
+    }
+
+    /** Commits segments, or keeps them for the commit of a staged table. */
+    void commit(Write write, List<WrittenSegment> segments);
+
+    /** Runs a commit of what Python has written. */
+    default void commitByPython(Runnable commit) {
+        commit.run();
+    }
+}

@@ -1,0 +1,98 @@
+"""``CALL <catalog>.system.compact``: planned here, carried out by a Spark job, committed here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark_versioned.compacting import planned
+from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
+from pyspark_versioned.sql.protocol.procedure import ProcedureJob
+from versioned_catalog.log.record import record_from_json
+
+
+def _asked(call: Invocation, version: int) -> dict[str, Any]:
+    """The option ``compact`` of the job."""
+    given = call.arguments
+    return {
+        "version": version,
+        "where": given["where"],
+        "strategy": given["strategy"] or "auto",
+        "zorder": given["zorder"],
+    }
+
+
+def _job(call: Invocation) -> ProcedureJob | None:
+    table = call.table
+    if call.flag("dry_run", False) or call.landed(table) is not None:
+        return None
+    asked = _asked(call, table.version)
+    if not planned(table, asked):
+        return None
+    storage = {f"storage.{key}": value for key, value in call.ref.storage.items()}
+    options = {**storage, "io": "python", "compact": json.dumps(asked)}
+    return ProcedureJob(table.location, options)
+
+
+def _compact(call: Invocation) -> Iterable[Row]:
+    table = call.table
+    before = call.landed(table)
+    if before is not None:  # the response was lost
+        yield 0, 0, 0, 0, 0, before
+        return
+    if call.job is None:
+        plans = planned(table, _asked(call, table.version))
+        removed, size = sum(len(p.paths) for p in plans), sum(p.bytes for p in plans)
+        yield removed, size, 0, 0, 0, table.version
+        return
+    asked = json.loads(call.job.options["compact"])
+    plans = planned(table, asked)
+    by_paths = {one.paths: one for one in plans}
+    done = [
+        (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))
+        for paths, records in call.results
+    ]
+    then = table.as_of(asked["version"])
+    result = then.maintenance.commit_compaction(plans, done, commit_id=call.commit.id)
+    yield (
+        result.removed,
+        result.removed_bytes,
+        result.added,
+        result.added_bytes,
+        result.skipped,
+        result.version,
+    )
+
+
+PROCEDURES = {
+    "compact": Procedure(
+        "Rewrites many segments as few, in the newest schema; query results stay the same.",
+        (
+            TABLE,
+            Parameter(
+                "where",
+                "STRING",
+                "a condition: compacts only segments with such rows; by default all",
+                required=False,
+            ),
+            Parameter(
+                "strategy",
+                "STRING",
+                "auto (small and overlapping segments), full or small; by default auto",
+                required=False,
+            ),
+            Parameter("dry_run", "BOOLEAN", "true only reports", required=False),
+            Parameter(
+                "zorder",
+                "STRING",
+                "columns, as in 'host, ts': rewrites all segments, rows clustered by these",
+                required=False,
+            ),
+        ),
+        "STRUCT<removed_segments: BIGINT, removed_bytes: BIGINT, added_segments: BIGINT, "
+        "added_bytes: BIGINT, skipped_segments: BIGINT, version: BIGINT>",
+        _compact,
+        job=_job,
+    ),
+}

@@ -1,0 +1,148 @@
+"""CREATE TABLE as the jar sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark_versioned.sql.constraints import primary_key_of
+from pyspark_versioned.sql.protocol import table as sent
+from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type, read_default
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.conflicts.operations import Create
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.types import UNASSIGNED, Column
+
+_ADDED_BY_SPARK = ("owner", "table_type", "is_managed_location")
+"""Properties that Spark adds by itself."""
+_NOT_COPIED = (*_ADDED_BY_SPARK, "provider", "location", "external")
+"""Properties of the source table that CREATE TABLE LIKE does not copy."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A table as CREATE TABLE declares it.
+
+    Args:
+        name: the table's name, namespace first.
+        columns: columns without IDs.
+        partitioned_by: transforms, such as ``days(ts)``.
+        properties: table properties.
+        comment: table comment.
+        primary_key: columns of the PRIMARY KEY constraint; the key may be a property instead.
+    """
+
+    name: tuple[str, ...]
+    columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...]
+    properties: Mapping[str, str]
+    comment: str | None
+    primary_key: tuple[str, ...] = ()
+
+    def operation(self) -> Create:
+        """The operation that creates the table."""
+        return creation(
+            Schema(self.columns),
+            self.partitioned_by,
+            dict(self.properties),
+            self.comment,
+            primary_key=self.primary_key,
+        )
+
+
+def parse_declaration(
+    declaration: sent.Declaration, *, like: sent.Like | None = None, defaults: bool = True
+) -> Declaration:
+    """A table as CREATE TABLE declares it.
+
+    Args:
+        declaration: the declaration.
+        like: the source of CREATE TABLE LIKE, or None.
+        defaults: whether columns have defaults; those of a query belong to the tables that it reads.
+
+    Raises:
+        InvalidRequestError: a versioned table can't be so.
+    """
+    table = ".".join(declaration.name)
+    given = _copied_properties(like) | dict(declaration.properties)
+    _check_provider(given.pop("provider", "versioned"), declaration.default_provider, table)
+    if "location" in given or given.pop("external", "false") != "false":
+        raise InvalidRequestError(
+            f"{table}: the tables of a catalog are in its warehouse; leave out LOCATION, or create it "
+            "with Catalog.create_path and read it with spark.read.format('versioned').load(path)",
+            condition="NOT_SUPPORTED",
+        )
+    if any(key.startswith("option.") for key in given):
+        raise InvalidRequestError(
+            f"{table}: OPTIONS have no effect; write them as TBLPROPERTIES",
+            condition="NOT_SUPPORTED",
+        )
+    comment = given.pop("comment", None)
+    _refuse_clustering(declaration.partitioning, table)
+    return Declaration(
+        tuple(declaration.name),
+        _columns(declaration, like, table, defaults=defaults),
+        tuple(declaration.partitioning),
+        {key: value for key, value in given.items() if key not in _ADDED_BY_SPARK},
+        comment,
+        primary_key_of(declaration.constraints, table),
+    )
+
+
+def _copied_properties(like: sent.Like | None) -> dict[str, str]:
+    given = {} if like is None else like.properties
+    return {key: value for key, value in given.items() if key not in _NOT_COPIED}
+
+
+def _columns(
+    declaration: sent.Declaration, like: sent.Like | None, table: str, *, defaults: bool
+) -> tuple[Column, ...]:
+    """The columns; of CREATE TABLE LIKE the source's own, since Spark leaves out their defaults."""
+    if like is None:
+        return tuple(_column(one, table, defaults=defaults) for one in declaration.columns)
+    _, state = open_table(like.table)
+    return tuple(
+        replace(column, read_default=read_default(column.write_default))
+        for column in state.schema.columns
+    )
+
+
+def _refuse_clustering(partitioning: Sequence[str], table: str) -> None:
+    for field in partitioning:
+        if field.startswith(("cluster_by(", "sorted_bucket(")):
+            raise InvalidRequestError(
+                f"{table}: rows are clustered and sorted by a property; leave out CLUSTER BY, clusterBy "
+                "and sortBy, and set TBLPROPERTIES ('sort_by' = 'a, b')"
+            )
+
+
+def _check_provider(provider: str, default: str, table: str) -> None:
+    """Refuse another format.
+
+    ``saveAsTable``, ``toTable`` and ``spark.catalog.createTable`` name the session's default source if
+    the user named none, so the default must pass as well.
+    """
+    if provider.lower() not in ("versioned", default.lower()):
+        raise InvalidRequestError(
+            f"{table}: USING {provider} is not possible in this catalog; leave USING out or write USING "
+            "versioned, or use spark_catalog for tables of other formats",
+            condition="NOT_SUPPORTED",
+        )
+
+
+def _column(given: sent.DeclaredColumn, table: str, *, defaults: bool) -> Column:
+    path = (given.name,)
+    type_ = parse_type(given.type, path)
+    sql = given.default_value if defaults else None
+    default = parse_default(sql, type_, column_in_errors(table, path))
+    return Column(
+        UNASSIGNED,
+        given.name,
+        type_,
+        given.nullable,
+        read_default=read_default(default),
+        write_default=default,
+        comment=given.comment,
+    )

@@ -1,0 +1,94 @@
+"""Dispatch requests of the jar to the functions that carry them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark_versioned.sql import (
+    distribution,
+    metadata_requests,
+    namespace_requests,
+    option_requests,
+    procedure_requests,
+    scan_requests,
+    stage_requests,
+    table_requests,
+    view_requests,
+    write_requests,
+)
+from pyspark_versioned.sql.errors import error_response
+from pyspark_versioned.sql.protocol.base import (
+    VERSION,
+    Commit,
+    CommittingRequest,
+    Handlers,
+    Refused,
+)
+from pyspark_versioned.sql.protocol.codec import decode, encode, wire_name
+from pyspark_versioned.sql.protocol.common import Done, Handshake
+from versioned_catalog import InvalidRequestError, VersionedError
+
+Json = dict[str, Any]
+
+
+def handshake(request: Handshake) -> Done:
+    """Refuse a jar of another release.
+
+    Raises:
+        InvalidRequestError: it speaks another version of the protocol.
+    """
+    if request.protocol != VERSION:
+        raise InvalidRequestError(
+            f"the jar speaks version {request.protocol} of the protocol and pyspark_versioned speaks "
+            f"version {VERSION}; use the jar that pyspark_versioned.jar_path() names"
+        )
+    return Done()
+
+
+HANDLERS: Handlers = {
+    Handshake: handshake,
+    **distribution.HANDLERS,
+    **metadata_requests.HANDLERS,
+    **namespace_requests.HANDLERS,
+    **option_requests.HANDLERS,
+    **procedure_requests.HANDLERS,
+    **scan_requests.HANDLERS,
+    **stage_requests.HANDLERS,
+    **table_requests.HANDLERS,
+    **view_requests.HANDLERS,
+    **write_requests.HANDLERS,
+}
+_BY_NAME = {wire_name(message): message for message in HANDLERS}
+
+
+def respond(given: Any) -> Json:
+    """Carry out one request.
+
+    Args:
+        given: the request as JSON; see ``connector/PROTOCOL.md``.
+
+    Returns:
+        The response as JSON: a result, a refusal or an error.
+    """
+    request: object = None
+    try:
+        name = given.get("request") if isinstance(given, dict) else None
+        message = _BY_NAME.get(name) if isinstance(name, str) else None
+        if message is None:
+            raise InvalidRequestError(
+                f"the jar sent the request {name!r}, which this pyspark_versioned does not know; use "
+                "the jar that pyspark_versioned.jar_path() names"
+            )
+        request = decode(message, given.get("body"), f"the request {name}")
+        return {"response": encode(HANDLERS[message](request, *_commit(message, given)))}
+    except Refused as refused:
+        return {"refused": refused.reason}
+    except VersionedError as error:
+        return error_response(error, request)
+
+
+def _commit(message: type, given: Json) -> tuple[Commit, ...]:
+    """The commit of a request that commits, as an argument."""
+    if not issubclass(message, CommittingRequest):
+        return ()
+    return (decode(Commit, given.get("commit"), f"the commit of the request {given['request']}"),)

@@ -1,0 +1,103 @@
+"""How Spark distributes and sorts rows before they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark_versioned.sql.protocol.base import Handlers
+from pyspark_versioned.sql.protocol.table import (
+    Applicability,
+    CheckTransform,
+    PartitionTransform,
+)
+from pyspark_versioned.sql.protocol.write import (
+    Distribution,
+    HashKey,
+    PlanDelta,
+    SortKey,
+    TransformKey,
+)
+from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.sql.table_description import describe_partitioning
+from pyspark_versioned.sql.values import parse_type
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.datafile.writer import target_bytes
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.transforms import parse_transform, result_type
+from versioned_catalog.write.distribution import (
+    DistributionMode,
+    default_mode,
+    mode_of,
+    parse_mode,
+)
+
+ROWS_TO_FILE = 2
+"""Size of rows in a shuffle, over their size in a segment, roughly: Spark compresses rows one by one
+and fast, a segment column by column and well."""
+
+
+def distribution_of(
+    schema: Schema,
+    properties: Mapping[str, str],
+    option: str | None = None,
+    *,
+    ordered: bool = True,
+) -> Distribution:
+    """The distribution that a write requires.
+
+    Args:
+        schema: the table's schema.
+        properties: the table's properties.
+        option: the write's option ``distributionMode``, which takes precedence over the property.
+        ordered: whether the order of rows matters in a table with a primary key.
+
+    Raises:
+        InvalidRequestError: there is no such mode.
+    """
+    named = (
+        mode_of(properties) if option is None else parse_mode(option, "the option distributionMode")
+    )
+    mode = named or default_mode(schema, ordered=ordered)
+    partitions = describe_partitioning(schema)
+    parts: list[SortKey] = [TransformKey(one, descending=False) for one in partitions]
+    sorts = _sort_keys(schema)
+    by = [*parts, *sorts] if mode is DistributionMode.RANGE else parts
+    if mode is DistributionMode.NONE or not by:
+        mode, by = DistributionMode.NONE, []
+    # Rows come partition by partition, so that a task writes one segment after another. If the table
+    # sorts no rows, any order of partitions will do: Spark sorts one number by radix.
+    order_by = [*parts, *sorts] if sorts or not parts else [HashKey(partitions)]
+    return Distribution(mode.value, by, target_bytes(properties) * ROWS_TO_FILE, order_by)
+
+
+def _sort_keys(schema: Schema) -> list[SortKey]:
+    fields = [(source, False) for source in schema.row_key] or [
+        (by.source, by.descending) for by in schema.sort_by
+    ]
+    return [
+        TransformKey(PartitionTransform(schema.path(source), "identity", None), descending)
+        for source, descending in fields
+    ]
+
+
+def plan_delta(request: PlanDelta) -> Distribution:
+    """The distribution of the changes of a table with a primary key.
+
+    A statement changes each row key once, so the order of changes does not matter.
+    """
+    _, state = open_table(request.table)
+    found = distribution_of(state.schema, state.properties, ordered=False)
+    return replace(found, order_by=())
+
+
+def check_transform(request: CheckTransform) -> Applicability:
+    """Whether a partition transform applies to a type."""
+    try:
+        result_type(parse_transform(request.transform), parse_type(request.type, ("the column",)))
+    except InvalidRequestError as error:
+        return Applicability(str(error))
+    return Applicability(None)
+
+
+HANDLERS: Handlers = {PlanDelta: plan_delta, CheckTransform: check_transform}

@@ -1,0 +1,49 @@
+"""Writes that the jar leaves to Python."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from pyspark_versioned.sql import stage_requests
+from pyspark_versioned.sql.protocol.base import Commit
+from pyspark_versioned.sql.protocol.write import PythonCommit
+from pyspark_versioned.sql.snapshots import open_snapshot, open_table
+from pyspark_versioned.sql.write_plans import plan_of
+from pyspark_versioned.sql.write_requests import commit_records
+from pyspark_versioned.worker_errors import shows_errors
+from pyspark_versioned.writer import PlannedWriter, records_of
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.write.plan import WritePlan
+
+
+@shows_errors
+class JarWriter(PlannedWriter):
+    """Writes rows and commits them as the jar asks, or creates a table with them.
+
+    Args:
+        plan: how rows are written.
+        asked: what to commit.
+    """
+
+    def __init__(self, plan: WritePlan, asked: PythonCommit) -> None:
+        super().__init__(plan)
+        self._asked = asked
+
+    @staticmethod
+    def of(asked: PythonCommit) -> JarWriter:
+        """The writer for what the jar asks to commit."""
+        if asked.creation is not None:
+            return JarWriter(stage_requests.plan_creation(asked.creation), asked)
+        if asked.write is not None:
+            return JarWriter(plan_of(open_snapshot(asked.write.table), asked.write.mode), asked)
+        raise InvalidRequestError("the option commit names neither a write nor a table to create")
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commit what all tasks wrote."""
+        records, asked = records_of(messages), self._asked
+        if asked.creation is not None:
+            stage_requests.create_staged(asked.creation, records, asked.commit_id)
+        elif asked.write is not None:
+            table, _ = open_table(asked.write.table)
+            commit = Commit(asked.commit_id, retry=False)
+            commit_records(asked.write, table, self._plan, records, commit)

@@ -1,0 +1,133 @@
+"""Procedures that clean up and check: vacuum, expire, verify and views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from pyspark_versioned.sql.procedure import (
+    DRY_RUN,
+    FORCE,
+    TABLE,
+    Invocation,
+    Parameter,
+    Procedure,
+    Row,
+)
+from pyspark_versioned.sql.values import parse_timestamp
+from pyspark_versioned.sql.view_errors import full_name
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.maintenance.retention import DEFAULT
+
+
+def _vacuum(call: Invocation) -> Iterable[Row]:
+    table = call.table
+    # If a commit landed and its response was lost, vacuum runs again and reports what is left.
+    known = call.landed(table) is not None
+    found = table.maintenance.vacuum(
+        call.hours("retention_hours", DEFAULT),
+        dry_run=call.flag("dry_run", True),
+        force=call.flag("force", False),
+        commit_id=None if known else call.commit.id,
+    )
+    yield from ((path, "segment", not found.dry_run) for path in found.segments)
+    yield from ((path, "temporary or checkpoint", not found.dry_run) for path in found.others)
+    yield from ((path, "not ours, left", False) for path in found.foreign)
+
+
+def _expire(call: Invocation) -> Iterable[Row]:
+    table, given = call.table, call.arguments
+    older_than = call.hours("older_than_hours", DEFAULT)
+    if given["older_than"] is not None:
+        if given["older_than_hours"] is not None:
+            raise InvalidRequestError(
+                f"{table.name}: give older_than or older_than_hours, not both"
+            )
+        older_than = table.store.now() - parse_timestamp(int(given["older_than"]))
+    if call.landed(table) is not None:
+        older_than = timedelta.max  # only what the commit left undone
+    done = table.maintenance.expire(
+        older_than,
+        1 if given["keep_last"] is None else int(given["keep_last"]),
+        dry_run=call.flag("dry_run", True),
+        force=call.flag("force", False),
+        commit_id=call.commit.id,
+    )
+    yield done.oldest_version, done.versions, len(done.tagged), not done.dry_run, done.version
+
+
+def _verify(call: Invocation) -> Iterable[Row]:
+    deep, every = call.flag("deep", False), call.flag("every_version", False)
+    found = call.catalog.verify_table(call.name, deep=deep, every_version=every)
+    yield from ((one.path, one.problem) for one in found.findings)
+
+
+def _views(call: Invocation) -> Iterable[Row]:
+    found = call.catalog.views(call.name or None, partial(full_name, call.ref))
+    yield from (tuple(row.values()) for row in found.to_pylist())
+
+
+PROCEDURES = {
+    "vacuum": Procedure(
+        "Deletes files that no retained version needs; reports them only, unless dry_run => false.",
+        (
+            TABLE,
+            Parameter(
+                "retention_hours",
+                "DOUBLE",
+                "keeps younger files, and those of running writes; by default a week",
+                required=False,
+            ),
+            DRY_RUN,
+            FORCE,
+        ),
+        "STRUCT<path: STRING, kind: STRING, deleted: BOOLEAN>",
+        _vacuum,
+    ),
+    "expire": Procedure(
+        "Expires old versions without tags; reports them only, unless dry_run => false.",
+        (
+            TABLE,
+            Parameter(
+                "older_than_hours",
+                "DOUBLE",
+                "expires versions that were replaced longer ago; by default a week",
+                required=False,
+            ),
+            Parameter(
+                "older_than", "TIMESTAMP", "or versions replaced before this", required=False
+            ),
+            Parameter("keep_last", "INT", "keeps this many in any case", required=False),
+            DRY_RUN,
+            FORCE,
+        ),
+        "STRUCT<first_kept: BIGINT, expired: BIGINT, tagged: BIGINT, done: BOOLEAN, version: BIGINT>",
+        _expire,
+    ),
+    "verify": Procedure(
+        "Checks log, checkpoints and segments against each other; one row for each finding.",
+        (
+            TABLE,
+            Parameter("deep", "BOOLEAN", "true also reads the rows", required=False),
+            Parameter(
+                "every_version", "BOOLEAN", "true also checks older versions", required=False
+            ),
+        ),
+        "STRUCT<path: STRING, problem: STRING>",
+        _verify,
+        writes=False,
+    ),
+    "views": Procedure(
+        "Lists views, the columns that they read, and columns that they no longer find.",
+        (
+            replace(
+                TABLE, comment="only views that read this table; by default all", required=False
+            ),
+        ),
+        "STRUCT<view: STRING, reads: STRING, column: STRING, column_id: INT, problem: STRING>",
+        _views,
+        writes=False,
+    ),
+}

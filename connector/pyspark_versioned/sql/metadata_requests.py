@@ -1,0 +1,133 @@
+"""Requests for metadata tables (``t.history``, ``t.segments``, ...) and for partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from pyspark_versioned.spark_types import to_spark, to_spark_schema
+from pyspark_versioned.sql.protocol.base import Handlers, SparkType
+from pyspark_versioned.sql.protocol.common import TableRef
+from pyspark_versioned.sql.protocol.table import (
+    ListPartitions,
+    LoadedMetadata,
+    PartitionColumn,
+    Partitions,
+    ReadMetadata,
+    Rows,
+)
+from pyspark_versioned.sql.snapshots import open_table
+from versioned_catalog import Catalog, Table
+from versioned_catalog.inspection import tables
+from versioned_catalog.schema.partition_values import is_unreadable, partition_text
+from versioned_catalog.schema.schema import PartitionField, Schema
+from versioned_catalog.schema.transforms import (
+    Transform,
+    parse_transform,
+    render_field,
+    result_type,
+)
+from versioned_catalog.types.arrow import column_from_field
+from versioned_catalog.types.paths import render_path
+from versioned_catalog.types.types import Atom, DataType
+
+
+def described_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
+    """The table that a name such as ``ns.t.history`` describes; None if it is no such name."""
+    if (
+        name[-1].lower() not in tables.SCHEMAS
+        or len(name) < 2
+        or not catalog.table_exists(name[:-1])
+    ):
+        return None
+    return catalog.load_table(name[:-1])
+
+
+def describe_metadata(table: TableRef, metadata: str) -> LoadedMetadata:
+    """A metadata table.
+
+    Args:
+        table: the table that it describes.
+        metadata: its name, in any case.
+    """
+    fields = tables.SCHEMAS[metadata.lower()]
+    schema = to_spark_schema(tuple(column_from_field(field) for field in fields))
+    return LoadedMetadata(table, metadata.lower(), SparkType(schema.jsonValue()))
+
+
+def hidden_warning(catalog: Catalog, name: tuple[str, ...]) -> str | None:
+    """The warning for a user's table that hides a metadata table, or None."""
+    if described_table(catalog, name) is None:
+        return None
+    table, metadata = render_path(name[:-1]), name[-1].lower()
+    return (
+        f"the table {render_path(name)} hides the metadata table {metadata} of {table}; rename one of "
+        f"the tables, or call {metadata}() of {table} in Python"
+    )
+
+
+def read_metadata(request: ReadMetadata) -> Rows:
+    """The rows of a metadata table."""
+    table, state = open_table(request.table)
+    then = table.as_of(state.version)
+    found = {
+        "history": then.inspect.history,
+        "schemas": then.inspect.schemas,
+        "segments": then.inspect.segments,
+        "snapshots": then.inspect.snapshots,
+        "partitions": then.inspect.partitions,
+    }[request.metadata]()
+    return Rows(cells(found))
+
+
+def cells(rows: pa.Table) -> list[list[Any]]:
+    """Rows as value texts: times in microseconds, lists as lists."""
+    columns = [_texts(column) for column in rows.columns]
+    return [list(row) for row in zip(*columns, strict=True)] if columns else []
+
+
+def _texts(column: pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_list(column.type):
+        return list(column.to_pylist())
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    return list(column.cast(pa.string()).to_pylist())
+
+
+def list_partitions(request: ListPartitions) -> Partitions:
+    """The partitions of a table under its current partitioning.
+
+    Years, months, days and hours, which the format counts since 1970, and bytes are shown as readable
+    texts.
+    """
+    _, state = open_table(request.table)
+    schema = state.schema
+    columns = [_partition_column(field, schema) for field in schema.partitioning]
+    renderers = [_renderer(field, schema) for field in schema.partitioning]
+    keys = tables.partitions(state)["partition"].to_pylist()
+    return Partitions(
+        columns,
+        [[render(text) for render, text in zip(renderers, key, strict=True)] for key in keys],
+    )
+
+
+def _partition_column(field: PartitionField, schema: Schema) -> PartitionColumn:
+    transform, type_ = _partition_type(field, schema)
+    readable = Atom.STRING if is_unreadable(transform, type_) else type_
+    name = render_field(schema.path(field.source), transform)
+    return PartitionColumn(name, SparkType(to_spark(readable).jsonValue()))
+
+
+def _renderer(field: PartitionField, schema: Schema) -> Callable[[str | None], str | None]:
+    transform, type_ = _partition_type(field, schema)
+    return lambda text: None if text is None else partition_text(transform, type_, text)
+
+
+def _partition_type(field: PartitionField, schema: Schema) -> tuple[Transform, DataType]:
+    transform = parse_transform(field.transform)
+    return transform, result_type(transform, schema.column(field.source).type)
+
+
+HANDLERS: Handlers = {ReadMetadata: read_metadata, ListPartitions: list_partitions}

@@ -1,0 +1,59 @@
+"""Requests that refuse options and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark_versioned.option_names import check_spelling
+from pyspark_versioned.sql.protocol.base import Handlers
+from pyspark_versioned.sql.protocol.common import Done
+from pyspark_versioned.sql.protocol.table import CheckOptions, RefuseStream
+from pyspark_versioned.streams import refuse_stream_by_name, refuse_stream_by_path
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.types.paths import render_path
+
+
+def check_options(request: CheckOptions) -> Done:
+    """Refuse misspelled options of a read, or of a write that is not planned yet."""
+    check_spelling(request.options, request.table)
+    return Done()
+
+
+def check_write_options(options: Sequence[str], table: str) -> None:
+    """Refuse options of a write that Spark would ignore.
+
+    Spark fills columns that the rows lack and creates tables without looking at options.
+
+    Raises:
+        InvalidRequestError: an option is misspelled, or has no effect on a table of a catalog.
+    """
+    check_spelling(options, table)
+    asked = {option.lower() for option in options}
+    if not asked.isdisjoint({"primarykey", "timeindex"}):
+        raise InvalidRequestError(
+            f"{table}: a table of a catalog takes its row key from its properties; write "
+            "tableProperty('primary_key', 'host, ts'), or CREATE TABLE with PRIMARY KEY, and leave out "
+            "primaryKey and timeIndex",
+            condition="NOT_SUPPORTED",
+        )
+    if "partialupdate" in asked:
+        raise InvalidRequestError(
+            f"{table}: partialUpdate can't be used in a write by name, since Spark fills the columns "
+            "that the rows lack; use MERGE, or df.write.format('versioned').option('warehouse', ...)"
+            ".option('partialUpdate', True).mode('append').save('ns.table')",
+            condition="NOT_SUPPORTED",
+        )
+
+
+def refuse_stream(request: RefuseStream) -> Done:
+    """Refuse a streaming write.
+
+    Raises:
+        InvalidRequestError: always.
+    """
+    if request.name is not None:
+        refuse_stream_by_name(render_path(tuple(request.name)))
+    refuse_stream_by_path(request.path or "")
+
+
+HANDLERS: Handlers = {CheckOptions: check_options, RefuseStream: refuse_stream}

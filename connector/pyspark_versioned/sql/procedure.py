@@ -1,0 +1,136 @@
+"""What a procedure is: its parameters, its result, and the function that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pyspark_versioned.sql.commits import landed
+from pyspark_versioned.sql.protocol.base import Commit
+from pyspark_versioned.sql.protocol.common import CatalogRef
+from pyspark_versioned.sql.protocol.procedure import ProcedureJob
+from versioned_catalog import Catalog, InvalidRequestError, Table
+from versioned_catalog.warehouse.state import Name
+
+Arguments = Mapping[str, str | None]
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a procedure; its type is Spark's DDL."""
+
+    name: str
+    type: str
+    comment: str
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """One call of a procedure.
+
+    Args:
+        ref: the catalog as the jar refers to it.
+        catalog: the catalog.
+        name: the table's name; empty if the procedure was called without a table.
+        arguments: value texts by parameter, None for null.
+        commit: the commit of the call.
+        job: the job that has run for the call, or None.
+        results: the rows of the job.
+    """
+
+    ref: CatalogRef
+    catalog: Catalog
+    name: Name
+    arguments: Arguments
+    commit: Commit
+    job: ProcedureJob | None = None
+    results: Sequence[Sequence[str]] = ()
+
+    @property
+    def table(self) -> Table:
+        """The table, loaded again at each call."""
+        return self.catalog.load_table(self.name)
+
+    def landed(self, table: Table) -> int | None:
+        """The version of the call's commit if it has landed already, or None."""
+        return landed(self.commit, table)
+
+    def text(self, parameter: str) -> str:
+        """A required argument."""
+        return self.arguments[parameter] or ""
+
+    def hours(self, parameter: str, default: timedelta) -> timedelta:
+        """A number of hours as a time span.
+
+        Raises:
+            InvalidRequestError: it is no number, or too large.
+        """
+        text = self.arguments[parameter]
+        try:
+            return default if text is None else timedelta(hours=float(text))
+        except (OverflowError, ValueError):
+            raise InvalidRequestError(f"{parameter} is {text}; give a number of hours") from None
+
+    def flag(self, parameter: str, default: bool) -> bool:
+        """A boolean argument."""
+        text = self.arguments[parameter]
+        return default if text is None else text == "true"
+
+
+def _no_job(call: Invocation) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure of ``CALL <catalog>.system.<name>``.
+
+    Args:
+        description: one sentence for users.
+        parameters: parameters in order.
+        result: the columns of the result, as Spark's DDL.
+        run: runs the procedure and yields the rows of the result.
+        writes: whether the procedure changes the rows of the table, or of older versions.
+        job: the Spark job to run first, through the data source; ``results`` of the next invocation
+            are its rows. None for no job.
+    """
+
+    description: str
+    parameters: tuple[Parameter, ...]
+    result: str
+    run: Callable[[Invocation], Iterable[Row]]
+    writes: bool = True
+    job: Callable[[Invocation], ProcedureJob | None] = _no_job
+
+
+def one_commit(
+    commit: Callable[[Table, Invocation], int], row: Callable[[Invocation, int, int], Row]
+) -> Callable[[Invocation], Iterable[Row]]:
+    """Run a procedure that is one commit and yields one row; idempotent for a commit ID.
+
+    Args:
+        commit: commits to a table and returns the version.
+        row: the row, given the version before and the version of the commit.
+    """
+
+    def run(call: Invocation) -> Iterable[Row]:
+        table = call.table
+        done, before = call.landed(table), table.version
+        if done is None:
+            done = commit(table, call)
+        else:
+            before = done - 1
+        yield row(call, before, done)
+
+    return run
+
+
+TABLE = Parameter("table", "STRING", "the table's name, namespace first")
+DRY_RUN = Parameter(
+    "dry_run", "BOOLEAN", "false deletes; true, the default, only reports", required=False
+)
+FORCE = Parameter("force", "BOOLEAN", "true allows less than an hour", required=False)

@@ -1,0 +1,109 @@
+"""Requests about procedures: ``CALL <catalog>.system.<procedure>(...)``."""
+
+from __future__ import annotations
+
+from pyspark_versioned.spark_types import to_spark, to_spark_schema
+from pyspark_versioned.sql import compact_procedure, maintenance_procedures, version_procedures
+from pyspark_versioned.sql import procedure as defined
+from pyspark_versioned.sql.protocol.base import Commit, Handlers, SparkType
+from pyspark_versioned.sql.protocol.common import CatalogRef
+from pyspark_versioned.sql.protocol.namespace import Names
+from pyspark_versioned.sql.protocol.procedure import (
+    Call,
+    CallResult,
+    ListProcedures,
+    LoadProcedure,
+    Parameter,
+    Procedure,
+    ProcedureRows,
+)
+from pyspark_versioned.sql.snapshots import open_catalog
+from versioned_catalog import InvalidRequestError, NotFoundError
+from versioned_catalog.schema.ddl import parse_type
+from versioned_catalog.types.paths import parse_path
+from versioned_catalog.types.types import Struct
+
+_NAMESPACE = ("system",)
+
+PROCEDURES: dict[str, defined.Procedure] = {
+    **version_procedures.PROCEDURES,
+    **compact_procedure.PROCEDURES,
+    **maintenance_procedures.PROCEDURES,
+}
+
+
+def load_procedure(request: LoadProcedure) -> Procedure:
+    """The parameters and the result of a procedure.
+
+    Raises:
+        NotFoundError: there is no procedure of that name.
+    """
+    *namespace, name = (part.lower() for part in request.name)
+    known = PROCEDURES.get(name) if tuple(namespace) == _NAMESPACE else None
+    if known is None:
+        raise NotFoundError(
+            f"there is no procedure {'.'.join(request.name)}; there are "
+            f"{', '.join(f'system.{one}' for one in PROCEDURES)}",
+            condition="PROCEDURE_NOT_FOUND",
+        )
+    result = parse_type(known.result)
+    assert isinstance(result, Struct)
+    return Procedure(
+        name,
+        known.description,
+        [_described(parameter) for parameter in known.parameters],
+        SparkType(to_spark_schema(result.fields).jsonValue()),
+    )
+
+
+def _described(parameter: defined.Parameter) -> Parameter:
+    type_ = SparkType(to_spark(parse_type(parameter.type)).jsonValue())
+    return Parameter(parameter.name, type_, parameter.required, parameter.comment)
+
+
+def list_procedures(request: ListProcedures) -> Names:
+    """The names of the procedures in a namespace."""
+    namespace = tuple(part.lower() for part in request.namespace)
+    return Names(list(PROCEDURES) if namespace == _NAMESPACE else [])
+
+
+def call(request: Call, commit: Commit) -> CallResult:
+    """Run a procedure, or ask the jar to run its job first."""
+    known, given = PROCEDURES[request.name[-1].lower()], request.arguments
+    for parameter in known.parameters:
+        if parameter.required and given[parameter.name] is None:
+            raise InvalidRequestError(
+                f"{'.'.join(request.name)}: the argument {parameter.name} is null; it must be "
+                f"{parameter.comment}"
+            )
+    table = given["table"]
+    name = () if table is None else _table_name(request.catalog, table)
+    invocation = defined.Invocation(
+        request.catalog,
+        open_catalog(request.catalog),
+        name,
+        given,
+        commit,
+        request.job,
+        request.results,
+    )
+    job = known.job(invocation) if request.job is None else None
+    if job is not None:
+        return job
+    rows = [[_cell(value) for value in row] for row in known.run(invocation)]
+    return ProcedureRows(rows, [request.catalog.name, *name] if known.writes else None)
+
+
+def _cell(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def _table_name(ref: CatalogRef, given: str) -> tuple[str, ...]:
+    """A table's name in its catalog; users may write the catalog's name before it."""
+    catalog, parts = open_catalog(ref), parse_path(given)
+    return parts[1:] if parts[0] == ref.name and not catalog.table_exists(parts) else parts
+
+
+HANDLERS: Handlers = {LoadProcedure: load_procedure, ListProcedures: list_procedures, Call: call}

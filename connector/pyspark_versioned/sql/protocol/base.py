@@ -1,0 +1,66 @@
+"""What makes a class a message, and the outcome of a request that is neither a result nor an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NewType, TypeVar
+
+VERSION = 1
+"""Version of the protocol; see ``connector/PROTOCOL.md``."""
+
+SparkType = NewType("SparkType", object)
+"""A Spark type as JSON: ``"integer"``, ``{"type": "struct", ...}``."""
+
+Base64 = bytes
+"""Bytes, as text in JSON."""
+
+Value = Any
+"""A value as text, a list of values, or None."""
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Request(Generic[R_co]):
+    """A request, whose response is an ``R_co``."""
+
+    __slots__ = ()
+
+
+class CommittingRequest(Request[R_co]):
+    """A request that commits; it comes with a ``Commit``."""
+
+    __slots__ = ()
+
+
+class Variant:
+    """A message that is one of several: its JSON has the member ``kind``."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that the jar has asked for.
+
+    Args:
+        id: the commit ID.
+        retry: whether an earlier response may have been lost, so that the commit may have landed.
+    """
+
+    id: str
+    retry: bool
+
+
+Handlers = dict[type, Callable[..., object]]
+"""Functions by the request that they carry out; those that commit take a ``Commit``, too."""
+
+Reason = Literal["missing", "exists", "missing_namespace", "not_empty"]
+
+
+class Refused(Exception):
+    """Spark has an exception of its own for the outcome of a request."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -1,0 +1,236 @@
+"""Messages to JSON and back, checked member by member."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from pyspark_versioned.sql.protocol.base import SparkType, Variant
+from versioned_catalog import InvalidRequestError
+
+Convert = Callable[[Any], Any]
+T = TypeVar("T")
+
+
+def wire_name(message: type) -> str:
+    """The name of a message in JSON: ``PlanScan`` is ``plan_scan``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower()
+
+
+def decode(hint: type[T], given: object, what: str) -> T:
+    """A message from JSON.
+
+    Args:
+        hint: the type of the message, or a list of messages.
+        given: the JSON, parsed.
+        what: the message in errors, as in ``the request plan_scan``.
+
+    Raises:
+        InvalidRequestError: a member is missing, unknown or of another type.
+    """
+    try:
+        found: T = _decoder(cast(Any, hint))(given)
+    except _Mismatch as mismatch:
+        path = "".join(reversed(mismatch.path)).lstrip(".")
+        raise InvalidRequestError(
+            f"{what}: {f'the member {path}' if path else 'it'} {mismatch.problem}; the jar and "
+            "pyspark_versioned must come from one release: use the jar that "
+            "pyspark_versioned.jar_path() names"
+        ) from None
+    return found
+
+
+def encode(message: object) -> dict[str, Any]:
+    """A message as JSON."""
+    encoded: dict[str, Any] = _encoder(cast(Any, type(message)))(message)
+    return encoded
+
+
+class _Mismatch(Exception):
+    """JSON does not fit its type; ``path`` is collected from the innermost member outwards."""
+
+    def __init__(self, problem: str, *path: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path = list(path)
+
+
+def _located(members: Iterable[tuple[str, Convert, Any]]) -> _Mismatch:
+    """The mismatch of the first member that does not fit, with its step of the path.
+
+    Members are decoded again, so that decoding what fits keeps no track of where it is.
+    """
+    for step, member, given in members:
+        try:
+            member(given)
+        except _Mismatch as mismatch:
+            return _Mismatch(mismatch.problem, *mismatch.path, step)
+    raise AssertionError("all members fit")
+
+
+_SCALARS = {str: "a string", int: "an integer", bool: "a boolean"}
+
+
+@cache
+def _decoder(hint: Any) -> Convert:
+    if hint is Any or hint is SparkType:
+        return _as_is
+    if hint is bytes:
+        return _decode_bytes
+    if hint in _SCALARS:
+        return _decode_scalar(hint)
+    inner, optional = _without_none(hint)
+    if optional:
+        required = _decoder(inner)
+        return lambda given: None if given is None else required(given)
+    match get_origin(hint):
+        case origin if origin is Sequence:
+            return _decode_list(_decoder(get_args(hint)[0]))
+        case origin if origin is Mapping:
+            return _decode_map(_decoder(get_args(hint)[1]))
+        case origin if origin is Union or origin is types.UnionType:
+            return _decode_variant(get_args(hint))
+        case _:
+            return _decode_message(hint)
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    """A type without ``None``, and whether it had it."""
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else ()
+    if type(None) not in members:
+        return hint, False
+    rest = tuple(member for member in members if member is not type(None))
+    return Union[rest], True  # noqa: UP007  of a tuple
+
+
+def _as_is(given: Any) -> Any:
+    return given
+
+
+def _decode_scalar(wanted: type) -> Convert:
+    def decode_scalar(given: Any) -> Any:
+        if type(given) is not wanted:
+            raise _Mismatch(f"must be {_SCALARS[wanted]}")
+        return given
+
+    return decode_scalar
+
+
+def _decode_bytes(given: Any) -> bytes:
+    try:
+        return base64.b64decode(given, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise _Mismatch("must be base64") from None
+
+
+def _decode_list(item: Convert) -> Convert:
+    def decode_list(given: Any) -> tuple[Any, ...]:
+        if not isinstance(given, list):
+            raise _Mismatch("must be a list")
+        try:
+            return tuple(map(item, given))
+        except _Mismatch:
+            raise _located((f"[{at}]", item, one) for at, one in enumerate(given)) from None
+
+    return decode_list
+
+
+def _decode_map(item: Convert) -> Convert:
+    def decode_map(given: Any) -> dict[str, Any]:
+        if not isinstance(given, dict):
+            raise _Mismatch("must be an object")
+        try:
+            return {key: item(one) for key, one in given.items()}
+        except _Mismatch:
+            raise _located((f".{key}", item, one) for key, one in given.items()) from None
+
+    return decode_map
+
+
+def _decode_variant(variants: Sequence[type]) -> Convert:
+    by_kind = {wire_name(one): _decoder(one) for one in variants}
+
+    def decode_variant(given: Any) -> Any:
+        kind = given.get("kind") if isinstance(given, dict) else None
+        if not isinstance(kind, str) or kind not in by_kind:
+            raise _Mismatch(f"must be one of {', '.join(by_kind)}", ".kind")
+        return by_kind[kind](given)
+
+    return decode_variant
+
+
+def _decode_message(message: type) -> Convert:
+    hints = get_type_hints(message)
+    kind = {"kind"} if issubclass(message, Variant) else set()
+    names = [field.name for field in fields(message)]
+    known = {*names, *kind}
+    # Messages may contain themselves, so the decoders of members are looked up at the first use.
+    members: list[tuple[str, Convert]] = []
+
+    def decode_message(given: Any) -> Any:
+        if not isinstance(given, dict):
+            raise _Mismatch("must be an object")
+        if given.keys() != known:
+            for name in sorted(known - given.keys()):
+                raise _Mismatch("is missing", f".{name}")
+            raise _Mismatch("is unknown", f".{min(given.keys() - known)}")
+        if not members:
+            members.extend((name, _decoder(hints[name])) for name in names)
+        try:
+            return message(*[member(given[name]) for name, member in members])
+        except _Mismatch:
+            raise _located((f".{name}", member, given[name]) for name, member in members) from None
+
+    return decode_message
+
+
+@cache
+def _encoder(hint: Any) -> Convert:
+    if hint is Any or hint is SparkType or hint in _SCALARS:
+        return _as_is
+    if hint is bytes:
+        return lambda value: base64.b64encode(value).decode()
+    inner, optional = _without_none(hint)
+    if optional:
+        required = _encoder(inner)
+        if required is _as_is:
+            return _as_is
+        return lambda value: None if value is None else required(value)
+    match get_origin(hint):
+        case origin if origin is Sequence:
+            item = _encoder(get_args(hint)[0])
+            return list if item is _as_is else lambda values: [item(value) for value in values]
+        case origin if origin is Mapping:
+            item = _encoder(get_args(hint)[1])
+            return lambda values: {key: item(value) for key, value in values.items()}
+        case origin if origin is Union or origin is types.UnionType:
+            return encode
+        case _:
+            return _encode_message(hint)
+
+
+def _encode_message(message: type) -> Convert:
+    hints = get_type_hints(message)
+    names = [field.name for field in fields(message)]
+    kind = {"kind": wire_name(message)} if issubclass(message, Variant) else {}
+    plain: list[str] = []
+    members: list[tuple[str, Convert]] = []
+
+    def encode_message(value: Any) -> dict[str, Any]:
+        if not plain and not members:
+            known = [(name, _encoder(hints[name])) for name in names]
+            members.extend(pair for pair in known if pair[1] is not _as_is)
+            plain.extend(name for name, member in known if member is _as_is)
+        encoded = {name: getattr(value, name) for name in plain}
+        for name, member in members:
+            encoded[name] = member(getattr(value, name))
+        encoded.update(kind)
+        return encoded
+
+    return encode_message

@@ -1,0 +1,197 @@
+"""The ways in which Spark and Python read the segments of a scan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pyspark_versioned.native import is_exact
+from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.sql.parquet_schema import read_schema
+from pyspark_versioned.sql.predicates import columns_of, is_for_parquet
+from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.sql.protocol.common import Term
+from pyspark_versioned.sql.protocol.scan import (
+    ConstantColumn,
+    NativeGroup,
+    PhysicalName,
+    PythonGroup,
+    ReadGroup,
+)
+from versioned_catalog.log.op_types import PUT
+from versioned_catalog.projection import metadata_columns
+from versioned_catalog.projection.resolver import (
+    Cast,
+    Fill,
+    Metadata,
+    Output,
+    Rebuild,
+    SegmentPlan,
+    Take,
+)
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.schema import name_key
+from versioned_catalog.types.types import Atom, Column, Struct, is_floating
+
+Path = tuple[str, ...]
+
+_INTEGERS = (Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG)
+_SEGMENT_MEMBERS = {
+    metadata_columns.SEGMENT: "path",
+    metadata_columns.SCHEMA_VERSION: "schema_version",
+    metadata_columns.SEQUENCE: "sequence",
+    metadata_columns.COMMIT_TIME: "commit_time",
+    metadata_columns.SEQUENCE_OF_ROW: "row_sequence",
+}
+"""The member of ``Segments`` that a metadata column shows."""
+
+
+class ReadGroups:
+    """The ways of reading that a scan needs, without duplicates.
+
+    Args:
+        scan: the scan.
+        filters: the filters that Spark pushed.
+        in_spark: whether Spark may read Parquet itself.
+    """
+
+    def __init__(self, scan: Scan, filters: Sequence[Term], *, in_spark: bool) -> None:
+        self._scan = scan
+        self._in_spark = in_spark
+        self._filters = [
+            (at, columns_of(one)) for at, one in enumerate(filters) if is_for_parquet(one)
+        ]
+        self._indexes: dict[tuple[int, frozenset[int], bool], int] = {}
+        self.shows_row_sequence = any(
+            column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
+        )
+        self.found: list[ReadGroup] = []
+
+    def index(self, schema_version: int, nan_free: frozenset[int], *, alone: bool) -> int:
+        """The group of a segment. Schema versions that are read alike share a group.
+
+        Args:
+            schema_version: schema version of the segment.
+            nan_free: floating columns without NaN in the segment.
+            alone: whether Spark can read the segment by itself: it needs no merge, and Hadoop can
+                open its path.
+        """
+        key = (schema_version, nan_free, alone)
+        if key not in self._indexes:
+            group = self._group(self._scan.plan(schema_version), nan_free, alone)
+            if group not in self.found:
+                self.found.append(group)
+            self._indexes[key] = self.found.index(group)
+        return self._indexes[key]
+
+    def _group(self, plan: SegmentPlan, nan_free: frozenset[int], alone: bool) -> ReadGroup:
+        if not (self._in_spark and alone and is_exact(plan)):
+            return PythonGroup()
+        names: dict[Path, Path] = {}
+        filters = []
+        for at, columns in self._filters:
+            found = {column: physical_path(column, plan, nan_free) for column in columns}
+            known = {column: path for column, path in found.items() if path is not None}
+            if len(known) == len(columns):
+                filters.append(at)
+                names |= known
+        return native_group(plan, filters, names)
+
+
+def native_group(
+    plan: SegmentPlan, filters: Sequence[int] = (), names: dict[Path, Path] | None = None
+) -> NativeGroup:
+    """One way of reading by Spark's Parquet reader.
+
+    Args:
+        plan: how rows of the segment become rows of the scan.
+        filters: indexes of the filters that Parquet may evaluate.
+        names: physical paths of the columns in these filters.
+    """
+    stored = [output.column for output in plan.outputs if _is_stored(output)]
+    made = [output for output in plan.outputs if not _is_stored(output)]
+    constants = [_constant(o) for o in made if o.column.id != metadata_columns.ROW_POSITION]
+    return NativeGroup(
+        SparkType(read_schema(stored).jsonValue()),
+        len(constants) < len(made),
+        constants,
+        _order(plan.outputs, len(stored)),
+        filters,
+        [PhysicalName(*pair) for pair in sorted((names or {}).items())],
+    )
+
+
+def _order(outputs: Sequence[Output], stored: int) -> list[int]:
+    """Where Spark puts columns: those of the file, the row's position, then constants."""
+    has_position = any(o.column.id == metadata_columns.ROW_POSITION for o in outputs)
+    next_stored, next_constant, order = 0, stored + has_position, []
+    for output in outputs:
+        if _is_stored(output):
+            order.append(next_stored)
+            next_stored += 1
+        elif output.column.id == metadata_columns.ROW_POSITION:
+            order.append(stored)
+        else:
+            order.append(next_constant)
+            next_constant += 1
+    return order
+
+
+def _is_stored(output: Output) -> bool:
+    match output.step:
+        case Take() | Cast() | Rebuild():
+            return True
+        case Fill() | Metadata():
+            return False
+
+
+def _constant(output: Output) -> ConstantColumn:
+    column, member, value = output.column, None, None
+    match output.step:
+        case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
+            value = str(PUT)  # segments with other rows are merged
+        case Metadata():
+            member = _SEGMENT_MEMBERS[column.id]
+        case Fill(constant):
+            value = None if constant is None else json.loads(constant.json)
+        case _:
+            raise AssertionError(output)
+    type_ = SparkType(to_spark(column.type).jsonValue())
+    return ConstantColumn(column.name, type_, member, value)
+
+
+def physical_path(path: Path, plan: SegmentPlan, nan_free: frozenset[int]) -> Path | None:
+    """The physical path of a column in a segment, or None if Parquet may not filter by it.
+
+    Args:
+        path: the column.
+        plan: how rows of the segment become rows of the scan.
+        nan_free: floating columns without NaN in the segment. Parquet's bounds leave NaN out, and in
+            Spark NaN is the greatest value.
+    """
+    outputs, found, names = plan.outputs, None, []
+    for part in path:
+        found = next((o for o in outputs if name_key(o.column.name) == name_key(part)), None)
+        if found is None or not _is_stored(found):
+            return None
+        names.append(found.column.physical_name)
+        outputs = found.step.children if isinstance(found.step, Rebuild) else _fields(found.column)
+    return tuple(names) if found is not None and _filters_alike(found, nan_free) else None
+
+
+def _fields(column: Column) -> tuple[Output, ...]:
+    if not isinstance(column.type, Struct):
+        return ()
+    return tuple(Output(field, Take(at)) for at, field in enumerate(column.type.fields))
+
+
+def _filters_alike(output: Output, nan_free: frozenset[int]) -> bool:
+    """Whether Parquet compares the values in the file as Spark compares those of the column."""
+    column = output.column
+    match output.step:
+        case Cast(_, source):
+            return source in _INTEGERS and column.type in _INTEGERS
+        case Take():
+            return not is_floating(column.type) or column.id in nan_free
+        case _:
+            return False

@@ -1,0 +1,174 @@
+"""Requests about reads: which segments to read, and what metadata says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from pyspark_versioned.native import is_plain, is_written_alike
+from pyspark_versioned.projection import project
+from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.protocol.base import Handlers, SparkType
+from pyspark_versioned.sql.protocol.changes import TypedValue
+from pyspark_versioned.sql.protocol.common import TableRef, Term
+from pyspark_versioned.sql.protocol.scan import (
+    Aggregate,
+    AggregateFunction,
+    Aggregates,
+    ColumnEstimates,
+    ColumnStatistics,
+    EstimateColumns,
+    PlanScan,
+    ScanPlan,
+    Segments,
+)
+from pyspark_versioned.sql.read_groups import ReadGroups
+from pyspark_versioned.sql.snapshots import open_table
+from versioned_catalog import InvalidRequestError, NotFoundError
+from versioned_catalog.expressions.filter_binding import bind_filter
+from versioned_catalog.expressions.filters import And, BoundFilter
+from versioned_catalog.log.delta import delta_from_text
+from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.scan.columns import resolve
+from versioned_catalog.scan.estimates import ColumnEstimate, estimate
+from versioned_catalog.scan.layout import layout_columns
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.types import Atom, Column, Decimal
+
+_ESTIMATED = (
+    *(Atom.BOOLEAN, Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG, Atom.FLOAT, Atom.DOUBLE),
+    *(Atom.DATE, Atom.TIMESTAMP),
+)
+
+
+def plan_scan(request: PlanScan) -> ScanPlan:
+    """The segments to read, in groups that are read in one way each."""
+    scan = _scan(request.table, request.schema, request.filters, request.limit)
+    kept = scan.kept
+    groups = ReadGroups(scan, request.filters, in_spark=request.allow_native)
+    row_sequences = _row_sequences(kept)
+    merged = scan.merged_paths()
+    path: list[str] = kept["path"].to_pylist()
+    schema_version: list[int] = kept["schema_version"].to_pylist()
+    # Spark can only read a sequence that all rows of a segment share.
+    wants_sequence = groups.shows_row_sequence
+    group = [
+        groups.index(version, nan_free, alone=alone)
+        for version, nan_free, alone in zip(
+            schema_version,
+            scan.nan_free(),
+            (
+                is_plain(one) and one not in merged and not (wants_sequence and sequence is None)
+                for one, sequence in zip(path, row_sequences, strict=True)
+            ),
+            strict=True,
+        )
+    ]
+    segments = Segments(
+        group,
+        path,
+        schema_version,
+        kept["rows"].to_pylist(),
+        kept["bytes"].to_pylist(),
+        kept["sequence"].to_pylist(),
+        kept["commit_time"].cast(pa.int64()).to_pylist(),
+        row_sequences,
+    )
+    layout = [column.name for column in layout_columns(scan)]
+    return ScanPlan(groups.found, segments, scan.state.segments.count, layout)
+
+
+def _scan(
+    table: TableRef, wanted: SparkType, filters: Sequence[Term], limit: int | None = None
+) -> Scan:
+    """A scan of a snapshot with the filters that the catalog understands; Spark applies all of them."""
+    opened, state = open_table(table)
+    columns = project(spark.StructType.fromJson(wanted), state.schema, opened.name)  # type: ignore[arg-type]
+    bound = _bound(filters, state.schema)
+    return Scan(opened.store, state, columns, And(tuple(bound)) if bound else None, limit=limit)
+
+
+def _bound(filters: Sequence[Term], schema: Schema) -> list[BoundFilter]:
+    found: list[BoundFilter] = []
+    for one in filters:
+        unbound = to_unbound(one)
+        if unbound is None:
+            continue
+        try:
+            found.append(bind_filter(unbound, lambda path: resolve(schema, path)))
+        except (InvalidRequestError, NotFoundError):
+            continue
+    return found
+
+
+def _row_sequences(kept: pa.Table) -> list[int | None]:
+    """The sequence of the rows of each segment; None for rows of several sequences."""
+    found: list[int | None] = []
+    for sequence, extra in zip(
+        kept["sequence"].to_pylist(), kept["extra"].to_pylist(), strict=True
+    ):
+        delta = delta_from_text(extra)
+        found.append(None if delta.sequences is not None else (delta.order or (sequence,))[0])
+    return found
+
+
+def estimate_columns(request: EstimateColumns) -> ColumnEstimates:
+    """Column statistics for Spark's cost-based optimizer."""
+    scan = _scan(request.table, request.schema, request.filters)
+    columns = [column for column in scan.columns if column.id > 0 and _is_estimated(column)]
+    return ColumnEstimates([_estimate(scan, column) for column in columns])
+
+
+def _is_estimated(column: Column) -> bool:
+    """Whether Spark can handle bounds of the column's type; it fails at others."""
+    return isinstance(column.type, Decimal) or column.type in _ESTIMATED
+
+
+def _estimate(scan: Scan, column: Column) -> ColumnStatistics:
+    found = estimate(scan, column) or ColumnEstimate(None, None, None, None)
+    return ColumnStatistics(
+        column.name,
+        SparkType(to_spark(column.type).jsonValue()),
+        nulls=found.nulls,
+        distinct=found.distinct,
+        least=found.least,
+        greatest=found.greatest,
+    )
+
+
+def aggregate(request: Aggregate) -> Aggregates:
+    """COUNT, MIN and MAX of a snapshot, if metadata determines all of them."""
+    table, state = open_table(request.table)
+    scan = Scan(table.store, state, state.schema.columns)
+    found: list[TypedValue] = []
+    for function in request.functions:
+        value = _value(function, scan)
+        if value is None:
+            return Aggregates(None)
+        found.append(value)
+    return Aggregates(found)
+
+
+def _value(function: AggregateFunction, scan: Scan) -> TypedValue | None:
+    if function.column is None:
+        return _count(count_rows(scan))
+    column = scan.state.schema.find(tuple(function.column))
+    if column is None:
+        return None
+    if function.function == "count":
+        return _count(count_values(scan, column))
+    if not is_written_alike((column,)):
+        return None
+    known, text = extreme(scan, column, function.function == "max")
+    return TypedValue(SparkType(to_spark(column.type).jsonValue()), text) if known else None
+
+
+def _count(rows: int | None) -> TypedValue | None:
+    return None if rows is None else TypedValue(SparkType("long"), str(rows))
+
+
+HANDLERS: Handlers = {PlanScan: plan_scan, EstimateColumns: estimate_columns, Aggregate: aggregate}

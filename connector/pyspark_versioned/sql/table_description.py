@@ -1,0 +1,120 @@
+"""A table at one version, as the jar needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark_versioned.hadoop import hadoop_folder
+from pyspark_versioned.spark_types import can_declare, to_spark
+from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.sql.protocol.changes import Change
+from pyspark_versioned.sql.protocol.common import HadoopFolder, TableRef
+from pyspark_versioned.sql.protocol.table import (
+    LoadedColumn,
+    LoadedTable,
+    PartitionTransform,
+    PrimaryKey,
+)
+from versioned_catalog import Table
+from versioned_catalog.log.state import TableState
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.schema.keying import PRIMARY_KEY, key_properties
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.sorting import render_sort_by
+from versioned_catalog.schema.transforms import Bucket, Truncate, parse_transform
+from versioned_catalog.schema.ttl import user_properties
+from versioned_catalog.types.types import Column
+from versioned_catalog.values.literals import to_sql
+
+
+def describe(
+    table: Table, state: TableState, storage: Mapping[str, str], pending: Sequence[Change] = ()
+) -> LoadedTable:
+    """A table at one version.
+
+    Args:
+        table: the table, under the name that errors use.
+        state: the version.
+        storage: options of the file system.
+        pending: schema changes of the running statement, which ``state`` has already.
+    """
+    ref = reference(table.location, storage, table.name, state.table_uuid, state.version, pending)
+    properties = {**user_properties(state.properties), **_schema_properties(state.schema)}
+    return describe_schema(ref, state.schema, properties, state.comment)
+
+
+def reference(
+    location: str,
+    storage: Mapping[str, str],
+    name: str,
+    uuid: str,
+    version: int,
+    pending: Sequence[Change] = (),
+) -> TableRef:
+    """A reference to a table at one version, for later requests."""
+    folder = hadoop_folder(location, storage)
+    hadoop = None if folder is None else HadoopFolder(folder.url, dict(folder.conf))
+    return TableRef(location, dict(storage), hadoop, name, uuid, version, pending)
+
+
+def describe_schema(
+    ref: TableRef, schema: Schema, properties: Mapping[str, str], comment: str | None
+) -> LoadedTable:
+    """A table of a schema."""
+    keyed = schema.is_keyed
+    return LoadedTable(
+        ref,
+        [_column(column) for column in schema.columns],
+        [
+            _column(column)
+            for column in (*METADATA_COLUMNS, *(KEYED_METADATA_COLUMNS if keyed else ()))
+        ],
+        describe_partitioning(schema),
+        _primary_key(schema) if keyed else None,
+        [schema.column(key).name for key in schema.row_key] if keyed else [],
+        properties,
+        comment,
+    )
+
+
+def describe_partitioning(schema: Schema) -> list[PartitionTransform]:
+    """The partition transforms of a schema."""
+    return [
+        PartitionTransform(schema.path(field.source), *name_and_size(field.transform))
+        for field in schema.partitioning
+    ]
+
+
+def name_and_size(transform: str) -> tuple[str, int | None]:
+    """The name of a partition transform, and its number of buckets or width."""
+    match parse_transform(transform):
+        case Bucket(size):
+            return "bucket", size
+        case Truncate(size):
+            return "truncate", size
+        case _:
+            return transform, None
+
+
+def _primary_key(schema: Schema) -> PrimaryKey:
+    columns = [schema.column(key).name for key in schema.primary_key]
+    return PrimaryKey(PRIMARY_KEY, columns, rely=schema.row_key == schema.primary_key)
+
+
+def _schema_properties(schema: Schema) -> dict[str, str]:
+    """Properties that the schema holds. The primary key is a constraint instead."""
+    sort_by = render_sort_by(schema)
+    found = {"sort_by": sort_by} if sort_by else {}
+    return found | {k: v for k, v in key_properties(schema).items() if k != PRIMARY_KEY}
+
+
+def _column(column: Column) -> LoadedColumn:
+    default = column.write_default
+    return LoadedColumn(
+        column.id,
+        column.name,
+        SparkType(to_spark(column.type, declared=can_declare(column.type)).jsonValue()),
+        column.nullable,
+        column.comment,
+        None if default is None else to_sql(default, column.type),
+    )

@@ -1,0 +1,203 @@
+"""Requests about tables: load, create, change, drop, rename."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark_versioned.options import parse_options
+from pyspark_versioned.sql.changes import parse_changes
+from pyspark_versioned.sql.commits import landed
+from pyspark_versioned.sql.declarations import parse_declaration
+from pyspark_versioned.sql.metadata_requests import (
+    describe_metadata,
+    described_table,
+    hidden_warning,
+)
+from pyspark_versioned.sql.protocol.base import Commit, Handlers, Refused
+from pyspark_versioned.sql.protocol.common import CatalogRef
+from pyspark_versioned.sql.protocol.table import (
+    Alter,
+    Altered,
+    Create,
+    Drop,
+    Dropped,
+    Evolve,
+    Exists,
+    FormatExists,
+    Load,
+    Loaded,
+    LoadedMetadata,
+    LoadedTable,
+    LoadFormat,
+    Needed,
+    NeedsChange,
+    Rename,
+    Renamed,
+)
+from pyspark_versioned.sql.snapshots import open_catalog, open_table, remember
+from pyspark_versioned.sql.table_description import describe
+from pyspark_versioned.sql.values import parse_timestamp
+from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
+from pyspark_versioned.target import Target
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
+from versioned_catalog.conflicts.tags import version_or_tag
+from versioned_catalog.evolution.changes import ChangeType
+from versioned_catalog.log.state import TableState
+from versioned_catalog.types.paths import render_path
+from versioned_catalog.types.widening import widens
+
+
+def load(request: Load) -> Loaded:
+    """Load a table or a metadata table."""
+    catalog, name = open_catalog(request.catalog), tuple(request.name)
+    if not catalog.table_exists(name):
+        return Loaded(_load_metadata(catalog, request), ())
+    table = _opened(catalog.load_table(name), request.catalog, name)
+    loaded = describe(table, _snapshot(table, request), request.catalog.storage)
+    hidden = hidden_warning(catalog, name)
+    return Loaded(loaded, () if hidden is None else (hidden,))
+
+
+def _load_metadata(catalog: Catalog, request: Load) -> LoadedMetadata:
+    name = tuple(request.name)
+    if not request.views and catalog.view_exists(name):
+        refuse_view(request)
+    found = described_table(catalog, name)
+    if found is None:
+        raise Refused("missing")
+    table = _opened(found, request.catalog, name[:-1])
+    ref = describe(table, _snapshot(table, request), request.catalog.storage).table
+    return describe_metadata(ref, name[-1])
+
+
+def _opened(table: Table, catalog: CatalogRef, name: Sequence[str]) -> Table:
+    """A table that was just loaded, under the name that errors use."""
+    remembered = remember(table, catalog.storage)
+    remembered.name = full_name(catalog, name)
+    return remembered
+
+
+def _snapshot(table: Table, request: Load) -> TableState:
+    if request.version is not None:
+        return table.at(version_or_tag(request.version))
+    if request.timestamp is not None:
+        return table.at(timestamp=parse_timestamp(request.timestamp))
+    return table.state
+
+
+def load_format(request: LoadFormat) -> LoadedTable:
+    """Load the table that options of the data source name."""
+    options = parse_options(request.options)
+    storage = dict(options.storage)
+    table = remember(Target.of(options).load(), storage)
+    return describe(table, table.at(options.version, options.timestamp), storage)
+
+
+def format_exists(request: FormatExists) -> Exists:
+    """Whether options of the data source name an existing table."""
+    return Exists(Target.of(parse_options(request.options)).find() is not None)
+
+
+def create(request: Create, commit: Commit) -> LoadedTable:
+    """Create an empty table."""
+    catalog = open_catalog(request.catalog)
+    declared = parse_declaration(request.declaration, like=request.like)
+    if not catalog.namespace_exists(declared.name[:-1]):
+        raise Refused("missing_namespace")
+    if catalog.view_exists(declared.name):
+        raise Refused("exists")
+    if not catalog.table_exists(declared.name):
+        placement = catalog.plan_creation(declared.name)
+        made = catalog.commit_creation(declared.name, placement, declared.operation(), commit.id)
+    else:
+        made = catalog.load_table(declared.name)
+        if landed(commit, made) is None:
+            raise Refused("exists")
+    table = _opened(made, request.catalog, declared.name)
+    return describe(table, table.state, request.catalog.storage)
+
+
+def alter(request: Alter, commit: Commit) -> Altered:
+    """Change a table in one commit."""
+    catalog, name = open_catalog(request.catalog), tuple(request.name)
+    if not catalog.table_exists(name):
+        raise Refused("missing")
+    table = _opened(catalog.load_table(name), request.catalog, name)
+    if landed(commit, table) is not None:
+        return Altered(describe(table, table.state, request.catalog.storage), ())
+    changes = parse_changes(request.changes, table.schema, table.name)
+    before = view_problems(catalog, request.catalog, name)
+    if changes:
+        table.alter().add_all(changes).commit(commit_id=commit.id)
+    after = view_problems(catalog, request.catalog, name)
+    loaded = describe(table, table.state, request.catalog.storage)
+    return Altered(loaded, [problem for problem in after if problem not in before])
+
+
+def evolve(request: Evolve) -> LoadedTable:
+    """The table with changes that a statement will commit together with its rows."""
+    pending = [*request.table.pending, *request.changes]
+    table, state = open_table(replace(request.table, pending=pending))
+    return describe(table, state, request.table.storage, pending)
+
+
+def needs_change(request: NeedsChange) -> Needed:
+    """Whether rows need a change to be written.
+
+    A type only widens. Where types differ in another way, Spark casts or refuses, as in a write that
+    changes no schema.
+    """
+    table, state = open_table(request.table)
+    (change,) = parse_changes([request.change], state.schema, table.name)
+    if not isinstance(change, ChangeType):
+        return Needed(True)
+    return Needed(widens(state.schema.get(change.path).type, change.type))
+
+
+def drop(request: Drop, commit: Commit) -> Dropped:
+    """Drop a table."""
+    catalog, name = open_catalog(request.catalog), tuple(request.name)
+    if not catalog.table_exists(name) and described_table(catalog, name) is not None:
+        raise InvalidRequestError(
+            f"{full_name(request.catalog, name)} is a metadata table of {render_path(name[:-1])} and "
+            "can't be dropped alone; drop the table"
+        )
+    try:
+        catalog.drop_table(name)
+    except NotFoundError:
+        return Dropped(commit.retry)
+    return Dropped(True)
+
+
+def rename(request: Rename, commit: Commit) -> Renamed:
+    """Rename a table."""
+    catalog, old = open_catalog(request.catalog), tuple(request.name)
+    new = without_catalog(catalog, request.catalog, request.new_name)
+    if not catalog.table_exists(old):
+        if commit.retry and catalog.table_exists(new):
+            return Renamed(())
+        raise Refused("missing")
+    if catalog.table_exists(new) or catalog.view_exists(new):
+        raise Refused("exists")
+    catalog.rename_table(old, new)
+    return Renamed(view_problems(catalog, request.catalog, new))
+
+
+def without_catalog(catalog: Catalog, ref: CatalogRef, name: Sequence[str]) -> tuple[str, ...]:
+    """A new name without the catalog's, which Spark leaves in if the user wrote it."""
+    named = name[0] == ref.name and not catalog.namespace_exists(tuple(name[:-1]))
+    return tuple(name[1:] if named else name)
+
+
+HANDLERS: Handlers = {
+    Load: load,
+    LoadFormat: load_format,
+    FormatExists: format_exists,
+    Create: create,
+    Alter: alter,
+    Evolve: evolve,
+    NeedsChange: needs_change,
+    Drop: drop,
+    Rename: rename,
+}

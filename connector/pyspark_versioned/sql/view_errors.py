@@ -1,0 +1,45 @@
+"""Errors and warnings about views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark_versioned.sql.protocol.common import CatalogRef
+from pyspark_versioned.sql.protocol.table import Load
+from versioned_catalog import Catalog, InvalidRequestError
+from versioned_catalog.types.paths import quote, render_path
+
+
+def full_name(catalog: CatalogRef, name: Sequence[str]) -> str:
+    """The name of a table or view in SQL, catalog first."""
+    return render_path((catalog.name, *name))
+
+
+def view_problems(catalog: Catalog, ref: CatalogRef, name: Sequence[str]) -> list[str]:
+    """What views cannot read of the table ``name``."""
+    return [one.text for one in catalog.view_problems(tuple(name), partial(full_name, ref))]
+
+
+def refuse_view(request: Load) -> None:
+    """Refuse to load a view as a table.
+
+    Raises:
+        InvalidRequestError: always.
+    """
+    catalog = request.catalog.name
+    view = full_name(request.catalog, request.name)
+    if request.version is not None or request.timestamp is not None:
+        raise InvalidRequestError(
+            f"{view} is a view, which has no versions; write VERSION AS OF or TIMESTAMP AS OF after "
+            "the tables in a query of your own"
+        )
+    if request.writes:
+        raise InvalidRequestError(
+            f"{view} is a view and holds no rows; write to the tables that it reads, which "
+            f"CALL {quote(catalog)}.system.views() lists"
+        )
+    raise InvalidRequestError(
+        f"{view} is a view; to read it, use Spark 4.2 or newer and set "
+        f"spark.sql.catalog.{catalog} to versioned.spark.VersionedRelationCatalog"
+    )

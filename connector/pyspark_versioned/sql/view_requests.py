@@ -1,0 +1,241 @@
+"""Requests about views."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+from pyspark_versioned.sql.namespace_requests import open_namespace
+from pyspark_versioned.sql.protocol.base import Commit, Handlers, Refused
+from pyspark_versioned.sql.protocol.common import CatalogRef, Done, TableRef
+from pyspark_versioned.sql.protocol.namespace import Names
+from pyspark_versioned.sql.protocol.table import (
+    Dropped,
+    Load,
+    Loaded,
+    LoadedTable,
+    LoadedView,
+    LoadRelation,
+    ViewDefinition,
+)
+from pyspark_versioned.sql.protocol.table import ViewColumn as SentColumn
+from pyspark_versioned.sql.protocol.view import (
+    CheckViews,
+    DropView,
+    ListViews,
+    PutView,
+    RenameView,
+    ViewReads,
+)
+from pyspark_versioned.sql.snapshots import open_catalog, open_table
+from pyspark_versioned.sql.table_requests import load, without_catalog
+from pyspark_versioned.sql.view_errors import full_name
+from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
+from versioned_catalog.catalog.locations import Mode
+from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.views.columns import bind, problems
+from versioned_catalog.warehouse.state import Name, full_key
+from versioned_catalog.warehouse.view import (
+    EVOLVING_MODES,
+    ReadTable,
+    View,
+    ViewColumn,
+    view_from_json,
+    view_to_json,
+)
+
+
+def load_relation(request: LoadRelation) -> Loaded:
+    """Load a table or a view.
+
+    Raises:
+        InvalidRequestError: the view ``within`` reads columns that were renamed or dropped.
+    """
+    catalog, name = open_catalog(request.catalog), tuple(request.name)
+    if catalog.view_exists(name):
+        return Loaded(_describe(catalog.load_view(name), request.catalog), ())
+    within = None if request.within is None else _Within(request.within)
+    if within is None or within.catalog != request.catalog.name:
+        return _load(request)
+    try:
+        found = _load(request)
+    except Refused:
+        render = partial(_name_in, within.catalog)
+        for problem in catalog.problems_of(within.view, name, render):
+            raise InvalidRequestError(problem.text) from None
+        raise
+    if isinstance(found.relation, LoadedTable):
+        within.check(found.relation.table)
+    return found
+
+
+def _load(request: LoadRelation) -> Loaded:
+    return load(Load(request.catalog, request.name, None, None, views=False, writes=False))
+
+
+class _Within:
+    """A view whose query names tables: the opaque text of a ``LoadedView``."""
+
+    def __init__(self, text: str) -> None:
+        given: dict[str, Any] = json.loads(text)
+        self.catalog: str = given["catalog"]
+        self.view = view_from_json(given["view"])
+
+    @staticmethod
+    def text(catalog: str, view: View) -> str:
+        """The text of a view."""
+        return json.dumps({"catalog": catalog, "view": view_to_json(view)})
+
+    def check(self, table: TableRef) -> None:
+        """Check that a table has the columns that the view is bound to.
+
+        Raises:
+            InvalidRequestError: a column was renamed or dropped.
+        """
+        first, *name = parse_path(table.name)
+        reads = [one for one in self.view.reads if full_key(one.name) == full_key(tuple(name))]
+        if first != self.catalog or not reads:
+            return
+        _, state = open_table(table)
+        for read in reads:
+            for problem in problems(self.view, read, state, partial(_name_in, self.catalog)):
+                raise InvalidRequestError(problem.text)
+
+
+def check_views(request: CheckViews) -> Done:
+    """Check tables that a statement reads in views, at the versions that it reads.
+
+    Raises:
+        InvalidRequestError: a view reads columns that were renamed or dropped.
+    """
+    for one in request.views:
+        within = _Within(one.within)
+        for table in one.tables:
+            within.check(table)
+    return Done()
+
+
+def _name_in(catalog: str, name: Name) -> str:
+    return render_path((catalog, *name))
+
+
+def _describe(view: View, catalog: CatalogRef) -> LoadedView:
+    definition = ViewDefinition(
+        sql=view.sql,
+        columns=[SentColumn(c.name, c.type, c.nullable, c.comment) for c in view.columns],
+        query_columns=view.query_columns,
+        catalog=view.catalog,
+        namespace=view.namespace,
+        schema_mode=view.schema_mode,
+        comment=view.comment,
+        properties=view.properties,
+        settings=view.settings,
+    )
+    return LoadedView(definition, _Within.text(catalog.name, view))
+
+
+def list_views(request: ListViews) -> Names:
+    """The names of the views in a namespace."""
+    catalog, namespace = open_namespace(request.catalog, request.namespace)
+    return Names(catalog.list_views(namespace))
+
+
+def put_view(request: PutView, commit: Commit) -> Done:
+    """Create or replace a view."""
+    catalog, name, mode = open_catalog(request.catalog), tuple(request.name), request.mode
+    if commit.retry and catalog.has_landed(commit.id):
+        return Done()
+    if not catalog.namespace_exists(name[:-1]):
+        raise Refused("missing_namespace")
+    if mode == "replace" and not catalog.view_exists(name):
+        raise Refused("missing")
+    if catalog.table_exists(name) or (mode == "create" and catalog.view_exists(name)):
+        raise Refused("exists")
+    catalog.put_view(_view(catalog, request), cast(Mode, mode), commit.id)
+    return Done()
+
+
+def _view(catalog: Catalog, request: PutView) -> View:
+    name, given = tuple(request.name), request.view
+    if given.schema_mode in EVOLVING_MODES:
+        # Up to 4.3, Spark writes the new types to the session catalog's view of that name.
+        raise InvalidRequestError(
+            f"{full_name(request.catalog, name)}: WITH SCHEMA {given.schema_mode} works only in Spark's "
+            "session catalog; leave it out, and use CREATE OR REPLACE VIEW when columns change"
+        )
+    if request.reads is None:
+        old = catalog.load_view(name)
+        reads, reads_views = old.reads, old.reads_views
+    else:
+        reads = _reads(catalog, request.reads)
+        reads_views = _reads_views(request.catalog, request.reads.views)
+    own = given.catalog in (None, request.catalog.name)
+    return View(
+        name,
+        given.sql,
+        tuple(ViewColumn(c.name, c.type, c.nullable, c.comment) for c in given.columns),
+        tuple(given.query_columns),
+        None if own else given.catalog,
+        tuple(given.namespace),
+        given.schema_mode,
+        given.comment,
+        given.properties,
+        given.settings,
+        reads,
+        reads_views,
+    )
+
+
+def _reads(catalog: Catalog, reads: ViewReads) -> tuple[ReadTable, ...]:
+    """The tables of this catalog that a query reads, without duplicates."""
+    names: dict[str, Name] = {}
+    paths: dict[str, list[Name]] = {}
+    states = {}
+    for one in reads.tables:
+        _, state = open_table(one.table)
+        name = catalog.name_of(state.created_uuid)
+        if name is not None:
+            names[state.table_uuid], states[state.table_uuid] = name, state
+            paths.setdefault(state.table_uuid, []).extend(map(tuple, one.columns))
+    return tuple(bind(names[key], states[key], paths[key]) for key in names)
+
+
+def _reads_views(catalog: CatalogRef, views: Sequence[Sequence[str]]) -> tuple[Name, ...]:
+    """The views of this catalog that a query reads, without duplicates."""
+    own = (tuple(one[1:]) for one in views if len(one) > 1 and one[0] == catalog.name)
+    return tuple({full_key(one): one for one in own}.values())
+
+
+def drop_view(request: DropView, commit: Commit) -> Dropped:
+    """Drop a view."""
+    try:
+        open_catalog(request.catalog).drop_view(tuple(request.name))
+    except NotFoundError:
+        return Dropped(commit.retry)
+    return Dropped(True)
+
+
+def rename_view(request: RenameView, commit: Commit) -> Done:
+    """Rename a view."""
+    catalog, old = open_catalog(request.catalog), tuple(request.name)
+    new = without_catalog(catalog, request.catalog, request.new_name)
+    if not catalog.view_exists(old):
+        if commit.retry and catalog.view_exists(new):
+            return Done()
+        raise Refused("missing")
+    if full_key(old) != full_key(new) and (catalog.view_exists(new) or catalog.table_exists(new)):
+        raise Refused("exists")
+    catalog.rename_view(old, new)
+    return Done()
+
+
+HANDLERS: Handlers = {
+    LoadRelation: load_relation,
+    CheckViews: check_views,
+    ListViews: list_views,
+    PutView: put_view,
+    DropView: drop_view,
+    RenameView: rename_view,
+}

@@ -1,0 +1,122 @@
+"""Plans of writes: how rows become segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark_versioned.native import is_written_alike
+from pyspark_versioned.spark_types import can_declare
+from pyspark_versioned.sql import stage_requests
+from pyspark_versioned.sql.distribution import distribution_of
+from pyspark_versioned.sql.option_requests import check_write_options
+from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
+from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.sql.protocol.common import Term
+from pyspark_versioned.sql.protocol.write import PartitionSource, PlanWrite, WritePlan
+from pyspark_versioned.sql.snapshots import Opened, open_snapshot
+from pyspark_versioned.sql.table_description import name_and_size
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.conflicts.operations import Base
+from versioned_catalog.datafile.file_schema import file_schema
+from versioned_catalog.expressions.filters import AllOf
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.schema.schema import PartitionField, Schema
+from versioned_catalog.types.types import Char, Varchar, walk
+from versioned_catalog.write import plan as planning
+
+
+def plan_write(request: PlanWrite) -> WritePlan:
+    """How rows become segments.
+
+    Raises:
+        InvalidRequestError: the rows, the condition or the options do not fit the table.
+    """
+    table = request.table.name
+    check_write_options(request.options, table)
+    overwrite_condition(request.filters, table)
+    if request.creation is not None:
+        spec = stage_requests.plan_creation(request.creation).spec
+        properties = request.creation.declaration.properties
+    else:
+        opened = open_snapshot(request.table)
+        spec, properties = plan_of(opened).spec, opened.state.properties
+    schema = spec.schema
+    _check_columns(request.schema, schema, table)
+    footer = file_schema(schema, spec.table_uuid).metadata
+    return WritePlan(
+        is_native=_is_native(schema, lengths_checked=request.lengths_checked),
+        prefix=f"{max(spec.base_version, 0)}-",
+        schema=SparkType(write_schema(schema.columns).jsonValue()),
+        ids=field_ids(schema.columns),
+        footer={key.decode(): value.decode() for key, value in footer.items()},
+        target_bytes=spec.target_bytes,
+        partitioning=[_source(field, schema) for field in schema.partitioning],
+        distribution=distribution_of(schema, properties, request.distribution_mode),
+    )
+
+
+def plan_of(opened: Opened, mode: str = "append") -> planning.WritePlan:
+    """The plan of a write to a table, with the pending schema changes of its statement."""
+    make = planning.plan_delta if mode == "delta" else planning.plan_now
+    plan = make(opened.table.store, opened.state, opened.table.name)
+    return replace(plan, base=Base.of(opened.base), changes=opened.changes)
+
+
+def overwrite_condition(filters: Sequence[Term], table: str) -> AllOf:
+    """The condition of an overwrite.
+
+    Raises:
+        InvalidRequestError: metadata can't decide it.
+    """
+    found = [to_unbound(one) for one in filters]
+    if None in found:
+        raise InvalidRequestError(
+            f"{table}: the condition of the overwrite can't be decided from metadata; compare "
+            "columns with constants, as in overwrite(col('day') == '2026-01-01')",
+            condition="NOT_SUPPORTED",
+        )
+    return AllOf(tuple(one for one in found if one is not None))
+
+
+def _check_columns(rows: SparkType, schema: Schema, table: str) -> None:
+    """Refuse rows with more or fewer columns than the table.
+
+    For a statement that chooses rows by metadata columns, Spark passes these on as columns to write.
+    """
+    names = [field["name"] for field in rows["fields"]]  # type: ignore[index]
+    if len(names) == len(schema.columns):
+        return
+    metadata = [column.name for column in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS)]
+    if not set(metadata).isdisjoint(names):
+        raise InvalidRequestError(
+            f"{table}: a statement that changes rows can't choose them by metadata columns "
+            f"({', '.join(metadata)}); use a subquery: WHERE id IN (SELECT id FROM ... WHERE "
+            "_row_position = 0)",
+            condition="NOT_SUPPORTED",
+        )
+    raise InvalidRequestError(
+        f"{table} has {len(schema.columns)} columns, and the rows have {len(names)}"
+    )
+
+
+def _is_native(schema: Schema, *, lengths_checked: bool) -> bool:
+    """Whether Spark can write the rows itself.
+
+    Python checks lengths that Spark does not check or can't declare, and sorts the rows of a table
+    with a row key.
+    """
+    bounded = any(isinstance(column.type, Char | Varchar) for column, _ in walk(schema.columns))
+    declared = all(can_declare(column.type) for column in schema.columns)
+    checked = declared and (lengths_checked or not bounded)
+    return checked and is_written_alike(schema.columns) and not schema.row_key
+
+
+def _source(field: PartitionField, schema: Schema) -> PartitionSource:
+    line = (*schema.ancestors(field.source), schema.column(field.source))
+    siblings, ordinals = schema.columns, []
+    for column in line:
+        ordinals.append(next(i for i, c in enumerate(siblings) if c.id == column.id))
+        siblings = getattr(column.type, "fields", ())
+    return PartitionSource(ordinals, *name_and_size(field.transform))

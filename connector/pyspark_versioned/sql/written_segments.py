@@ -1,0 +1,94 @@
+"""Segments that the jar wrote, as records of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from pyspark_versioned.sql.protocol.write import WrittenSegment
+from versioned_catalog import CorruptTableError
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.schema.schema import PartitionField, Schema
+from versioned_catalog.schema.transform_values import apply_transform
+from versioned_catalog.schema.transforms import Transform, parse_transform, result_type
+from versioned_catalog.statistics.footers import footer_stats, read_footer
+from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.types.types import Column
+from versioned_catalog.values.literals import constant, decode, from_scalar_text, to_scalar
+
+
+def parse_records(
+    written: Sequence[WrittenSegment], schema: Schema, table: str
+) -> list[SegmentRecord]:
+    """Records of segments.
+
+    Args:
+        written: the segments.
+        schema: the schema that they were written with.
+        table: the table's name, for errors.
+
+    Raises:
+        CorruptTableError: a footer contradicts what the jar says of its segment.
+    """
+    records = [_record(one, schema, table) for one in written]
+    for at, field in enumerate(schema.partitioning):
+        _check_partitions(records, at, field, schema, table)
+    return records
+
+
+def _record(one: WrittenSegment, schema: Schema, table: str) -> SegmentRecord:
+    footer = read_footer(one.footer)
+    if footer.num_rows != one.rows:
+        raise CorruptTableError(
+            f"{table}: the footer of {one.path} says {footer.num_rows} rows, but {one.rows} were written"
+        )
+    return SegmentRecord(
+        path=one.path,
+        schema_version=schema.version,
+        rows=one.rows,
+        bytes=one.bytes,
+        partition=tuple(one.partition),
+        columns=footer_stats(footer, schema),
+    )
+
+
+def _check_partitions(
+    records: Sequence[SegmentRecord], at: int, field: PartitionField, schema: Schema, table: str
+) -> None:
+    """Check the partitions that the jar computed against the bounds in the footers."""
+    column = schema.column(field.source)
+    bounds = [(r, bound) for r in records for bound in _exact(field, r.columns.get(column.id))]
+    found = _partitions_of([bound for _, bound in bounds], column, parse_transform(field.transform))
+    for (record, _), value in zip(bounds, found, strict=True):
+        if record.partition[at] != value:
+            raise CorruptTableError(
+                f"{table}: {record.path} was written to the partition {record.partition[at]!r} of "
+                f"{schema.path_text(column.id)}, but has a value of the partition {value!r}"
+            )
+
+
+def _exact(field: PartitionField, stats: ColumnStats | None) -> list[str]:
+    """Exact bounds whose partitions must be the segment's; of buckets, only that of a single value."""
+    if stats is None or (field.transform.startswith("bucket") and stats.min != stats.max):
+        return []
+    bounds = ((stats.min, stats.min_inexact), (stats.max, stats.max_inexact))
+    return [bound for bound, inexact in bounds if bound is not None and not inexact]
+
+
+def _partitions_of(
+    bounds: Sequence[str], column: Column, transform: Transform
+) -> Iterator[str | None]:
+    """The partitions of values."""
+    scalars = [
+        to_scalar(constant(decode(b, column.type), column.type), column.type) for b in bounds
+    ]
+    if not scalars:
+        return
+    made = apply_transform(
+        transform, column.type, pa.array([s.as_py() for s in scalars], scalars[0].type)
+    )
+    result = result_type(transform, column.type)
+    for value in made:
+        text = from_scalar_text(value, result)
+        yield None if text is None else str(text)

@@ -1,0 +1,48 @@
+"""The cells of the matrix of conflicts, as FORMAT.md, section 11, has them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FORMAT = Path(__file__).parents[2] / "catalog" / "FORMAT.md"
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_NOTES = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one operation does after another.
+
+    Args:
+        mine: the operation that is committed; the row.
+        theirs: what was committed meanwhile; the column.
+        text: what the cell says, without its notes.
+        notes: its notes.
+    """
+
+    mine: str
+    theirs: str
+    text: str
+    notes: tuple[int, ...]
+
+
+def _parsed(text: str) -> tuple[str, tuple[int, ...]]:
+    notes = tuple(int(found.translate(_DIGITS)) for found in _NOTES.findall(text))
+    return " ".join(_NOTES.sub("", text).split()), notes
+
+
+def read_matrix() -> tuple[list[Cell], dict[str, tuple[int, ...]]]:
+    """The cells, and the notes of the rows' own names."""
+    section = FORMAT.read_text().split("\n## 11.")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    (_, *columns), *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    cells, of_rows = [], {}
+    for name, *texts in rows[1:]:
+        mine, of_rows_notes = _parsed(name)
+        of_rows[mine] = of_rows_notes
+        cells += [
+            Cell(mine, theirs, *_parsed(text)) for theirs, text in zip(columns, texts, strict=True)
+        ]
+    return cells, of_rows

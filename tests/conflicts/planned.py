@@ -1,0 +1,187 @@
+"""The log of a table in memory. Its commits name segments that nobody wrote: rules read no data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.catalog.locations import timeline_at
+from versioned_catalog.conflicts.matrix import propose
+from versioned_catalog.conflicts.operations import (
+    Alter,
+    Append,
+    Base,
+    Compact,
+    Create,
+    Expire,
+    Fence,
+    KeyCheck,
+    Operation,
+    Overwrite,
+    Replace,
+    Rewrite,
+    Rollback,
+    Tag,
+)
+from versioned_catalog.evolution.bind import plan_changes
+from versioned_catalog.evolution.changes import AddColumn, Change
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.storage.opening import open_store
+from versioned_catalog.types.types import Atom
+
+UNKNOWN = -1
+"""For a number of nulls: the segment has no statistics."""
+
+
+class Planned:
+    """A table with the columns ``k`` (ID 1) and ``v`` (ID 2), made by version 0.
+
+    Version 1 adds segment ``a`` with k from 1 to 10, version 2 segment ``b`` with k from 11 to 20.
+    An operation is planned on the base: the version that ``plan_here`` last kept.
+    """
+
+    def __init__(self, ddl: str = "k INT, v INT", **how: Any) -> None:
+        self.log = timeline_at(open_store(f"memory://{uuid4()}"))
+        self.loaded = self.log.load()
+        self.commit(creation(ddl, **how))
+        self.plan_here()
+        self.a = self.segment(1, 10)
+        self.commit(Append(self.here, (self.a,)))
+        self.plan_here()
+        self.b = self.segment(11, 20)
+        self.commit(Append(self.here, (self.b,)))
+        self.plan_here()
+
+    @property
+    def state(self) -> TableState:
+        assert self.loaded.state is not None
+        return self.loaded.state
+
+    @property
+    def here(self) -> Base:
+        """The newest version, to plan on."""
+        return Base.of(self.state)
+
+    def plan_here(self) -> None:
+        """Keep the newest version as the base of what follows."""
+        self.planned = self.state
+        self.base = self.here
+
+    def commit(self, operation: Operation) -> bool:
+        """Commit an operation; whether it made an entry."""
+        before, commit_id = self.loaded.version, str(uuid4())
+        self.loaded = self.log.commit(
+            self.loaded,
+            commit_id,
+            lambda state: propose(operation, state, commit_id, "t", self.log),
+        )
+        return self.loaded.version > before
+
+    @property
+    def live(self) -> set[str]:
+        return set(self.state.segments.paths)
+
+    # Operations that are planned on the base.
+
+    def segment(
+        self, low: int, high: int, nulls: int = 0, base: int | None = None
+    ) -> SegmentRecord:
+        """A segment of the base's schema with k from ``low`` to ``high``, and nulls in v."""
+        columns = {1: ColumnStats(nulls=0, min=str(low), max=str(high))}
+        if nulls != UNKNOWN:
+            columns[2] = ColumnStats(nulls=nulls, min="0", max="9")
+        name = f"data/{self.base.version if base is None else base}-{uuid4().hex}.parquet"
+        return SegmentRecord(name, self.base.schema.version, 10, 1000, columns=columns)
+
+    def append(self, low: int = 21, high: int = 30, **how: Any) -> Append:
+        return Append(self.base, (self.segment(low, high, **how),))
+
+    def append_with_column(self) -> Append:
+        bound, after = self._bound(AddColumn(("w",), Atom.INT))
+        record = replace(self.segment(21, 30), schema_version=after.schema.version)
+        return Append(self.base, (record,), bound)
+
+    def overwrite(self, *removed: SegmentRecord, nulls: int = 0, low: int = 31) -> Overwrite:
+        """An overwrite of all rows of the base, or of some segments."""
+        paths = tuple(record.path for record in removed) or None
+        added = (self.segment(low, low + 9, nulls),)
+        return Overwrite(self.base, added, removed=paths)
+
+    def rewrite(
+        self,
+        kind: str,
+        *removed: SegmentRecord,
+        nulls: int = 0,
+        where: list[Any] | None = None,
+        low: int | None = 31,
+        changes: tuple[Change, ...] = (),
+    ) -> Rewrite:
+        """Segments replaced by one with k from ``low`` on, of rows for which ``where`` holds."""
+        bound, after = self._bound(*changes) if changes else ((), None)
+        added = () if low is None else (self.segment(low, low + 9, nulls),)
+        if after is not None:
+            added = tuple(replace(one, schema_version=after.schema.version) for one in added)
+        reads = bind_filters(where, self.base.schema)
+        paths = tuple(record.path for record in removed)
+        return Rewrite(self.base, kind, added, paths, reads, bound)
+
+    def upsert_of_read_rows(self, kind: str, low: int, *, meets: bool = True) -> Rewrite:
+        """A write to a keyed table of rows that were computed from rows of the base."""
+        added = (self.segment(low, low + 9),)
+        keys = KeyCheck(self.base.version, added, lambda *_: meets)
+        return Rewrite(self.base, kind, added, (), bind_filters(None, self.base.schema), (), keys)
+
+    def compact(self, *removed: SegmentRecord, nulls: int = 0) -> Compact:
+        paths = tuple(record.path for record in removed)
+        return Compact(self.base, (self.segment(1, 20, nulls),), paths)
+
+    def alter(self, *changes: Change, nulls_in_data: int = 0) -> Alter:
+        bound, _ = self._bound(*changes)
+        return Alter(self.base, bound, lambda *_: nulls_in_data)
+
+    def rollback(self, version: int) -> Rollback:
+        return Rollback(self.base, version)
+
+    def tag(self, name: str, version: int | None) -> Tag:
+        return Tag(self.base, name, version)
+
+    def fence(self, version: int) -> Fence:
+        return Fence(self.base, version)
+
+    def expire(self, floor: int, *kept: int) -> Expire:
+        return Expire(self.base, floor, frozenset(kept))
+
+    def replace(self, *, rows: bool = False, read: int | None = None) -> Replace:
+        made: Create = creation("k INT, v INT")
+        if rows:
+            version = self.planned.schemas.newest.version + 1
+            record = replace(self.segment(41, 50), schema_version=version)
+            made = replace(made, records=(record,), first_column_id=self.base.next_column_id)
+        return Replace(made, self.base.created_uuid, self.base.version, read)
+
+    def _bound(self, *changes: Change) -> Any:
+        state = self.planned
+        return plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
+
+
+Step = Callable[[Planned], Operation]
+"""Makes an operation that is planned on the base of the table."""
+
+
+def now(step: Step) -> Step:
+    """The same operation, planned on the newest version instead."""
+
+    def planned(planned: Planned) -> Operation:
+        kept = planned.planned, planned.base
+        planned.plan_here()
+        made = step(planned)
+        planned.planned, planned.base = kept
+        return made
+
+    return planned

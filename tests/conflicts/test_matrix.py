@@ -1,0 +1,90 @@
+"""The matrix of conflicts: FORMAT.md, section 11, and what the library makes of each of its cells."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from conflicts.cases import CASES, Case, drop
+from conflicts.cells import Cell, read_matrix
+from conflicts.planned import Planned, now
+from versioned_catalog.conflicts.matrix import MATRIX
+from versioned_catalog.conflicts.operations import Operation
+
+CELLS, NOTES_OF_ROWS = read_matrix()
+
+
+def name(case: Case) -> str:
+    what = "ok" if case.refused is None else "abort"
+    note = "" if case.note is None else f" ({case.note})"
+    return f"{case.row} / {case.column}: {what}{note}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_case(case: Case) -> None:
+    table = Planned(**case.table)
+    for step in case.before:
+        assert table.commit(now(step)(table))
+    table.plan_here()
+    mine = case.mine(table)
+    assert table.commit(now(case.theirs)(table)), "others commit"
+    before = table.state
+    if case.refused is not None:
+        error, words = case.refused
+        with pytest.raises(error, match=words):
+            table.commit(mine)
+        assert table.state is before
+    else:
+        assert table.commit(mine) is not case.noop
+        assert case.holds(table)
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.mine} / {cell.theirs}")
+def test_every_cell_has_its_cases(cell: Cell) -> None:
+    """Both outcomes of each check, and no other outcome than the cell and its notes allow."""
+    cases = [case for case in CASES if (case.row, case.column) == (cell.mine, cell.theirs)]
+    found = {(case.note, case.refused is None) for case in cases}
+    of_row = NOTES_OF_ROWS[cell.mine]
+    plain = {committed for note, committed in found if note not in (*cell.notes, *of_row)}
+    match cell.text:
+        case "ok":
+            assert (plain or {committed for _, committed in found}) == {True}
+        case "abort":
+            assert plain <= {False}
+            assert False in {committed for _, committed in found}
+        case "check":
+            assert cell.notes
+            assert plain <= {True}, "a refusal names the note that decides"
+            missing = {
+                (note, committed) for note in cell.notes for committed in (True, False)
+            } - found
+            assert not missing
+        case "ok; after a drop: abort":
+            assert {(case.theirs is drop, case.refused is None) for case in cases} == {
+                (True, False),
+                (False, True),
+            }
+        case "ok; an expire: check":
+            assert plain == {True}
+            assert {(note, ok) for note in cell.notes for ok in (True, False)} <= found
+        case other:
+            pytest.fail(f"the matrix has a new kind of cell: {other!r}")
+
+
+def test_notes_of_rows_have_their_cases() -> None:
+    for row, notes in NOTES_OF_ROWS.items():
+        found = {(case.note, case.refused is None) for case in CASES if case.row == row}
+        assert {(note, ok) for note in notes for ok in (True, False)} <= found
+
+
+def test_every_case_is_in_a_cell() -> None:
+    cells = {(cell.mine, cell.theirs): cell for cell in CELLS}
+    for case in CASES:
+        cell = cells[case.row, case.column]
+        notes = {*cell.notes, *NOTES_OF_ROWS[cell.mine]}
+        assert case.note is None or case.note in notes, name(case)
+
+
+def test_every_operation_has_a_row() -> None:
+    assert set(MATRIX) == set(get_args(Operation))

@@ -1,0 +1,18 @@
+"""The matrix of conflicts with a rule left out, to see that a test notices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from versioned_catalog.conflicts.attempt import Rule
+from versioned_catalog.conflicts.matrix import MATRIX
+
+
+def skip_rule(monkeypatch: pytest.MonkeyPatch, operation: type, rule: Rule) -> None:
+    """Leave a rule out of the row of an operation."""
+    row = MATRIX[operation]
+    assert rule in row.rules
+    left = tuple(one for one in row.rules if one is not rule)
+    monkeypatch.setitem(MATRIX, operation, replace(row, rules=left))  # type: ignore[misc]

@@ -1,0 +1,130 @@
+"""The jar's half of the protocol: its codec, and value texts that both halves read and write."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from versioned_catalog.limits import SEGMENT_PIECES
+from versioned_catalog.log import op_types
+from versioned_catalog.scan.packing import OPEN_COST_BYTES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JVM = Path(__file__).parents[2] / "connector" / "jvm" / "versioned" / "spark"
+WRITTEN = {"path": "p", "rows": 1, "bytes": 2, "partition": ["x", None], "footer": "AAE="}
+HASH = {"kind": "hash_key", "by": [{"column": ["a"], "transform": "bucket", "size": 4}]}
+DISTRIBUTION = {"mode": "hash", "by": [HASH], "bytes": 1 << 40, "order_by": []}
+
+
+@pytest.fixture
+def recode(sql_spark: SparkSession) -> Any:
+    """A message as the jar writes what it has read."""
+    java = sql_spark._jvm.versioned.spark.protocol  # type: ignore[union-attr]
+    find = sql_spark._jvm.org.apache.spark.util.Utils.classForName  # type: ignore[union-attr]
+
+    def recoded(name: str, value: object) -> Any:
+        message = find(f"versioned.spark.protocol.{name}", True, False)
+        text = json.dumps(value)
+        return json.loads(
+            java.Codec.text(java.Codec.parse(java.Codec.tree(text), message, "the message"))
+        )
+
+    return recoded
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("WriteMessages$WrittenSegment", WRITTEN),
+        ("WriteMessages$Distribution", DISTRIBUTION),
+        ("ChangeMessages$TypedValue", {"type": "integer", "value": None}),
+        ("ChangeMessages$TypedValue", {"type": "decimal(3,1)", "value": [["1"], None]}),
+    ],
+)
+def test_messages_stay_as_they_are(recode: Any, name: str, value: Any) -> None:
+    assert recode(name, value) == value
+
+
+@pytest.mark.parametrize(
+    "name, value, problem",
+    [
+        ("WrittenSegment", {**WRITTEN, "more": 1}, "the member more is unknown"),
+        ("WrittenSegment", {**WRITTEN, "rows": "1"}, "the member rows does not fit"),
+        ("WrittenSegment", {**WRITTEN, "rows": 1.0}, "the member rows does not fit"),
+        ("WrittenSegment", {**WRITTEN, "rows": None}, "the member rows does not fit"),
+        ("WrittenSegment", {**WRITTEN, "path": 1}, "the member path does not fit"),
+        ("WrittenSegment", {**WRITTEN, "path": None}, "the member path does not fit"),
+        ("WrittenSegment", {**WRITTEN, "path": True}, "the member path does not fit"),
+        ("WrittenSegment", {**WRITTEN, "partition": "x"}, "the member partition does not fit"),
+        ("Distribution", {**DISTRIBUTION, "by": [{"kind": "x"}]}, "the member by[0]"),
+        ("Distribution", {**DISTRIBUTION, "by": [{**HASH, "by": [{}]}]}, "the member by[0].by[0]"),
+        *(
+            (
+                "WrittenSegment",
+                {k: v for k, v in WRITTEN.items() if k != gone},
+                f"the member {gone} ",
+            )
+            for gone in WRITTEN
+        ),
+    ],
+)
+def test_messages_that_do_not_fit(recode: Any, name: str, value: Any, problem: str) -> None:
+    with pytest.raises(Exception, match=r"the message: ") as caught:
+        recode(f"WriteMessages${name}", value)
+    assert problem in str(caught.value)
+    assert "jar_path()" in str(caught.value)
+
+
+TYPES = {
+    "b": ("BOOLEAN", "true"),
+    "i": ("TINYINT", "-128"),
+    "s": ("SMALLINT", "-32768"),
+    "n": ("INT", "-2147483648"),
+    "l": ("BIGINT", "9223372036854775807"),
+    "f": ("FLOAT", "float('-Infinity')"),
+    "d": ("DOUBLE", "1e-300D"),
+    "dec": ("DECIMAL(38,18)", "-12345678901234567890.123456789012345678BD"),
+    "t": ("STRING", "'\u00e9\\n\"'"),
+    "bin": ("BINARY", "X'00ff'"),
+    "day": ("DATE", "DATE'0001-01-01'"),
+    "ts": ("TIMESTAMP", "TIMESTAMP'1900-01-01 00:00:00.000001'"),
+    "ntz": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'"),
+}
+"""Of each type, a literal that texts could lose."""
+
+
+def test_value_texts_mean_the_same_to_both(sql_spark: SparkSession, ns: str) -> None:
+    """The jar writes the texts of DEFAULTs, and reads those of MIN and MAX."""
+    table = f"versioned.{ns}.texts"
+    columns = ", ".join(f"{c} {type_} DEFAULT {sql}" for c, (type_, sql) in TYPES.items())
+    sql_spark.sql(f"CREATE TABLE {table} ({columns})")
+    sql_spark.sql(f"INSERT INTO {table} VALUES ({', '.join('DEFAULT' for _ in TYPES)})")
+    literals = ", ".join(f"CAST({sql} AS {type_}) AS {c}" for c, (type_, sql) in TYPES.items())
+    (expected,) = sql_spark.sql(f"SELECT {literals}").collect()
+    assert sql_spark.table(table).collect() == [expected]
+    answered = [c for c in TYPES if c not in ("b", "bin", "t")]
+    least = sql_spark.sql(f"SELECT {', '.join(f'MIN({c}) AS {c}' for c in answered)} FROM {table}")
+    assert "answer_0#" in least._jdf.queryExecution().toString()  # from metadata
+    assert least.collect() == [tuple(expected[c] for c in answered)]
+
+
+def test_what_stands_in_both() -> None:
+    layout = (JVM / "write" / "DeltaLayout.java").read_text()
+    assert dict(re.findall(r"byte (PUT|DELETE) = (\d);", layout)) == {
+        "PUT": str(op_types.PUT),
+        "DELETE": str(op_types.DELETE),
+    }
+    splits = (JVM / "scan" / "Splits.java").read_text()
+    (most,) = re.findall(r"MAX_SPLITS = ([\d_]+);", splits)
+    assert int(most) == SEGMENT_PIECES
+
+
+def test_opening_a_file_costs_the_same(sql_spark: SparkSession) -> None:
+    cost = sql_spark.conf.get("spark.sql.files.openCostInBytes")
+    assert cost in (f"{OPEN_COST_BYTES}b", "4MB", f"{OPEN_COST_BYTES // 1024 // 1024}MB")

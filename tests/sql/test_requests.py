@@ -1,0 +1,221 @@
+"""Requests of the jar, sent to Python without a JVM."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyspark_versioned.sql.dispatch import respond
+from pyspark_versioned.sql.protocol.base import VERSION
+from versioned_catalog import Catalog
+
+Json = dict[str, Any]
+CATALOG = ("load", "alter", "list_tables", "load_namespace", "create_namespace", "drop_namespace")
+LOAD = {"version": None, "timestamp": None, "views": False, "writes": False}
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Any:
+    catalog = Catalog(tmp_path)
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", "a INT, k STRING", partitioned_by=["k"])
+    where = {"name": "versioned", "warehouse": str(tmp_path), "storage": {}}
+
+    def request(name: str, /, commit_id: str = "c" * 36, retry: bool = False, **body: Any) -> Json:
+        if name in (*CATALOG, "rename"):
+            body["catalog"] = where
+        return respond({"request": name, "body": body, "commit": {"id": commit_id, "retry": retry}})
+
+    return request
+
+
+def load(ask: Any) -> Json:
+    loaded: Json = ask("load", name=["n", "t"], **LOAD)["response"]["relation"]
+    return loaded
+
+
+def segment(tmp_path: Path, value: int, key: str, partition: str) -> Json:
+    """A segment as the jar describes it."""
+    file = tmp_path / "n" / "t" / "data" / f"0-{value:032}.parquet"
+    file.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"a": pa.array([value], pa.int32()), "k": [key]}), file)
+    tail = file.read_bytes()
+    length = int.from_bytes(tail[-8:-4], "little")
+    return {
+        "path": f"data/{file.name}",
+        "rows": 1,
+        "bytes": len(tail),
+        "partition": [partition],
+        "footer": base64.b64encode(tail[-8 - length :]).decode(),
+    }
+
+
+def commit(
+    ask: Any,
+    table: Json,
+    segments: list[Json],
+    commit_id: str = "c" * 36,
+    retry: bool = False,
+    **members: Any,
+) -> Json:
+    write = {"table": table, "mode": "append", "operation": "insert", "filters": []}
+    write |= {"own_rows": False, "removed": [], **members}
+    response: Json = ask(
+        "commit_write", commit_id=commit_id, retry=retry, write=write, segments=segments
+    )
+    return response
+
+
+def test_a_commit_whose_response_was_lost_is_made_once(ask: Any, tmp_path: Path) -> None:
+    table = load(ask)["table"]
+    written = [segment(tmp_path, 1, "x", "x")]
+    assert commit(ask, table, written) == {"response": {"version": 1}}
+    assert commit(ask, table, written, retry=True) == {"response": {"version": 1}}
+    assert load(ask)["table"]["version"] == 1
+
+
+def test_a_commit_that_did_not_land_is_made_when_asked_again(ask: Any, tmp_path: Path) -> None:
+    table = load(ask)["table"]
+    assert commit(ask, table, [segment(tmp_path, 1, "x", "x")], retry=True) == {
+        "response": {"version": 1}
+    }
+
+
+def test_an_update_that_wrote_fewer_rows_than_it_replaces(ask: Any, tmp_path: Path) -> None:
+    commit(
+        ask, load(ask)["table"], [segment(tmp_path, 1, "x", "x"), segment(tmp_path, 2, "x", "x")]
+    )
+    table = load(ask)["table"]
+    removed = [f"data/0-{value:032}.parquet" for value in (1, 2)]
+    rewrite = {"mode": "rewrite", "operation": "update", "removed": removed}
+    told = commit(ask, table, [segment(tmp_path, 3, "x", "x")], **rewrite, commit_id="d" * 36)
+    assert told["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
+    assert load(ask)["table"]["version"] == 1
+
+
+def test_a_segment_of_another_partition_is_refused(ask: Any, tmp_path: Path) -> None:
+    table = load(ask)["table"]
+    told = commit(ask, table, [segment(tmp_path, 1, "x", "y")])
+    assert told["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
+    assert "'y'" in told["error"]["message"]
+    assert load(ask)["table"]["version"] == 0
+
+
+def test_a_footer_that_is_none_is_refused(ask: Any, tmp_path: Path) -> None:
+    broken = {**segment(tmp_path, 1, "x", "x"), "footer": base64.b64encode(b"x" * 20).decode()}
+    assert (
+        commit(ask, load(ask)["table"], [broken])["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
+    )
+
+
+def test_replace_columns_is_refused(ask: Any) -> None:
+    drops = [{"kind": "drop_column", "path": [c], "if_exists": False} for c in ("a", "k")]
+    add = {"kind": "add_column", "path": ["a"], "type": "integer", "nullable": True}
+    add |= {"first": False, "after": None, "comment": None, "default_value": None}
+    told = ask("alter", name=["n", "t"], changes=[*drops, add])
+    assert told["error"]["condition"] == "VERSIONED_NOT_SUPPORTED"
+    assert told["error"]["sqlstate"] == "0A000"
+    assert "CREATE OR REPLACE TABLE" in told["error"]["message"]
+
+
+def test_a_replaced_table_is_not_the_one_that_was_planned_on(ask: Any, tmp_path: Path) -> None:
+    table = load(ask)["table"]
+    Catalog(tmp_path).replace_table("n.t", "a INT, k STRING", partitioned_by=["k"])
+    told = commit(ask, table, [segment(tmp_path, 1, "x", "x")])
+    assert told["error"]["sqlstate"] in ("42P01", "40001")
+
+
+def test_a_request_of_another_release(ask: Any) -> None:
+    told = ask("sing")
+    assert told["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
+    assert "jar_path()" in told["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "name, members, missing",
+    [
+        ("load", {"name": ["n", "nope"], **LOAD}, "missing"),
+        ("alter", {"name": ["n", "nope"], "changes": []}, "missing"),
+        ("list_tables", {"namespace": ["nope"]}, "missing_namespace"),
+        ("load_namespace", {"namespace": ["nope"]}, "missing_namespace"),
+        ("create_namespace", {"namespace": ["n"], "properties": {}}, "exists"),
+        ("drop_namespace", {"namespace": ["n"], "cascade": False}, "not_empty"),
+        ("rename", {"name": ["n", "t"], "new_name": ["n", "t"]}, "exists"),
+    ],
+)
+def test_names_that_are_missing_or_taken(ask: Any, name: str, members: Json, missing: str) -> None:
+    assert ask(name, **members) == {"refused": missing}
+
+
+def test_a_delete_means_the_columns_that_it_was_planned_on(ask: Any, tmp_path: Path) -> None:
+    commit(ask, load(ask)["table"], [segment(tmp_path, 5, "x", "x")])
+    planned = load(ask)["table"]
+    changed = Catalog(tmp_path).load_table("n.t")
+    changed.alter().drop_column("a").add_column("a", "int", default=1).commit()
+    literal = {"type": "integer", "value": "1"}
+    column = {"kind": "column_term", "path": ["a"]}
+    children = [column, {"kind": "literal_term", "literal": literal}]
+    equals = {"kind": "predicate_term", "name": "=", "children": children}
+    ask("delete", table=planned, filters=[equals], commit_id="d" * 36)
+    assert changed.refresh().state.segments.count == 1
+
+
+def test_the_jar_of_another_protocol() -> None:
+    assert respond({"request": "handshake", "body": {"protocol": VERSION}}) == {"response": {}}
+    message = respond({"request": "handshake", "body": {"protocol": 0}})["error"]["message"]
+    assert f"version 0 of the protocol and pyspark_versioned speaks version {VERSION}" in message
+    assert "jar_path()" in message
+
+
+@pytest.mark.parametrize(
+    "change, problem",
+    [
+        ({"version": 1}, "the member version must be a string"),
+        ({"timestamp": True}, "the member timestamp must be an integer"),
+        ({"name": ["n", 1]}, "the member name[1] must be a string"),
+        ({"name": "t"}, "the member name must be a list"),
+        ({"views": None}, "the member views must be a boolean"),
+        ({"more": 1}, "the member more is unknown"),
+    ],
+)
+def test_a_member_that_is_wrong(ask: Any, change: Json, problem: str) -> None:
+    error = ask("load", **{"name": ["n", "t"], **LOAD, **change})["error"]
+    assert error["condition"] == "VERSIONED_INVALID_REQUEST"
+    assert f"the request load: {problem}; " in error["message"]
+
+
+@pytest.mark.parametrize("member", ["name", "version", "writes"])
+def test_a_member_that_is_missing(ask: Any, member: str) -> None:
+    body = {"name": ["n", "t"], **LOAD}
+    del body[member]
+    error = ask("load", **body)["error"]
+    assert f"the request load: the member {member} is missing; " in error["message"]
+
+
+def test_members_deep_inside(ask: Any) -> None:
+    table = load(ask)["table"]
+    nested = {"kind": "predicate_term", "name": "NOT", "children": [{"kind": "column_term"}]}
+    error = ask("can_delete", table=table, filters=[nested])["error"]
+    assert "the member filters[0].children[0].path is missing" in error["message"]
+    error = ask("can_delete", table=table, filters=[{**nested, "kind": "term"}])["error"]
+    assert "the member filters[0].kind must be one of predicate_term" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, [], {}, {"request": 1}, {"request": "load"}, {"request": "drop", "body": {}}],
+)
+def test_a_request_that_is_none(given: Any) -> None:
+    assert respond(given)["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
+
+
+def test_a_commit_without_its_id(ask: Any) -> None:
+    table = load(ask)["table"]
+    given = {"request": "truncate", "body": {"table": table}, "commit": {"id": "x"}}
+    message = respond(given)["error"]["message"]
+    assert "the commit of the request truncate: the member retry is missing" in message
