@@ -1,11 +1,13 @@
-"""Measure loading a large table and planning a selective filter, warm and cold.
+"""Measure loading a large table and planning scans of it, warm and cold.
 
-The table is only a checkpoint: 100,000 segments of 20 columns whose files do not exist.
+The table is only a checkpoint: 100,000 segments of 20 columns whose files do not exist. A table with a
+primary key is compared with one without, at 20,000 segments.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import statistics
 import tempfile
@@ -21,14 +23,19 @@ import pyarrow as pa
 from benchmarks.common import Figure, Report, seconds
 from versioned_catalog import Catalog, Table
 from versioned_catalog.catalog.locations import timeline_at
+from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE
+from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.scan.selection import select
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.types import Atom, Column
 
 KINDS = ["TIMESTAMP", "STRING", "BIGINT", "DOUBLE", "INT"]
 ROWS = 1_000_000
+KEYED_SEGMENTS = 20_000
 BASE = 1_700_000_000_000_000
 """Start of the first segment in microseconds; each segment holds one minute."""
 
@@ -94,6 +101,46 @@ def build(place: Path, count: int, columns: int) -> None:
     timeline_at(open_store(place)).write_checkpoint(state)
 
 
+def keyed_scan(count: int, *, keyed: bool, pairs: bool) -> Scan:
+    """A scan of segments of distinct keys, or of pairs of overlapping segments with deltas."""
+    key = {"primary_key": ["c2"]} if keyed else {}
+    table = Catalog.create_path(f"memory://planning-{keyed}-{pairs}", ddl(4), **key)
+    base = segments(table, count).base
+    low = np.arange(count) % (count // 2 if pairs else count) * 1000
+    given = {"3.min": pa.array(low), "3.max": pa.array(low + 999)}
+    if pairs:
+        deltas = ({"sequences": [n, n], "ops": {"0": n + 1, "1": 3}} for n in range(count))
+        given["extra"] = pa.array(map(json.dumps, deltas), pa.string())
+    for name, values in given.items():
+        base = base.set_column(base.schema.get_field_index(name), name, values)
+    state = replace(table.state, segments=SegmentSet.of(base))
+    return Scan(table.store, state, state.schema.columns)
+
+
+def tell_keyed(report: Report, count: int, runs: int) -> None:
+    """The figures of keyed tables beside one without a key, first and again."""
+    cases = (
+        ("no key", keyed_scan(count, keyed=False, pairs=False)),
+        ("key, no overlaps", keyed_scan(count, keyed=True, pairs=False)),
+        ("key, all in pairs", keyed_scan(count, keyed=True, pairs=True)),
+    )
+    for name, scan in cases:
+        value = bind_filters([("c3", "<", 0.5)], scan.state.schema)
+        for what, filter in (("", None), (", filtered", value)):
+
+            def select_segments(scan: Scan = scan, filter: BoundFilter | None = filter) -> None:
+                select(scan.state, filter, None, prune=True)
+
+            def tasks(scan: Scan = scan, filter: BoundFilter | None = filter) -> None:
+                Scan(scan.store, scan.state, scan.columns, filter).tasks()
+
+            title = f"{count:,} segments, {name}{what}"
+            if filter is None:
+                report.record(Figure(f"{title}: select, first", seconds(select_segments) * 1000))
+            report.record(Figure(f"{title}: select", median(select_segments, runs), target=20.0))
+            report.record(Figure(f"{title}: tasks", median(tasks, runs)))
+
+
 def selective(count: int) -> list[list[tuple[str, str, Any]]]:
     """A filter that few segments match: ten minutes and some hosts."""
     moment = datetime.fromtimestamp((BASE + count // 2 * MINUTE) / 1e6, UTC)
@@ -152,6 +199,7 @@ def main() -> None:
     try:
         for count in (10, options.segments):
             tell(report, folder, count, options.columns, options.runs)
+        tell_keyed(report, KEYED_SEGMENTS, options.runs)
     finally:
         shutil.rmtree(folder)
     report.save()

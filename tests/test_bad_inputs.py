@@ -120,9 +120,9 @@ NAMES: list[Request] = [
     ("folder of no table", lambda b: Catalog.load_path(b.folder.parent), GONE, "no table at"),
     ("table of a file", lambda b: Catalog.load_path(b.path(0)), GONE, "00000.json"),
     ("folder with a table", lambda b: Catalog.create_path(b.folder, "a INT"), TAKEN, "already"),
-    ("empty path", lambda _: Catalog(" "), BAD, "names no folder"),
-    ("number as path", lambda _: Catalog(5), BAD, "5 names no folder"),  # type: ignore[arg-type]
-    ("zero in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "can't be the name of a folder"),
+    ("empty path", lambda _: Catalog(" "), BAD, "is not a location"),
+    ("number as path", lambda _: Catalog(5), BAD, "5 is not a location"),  # type: ignore[arg-type]
+    ("zero in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "holds a null character"),
     ("credentials in a URL", lambda _: Catalog("s3://k:s@bucket/x"), BAD, "holds credentials"),
     ("no bucket", lambda _: Catalog("s3://"), BAD, "s3://<bucket>"),
     ("unknown protocol", lambda _: Catalog.load_path("what://x"), BAD, "what://"),
@@ -793,10 +793,10 @@ SEGMENTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no Parquet": (lambda p: p.write_bytes(b"a,b\n1,2\n" * 50), "not a whole Parquet file"),
     "missing": (lambda p: p.unlink(), "is missing"),
     "a folder": (lambda p: (p.unlink(), p.mkdir()), "is missing"),
-    "foreign": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "no segment of this table"),
+    "foreign": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "not a segment of this table"),
     "of another table": (
         lambda p: rewrite(p, whole, {b"versioned.table_uuid": b"other"}),
-        "no segment of this table",
+        "not a segment of this table",
     ),
     "of another schema": (
         lambda p: rewrite(p, whole, {b"versioned.schema_version": b"7"}),
@@ -849,7 +849,7 @@ def test_segments_of_two_tables_swapped(bench: Bench) -> None:
     other.append(pa.table({"id": pa.array([5], INTS)}))
     (path,) = other.inspect.segments()["path"].to_pylist()
     shutil.copy(bench.folder.parent / "other" / path, segment(bench))
-    refused(lambda: reload(bench), CorruptTableError, "no segment of this table")
+    refused(lambda: reload(bench), CorruptTableError, "not a segment of this table")
 
 
 def test_foreign_files_beside_segments_mean_nothing(bench: Bench) -> None:

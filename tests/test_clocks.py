@@ -15,7 +15,7 @@ import pytest
 from versioned_catalog import Catalog, NotFoundError, StorageError, Table
 from versioned_catalog.scan.aggregates import count_rows
 from versioned_catalog.storage import clock
-from versioned_catalog.storage.clock import ASKED_ANEW, Clock
+from versioned_catalog.storage.clock import REFRESH_SECONDS, Clock
 from versioned_catalog.storage.local import LocalStore
 from wrong_clocks import (
     DAY,
@@ -61,16 +61,16 @@ def test_a_store_is_asked_once_in_a_while(
 
     one = Clock()
     assert (one.now(ask), len(asked)) == (then, 1)
-    steady[0] += ASKED_ANEW - 1
+    steady[0] += REFRESH_SECONDS - 1
     set_own_clock(monkeypatch, YEAR)
-    assert (one.now(ask), len(asked)) == (then + (ASKED_ANEW - 1) * SECOND, 1)
+    assert (one.now(ask), len(asked)) == (then + (REFRESH_SECONDS - 1) * SECOND, 1)
     steady[0] += 1
     assert (one.now(ask), len(asked)) == (then, 2)
-    one.hear(then + DAY)
+    one.observe(then + DAY)
     assert (one.now(ask), len(asked)) == (then + DAY, 2)
     steady[0] = 5.0
     assert (one.now(ask), len(asked)) == (then, 3), "the machine was started again"
-    assert pickle.loads(pickle.dumps(one))._heard is None, (
+    assert pickle.loads(pickle.dumps(one))._last is None, (
         "another machine was started at another time"
     )
 
@@ -80,10 +80,10 @@ def test_a_clock_that_agrees_is_the_finer_one(
 ) -> None:
     one = Clock()
     before = datetime.now(UTC)
-    one.hear(before.replace(microsecond=0))
+    one.observe(before.replace(microsecond=0))
     assert before <= one.now(before.now) <= datetime.now(UTC)
     set_own_clock(monkeypatch, -3 * SECOND)
-    one.hear(before)
+    one.observe(before)
     assert one.now(before.now) == before
 
 

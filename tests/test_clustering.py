@@ -18,7 +18,7 @@ import pytest
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.compaction import clustering
 from versioned_catalog.compaction.z_order import Curve
-from versioned_catalog.datafile.open_segment import OpenSegment
+from versioned_catalog.datafile.segment_writer import SegmentWriter
 
 SIDE = 64
 
@@ -212,15 +212,15 @@ def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.Mon
     (piece,) = table.maintenance.plan_compaction(zorder=["a", "b"])
     table.maintenance.compact(zorder=["a", "b"])
     assert list((tmp_path / "local").iterdir()) == []
-    write, held = OpenSegment.write, list[int]()
+    write, held = SegmentWriter.write, list[int]()
 
-    def fails(self: OpenSegment, rows: pa.Table) -> None:
+    def fails(self: SegmentWriter, rows: pa.Table) -> None:
         held.append(_open_buckets())
         if len(held) == 3:
             raise OSError("the disk is full")
         write(self, rows)
 
-    monkeypatch.setattr(OpenSegment, "write", fails)
+    monkeypatch.setattr(SegmentWriter, "write", fails)
     with pytest.raises(OSError, match="full") as failed:
         piece.run(table.store, str(tmp_path / "local"))
     assert failed.value.__traceback__, "what it holds may hold everything"

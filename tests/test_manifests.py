@@ -498,7 +498,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda t, p: (p.unlink(), p.symlink_to("/etc/hostname")),
         "leads outside the table's folder",
     ),
-    "a pipe": (lambda t, p: (p.unlink(), os.mkfifo(p)), "is no file"),
+    "a pipe": (lambda t, p: (p.unlink(), os.mkfifo(p)), "is not a regular file"),
     "too long": (lambda t, p: os.truncate(p, 1 << 40), "such files have up to"),
 }
 

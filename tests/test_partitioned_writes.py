@@ -82,7 +82,7 @@ def test_a_segment_a_partition(make: Make) -> None:
     rows = shuffled(12_000, batches=50)
     table.append(rows)
     partitions = found(table)
-    assert len(partitions) == DAYS * 4 > writer.MOST_OPEN
+    assert len(partitions) == DAYS * 4 > writer.MAX_OPEN
     days: Counter[str] = Counter()
     for (day, _), count in partitions.items():
         days[day] += count
@@ -153,7 +153,7 @@ def test_update_that_moves_rows(make: Make) -> None:
 def test_compaction_into_another_partitioning(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """More partitions than segments may be open, and rows of all of them in every batch."""
     monkeypatch.setattr(writer, "SORTED_ROWS", 1_000)
-    monkeypatch.setattr(writer, "MOST_OPEN", 8)
+    monkeypatch.setattr(writer, "MAX_OPEN", 8)
     table = make("u BIGINT, v BIGINT")
     numbers = np.random.default_rng(5).permutation(10_000)
     for part in range(5):
@@ -246,7 +246,7 @@ def test_a_local_disk_that_is_full_is_named(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     spill = Spill[str](str(tmp_path))
     try:
-        with pytest.raises(StorageError, match=f"{tmp_path}.*make room"), spill:
+        with pytest.raises(StorageError, match=f"{tmp_path}.*free space there"), spill:
             spill.add("a", rows)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

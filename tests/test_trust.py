@@ -1,4 +1,4 @@
-"""A stranger's table can't take all memory, or keep a reader busy for ever (docs/trust.md)."""
+"""An untrusted table can't take all memory, or keep a reader busy for ever (docs/trust.md)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from versioned_catalog.limits import (
     ENTRY_BYTES,
     HINT_BYTES,
     JSON_VALUES,
+    SCAN_SPLITS,
     SEGMENT_BYTES,
-    SEGMENT_PIECES,
     SEGMENT_ROWS,
     TYPE_DEPTH,
     VERSIONS,
@@ -65,7 +65,7 @@ def peak_mib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
-# Files that are too long, or no files.
+# Files that are too long, or not regular files.
 
 
 def test_a_long_entry_is_not_read(table: Table) -> None:
@@ -75,7 +75,7 @@ def test_a_long_entry_is_not_read(table: Table) -> None:
     assert peak_mib() - before < 64
 
 
-def test_a_long_hint_and_a_long_checkpoint_mean_nothing(table: Table) -> None:
+def test_a_long_hint_and_a_long_checkpoint_are_ignored(table: Table) -> None:
     table.log.write_checkpoint(table.state)
     folder = Path(table.location) / "_versioned"
     os.truncate(folder / "last_checkpoint.json", HINT_BYTES + 1)
@@ -87,14 +87,14 @@ def test_a_long_hint_and_a_long_checkpoint_mean_nothing(table: Table) -> None:
 
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("name", ["log/00000000000000000001.json", "last_checkpoint.json"])
-def test_a_pipe_keeps_nobody_waiting(name: str, table: Table) -> None:
+def test_a_pipe_does_not_block(name: str, table: Table) -> None:
     path = Path(table.location) / "_versioned" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
     if name == "last_checkpoint.json":
         assert Catalog.load_path(table.location).count() == 1
     else:
-        refused(table, "is no file")
+        refused(table, "is not a regular file")
 
 
 # JSON.
@@ -109,12 +109,12 @@ def test_a_pipe_keeps_nobody_waiting(name: str, table: Table) -> None:
     ],
     ids=["many values", "half a character", "another encoding"],
 )
-def test_json_that_is_none(content: bytes, fragment: str) -> None:
+def test_invalid_json_is_refused(content: bytes, fragment: str) -> None:
     with pytest.raises(CorruptTableError, match=fragment):
         commit_from_bytes(content, "x")
 
 
-def test_a_whole_character_in_halves(table: Table) -> None:
+def test_a_surrogate_pair_is_read(table: Table) -> None:
     table.alter().set_property("p", "\U0001f600").commit()
     path = entry(table, 2)
     path.write_text(json.dumps(json.loads(path.read_text())))
@@ -123,7 +123,7 @@ def test_a_whole_character_in_halves(table: Table) -> None:
 
 
 @pytest.mark.parametrize("depth", [301, 900])
-def test_what_nobody_looks_at_is_not_nested_for_ever(depth: int, table: Table) -> None:
+def test_unused_details_may_not_be_nested_too_deep(depth: int, table: Table) -> None:
     deep: Any = {}
     for _ in range(depth):
         deep = {"x": deep}
@@ -131,7 +131,7 @@ def test_what_nobody_looks_at_is_not_nested_for_ever(depth: int, table: Table) -
     refused(table, "nested")
 
 
-def test_nobody_commits_what_nobody_would_read(table: Table) -> None:
+def test_a_commit_beyond_the_limits_is_refused(table: Table) -> None:
     with pytest.raises(InvalidRequestError, match="write fewer segments at once"):
         table.alter().set_property("p", "," * JSON_VALUES).commit()
     deep = "STRUCT<x: " * 60 + "INT" + ">" * 60
@@ -151,7 +151,7 @@ def test_nobody_commits_what_nobody_would_read(table: Table) -> None:
         ("bytes", SEGMENT_BYTES + 1),
     ],
 )
-def test_sizes_that_no_segment_has(member: str, value: int, table: Table) -> None:
+def test_impossible_sizes_are_refused(member: str, value: int, table: Table) -> None:
     edit(entry(table, 1), lambda e: e["added"][0].update({member: value}))
     refused(table, "impossible number of rows or bytes")
 
@@ -165,17 +165,17 @@ def test_sizes_that_no_segment_has(member: str, value: int, table: Table) -> Non
         ("batch", {"application": "a", "id": 2**63}),
     ],
 )
-def test_numbers_that_are_none(member: str, value: Any, table: Table) -> None:
+def test_numbers_out_of_range_are_refused(member: str, value: Any, table: Table) -> None:
     edit(entry(table, 1), lambda e: e.update({member: value}))
     refused(table, "out of range")
 
 
-def test_a_first_schema_of_any_number(table: Table) -> None:
+def test_a_schema_version_out_of_range_is_refused(table: Table) -> None:
     edit(entry(table, 0), lambda e: e["schema"].update(schema_version=2**31))
     refused(table, "the schema version 2147483648 is out of range")
 
 
-def test_a_time_with_none_after_it(table: Table) -> None:
+def test_no_commit_follows_the_last_possible_time(table: Table) -> None:
     edit(entry(table, 1), lambda e: e.update(time="9999-12-31T23:59:59.999999Z"))
     last = Catalog.load_path(table.location)
     assert last.count() == 1
@@ -183,7 +183,7 @@ def test_a_time_with_none_after_it(table: Table) -> None:
         last.append(pa.table({"a": pa.array([1], INTS)}))
 
 
-def test_a_time_of_early_years_is_written_as_it_was_read(table: Table) -> None:
+def test_early_times_round_trip(table: Table) -> None:
     for version in (0, 1):
         time = f"0001-01-01T00:00:00.00000{version}Z"
         edit(entry(table, version), lambda e, time=time: e.update(time=time))
@@ -192,11 +192,11 @@ def test_a_time_of_early_years_is_written_as_it_was_read(table: Table) -> None:
     assert restored.time == loaded.state.time
 
 
-def test_pieces_of_work_are_bounded(table: Table) -> None:
-    """2**46 bytes, or so says the log, would be half a million pieces of 128 MiB, of each segment."""
+def test_the_number_of_splits_is_bounded(table: Table) -> None:
+    """The log states 2**46 bytes for each segment: half a million splits of 128 MiB."""
     edit(entry(table, 1), lambda e: e.update(added=[e["added"][0] | {"bytes": SEGMENT_BYTES}] * 3))
     pieces = pack(Catalog.load_path(table.location).scan().tasks())
-    assert 3 <= len(pieces) <= SEGMENT_PIECES + 3
+    assert 3 <= len(pieces) <= SCAN_SPLITS + 3
 
 
 # Stubs.
@@ -209,7 +209,7 @@ def stub(table: Table, version: int, floor: int) -> None:
 
 
 class TooLong(BaseException):
-    """No error that anything of ours catches."""
+    """An error that no code of the project catches."""
 
 
 def _too_long(*_: Any) -> None:
@@ -218,7 +218,7 @@ def _too_long(*_: Any) -> None:
 
 @pytest.fixture
 def patience() -> Iterator[None]:
-    """Ends what would go on for ever."""
+    """Ends a test that would run for ever."""
     before = signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(60)
     yield
@@ -228,14 +228,14 @@ def patience() -> Iterator[None]:
 
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("floor", [0, 1])
-def test_a_stub_that_leads_back_to_itself(floor: int, table: Table) -> None:
+def test_a_stub_that_refers_to_itself_is_refused(floor: int, table: Table) -> None:
     table.log.write_checkpoint(table.at(0))
     stub(table, 1, floor)
     refused(table, "the stub of version 1")
 
 
 def test_very_many_stubs() -> None:
-    """Each is found after the checkpoint that the one before it names."""
+    """Each stub refers to the checkpoint before the next one."""
     table = Catalog.create_path("memory://stubs", "a INT")
     for value in range(1100):
         table.alter().set_property("p", str(value)).commit()
@@ -265,7 +265,7 @@ def damaged_checkpoint(table: Table, change: Callable[[pa.Table], pa.Table], **h
 
 
 def repeated(rows: pa.Table, name: str, value: Any, count: int) -> pa.Table:
-    """Many rows that take next to nothing in the file, one column of them a long text."""
+    """Many rows that take few bytes in the file, with a long text in one column."""
     index = pa.array([0] * count, INTS)
     many = pa.table({field.name: rows[field.name].take(index) for field in rows.schema})
     dictionary = pa.DictionaryArray.from_arrays(index, pa.array([value]))
@@ -277,14 +277,14 @@ def test_a_checkpoint_without_segments(tmp_path: Path) -> None:
     assert state_from_bytes(state_to_bytes(state), "x").table_uuid == state.table_uuid
 
 
-def test_a_checkpoint_of_few_bytes_and_many_rows(table: Table) -> None:
+def test_a_small_checkpoint_of_many_rows_is_refused(table: Table) -> None:
     data = damaged_checkpoint(table, lambda rows: repeated(rows, "path", "data/x", 1_000_000))
     with pytest.raises(CorruptTableError, match="too small for 1000000 segments"):
         state_from_bytes(data, "x")
 
 
 @pytest.mark.parametrize("name", ["path", "checksum", "extra"])
-def test_a_checkpoint_with_one_long_text_for_all_rows(name: str, table: Table) -> None:
+def test_a_checkpoint_with_one_long_text_in_all_rows_is_refused(name: str, table: Table) -> None:
     """10 MB a row, of which there are 1,000: 10 GB out of some KB."""
     before = peak_mib()
     data = damaged_checkpoint(
@@ -299,8 +299,8 @@ def test_a_checkpoint_with_one_long_text_for_all_rows(name: str, table: Table) -
     assert peak_mib() - before < 200
 
 
-def test_a_checkpoint_with_pages_that_swell(table: Table) -> None:
-    """300 MB of one letter, which compresses to nothing, in pages of 10 MB."""
+def test_a_checkpoint_whose_pages_decompress_too_far_is_refused(table: Table) -> None:
+    """300 MB of one letter, in well compressed pages of 10 MB."""
 
     def swollen(rows: pa.Table) -> pa.Table:
         index = pa.array([0] * 30, INTS)
@@ -318,7 +318,9 @@ def test_a_checkpoint_with_pages_that_swell(table: Table) -> None:
     "column, value",
     [("rows", SEGMENT_ROWS + 1), ("bytes", SEGMENT_BYTES + 1), ("sequence", -1), ("rows", -1)],
 )
-def test_numbers_in_a_checkpoint_that_are_none(column: str, value: int, table: Table) -> None:
+def test_numbers_out_of_range_in_a_checkpoint_are_refused(
+    column: str, value: int, table: Table
+) -> None:
     def changed(rows: pa.Table) -> pa.Table:
         at = rows.schema.get_field_index(column)
         return rows.set_column(at, column, pa.array([value], pa.int64()))
@@ -337,18 +339,18 @@ def varint(number: int) -> bytes:
     return out + bytes([number])
 
 
-def test_a_footer_of_very_many_parts() -> None:
-    """40 MB of column chunks, each of 3 bytes, and PyArrow takes 800 for one."""
+def test_a_footer_of_too_many_parts_is_refused() -> None:
+    """40 MB of column chunks of 3 bytes each, for each of which PyArrow takes 800."""
     columns = b"\x19\xfc" + varint(13_000_000) + b"\x26\x08\x00" * 13_000_000 + b"\x00"
     footer = b"\x15\x02\x19\x1c" + b"\x00" + b"\x16\x00\x19\x1c" + columns + b"\x00"
     data = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
     before = peak_mib()
-    with pytest.raises(CorruptTableError, match="a footer that is not believed"):
+    with pytest.raises(CorruptTableError, match="a footer with too many parts"):
         open_parquet(pa.BufferReader(data), "x")
     assert peak_mib() - before < 700
 
 
-def test_a_long_footer_of_one_text_is_read() -> None:
+def test_a_long_footer_of_one_string_is_read() -> None:
     sink = io.BytesIO()
     rows = pa.table({"a": [1]})
     with pq.ParquetWriter(sink, rows.schema) as out:
@@ -357,7 +359,7 @@ def test_a_long_footer_of_one_text_is_read() -> None:
     assert open_parquet(pa.BufferReader(sink.getvalue()), "x").read() == rows
 
 
-def test_row_counts_of_a_footer_that_do_not_add_up(tmp_path: Path) -> None:
+def test_row_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
     sink = io.BytesIO()
     pq.write_table(pa.table({"a": list(range(11))}), sink)
     data = sink.getvalue()
@@ -366,7 +368,7 @@ def test_row_counts_of_a_footer_that_do_not_add_up(tmp_path: Path) -> None:
     at = footer.index(b"\x16\x16\x19")  # num_rows = 11, zigzag, before the row groups
     lying = data[: -8 - length] + footer[: at + 1] + b"\x18" + footer[at + 2 :] + data[-8:]
     assert pq.read_metadata(io.BytesIO(lying)).num_rows == 12
-    with pytest.raises(CorruptTableError, match="numbers of rows can't be"):
+    with pytest.raises(CorruptTableError, match="row counts of its row groups do not add up"):
         read_footer(lying)
 
 
@@ -383,11 +385,11 @@ def test_thrift() -> None:
         Reader(data, most=2).struct()
 
 
-def test_what_ends_the_process_in_pyarrow_is_refused(tmp_path: Path) -> None:
-    """A found case (fuzz/cases): PyArrow ends the process when it is asked for the column."""
+def test_footers_that_end_the_process_in_pyarrow_are_refused(tmp_path: Path) -> None:
+    """A case that fuzzing found: PyArrow ends the process when it is asked for the column."""
     case = Path(__file__).parent / "fuzz" / "cases" / "footer" / "histogram"
     ask = "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).to_dict()"
     done = subprocess.run([sys.executable, "-c", ask, str(case)], capture_output=True, check=False)
     assert done.returncode < 0, "PyArrow was mended: is the check still needed?"
-    with pytest.raises(CorruptTableError, match="a footer that can't be"):
+    with pytest.raises(CorruptTableError, match="an invalid footer"):
         read_footer(case.read_bytes())

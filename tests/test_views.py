@@ -20,7 +20,7 @@ from versioned_catalog import (
     Table,
     UnsupportedFeatureError,
 )
-from versioned_catalog.log import entry as entries
+from versioned_catalog.log import features as entries
 
 QUERY = "SELECT host, usage FROM cpu WHERE usage > 90"
 

@@ -43,7 +43,7 @@ SEGMENT_ROWS = 2**40
 SEGMENT_BYTES = 2**46
 """No segment is larger: 64 TiB, more than stores take."""
 
-SEGMENT_PIECES = 100_000
+SCAN_SPLITS = 100_000
 """Into how many pieces of work a scan is cut, beside those that are there for segments of their own."""
 
 FOOTER_BYTES = 32 * MIB

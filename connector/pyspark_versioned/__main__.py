@@ -8,7 +8,7 @@ import sys
 from pyspark_versioned.jar import installed_jar
 from pyspark_versioned.registering import catalog_conf
 from versioned_catalog import VersionedError
-from versioned_catalog.storage.secrets import WAY_OUT, is_secret
+from versioned_catalog.storage.secrets import CREDENTIALS_ADVICE, is_secret
 
 _WHY = {
     "spark.jars": "The jar for SQL and native scans. Append it to other jars, if there are any.",
@@ -56,7 +56,9 @@ def main() -> None:
     storage = dict(option.split("=", 1) for option in given.storage_option)
     secret = next(filter(is_secret, storage), None)
     if secret is not None:
-        sys.exit(f"the storage option {secret} is a secret, and would be shown; {WAY_OUT}")
+        sys.exit(
+            f"the storage option {secret} is a secret, and would be shown; {CREDENTIALS_ADVICE}"
+        )
     try:
         jar = given.jar or installed_jar()
         found = catalog_conf(given.warehouse, given.catalog, storage, jar)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from versioned_catalog.storage.s3 import flat_options
+from versioned_catalog.storage.s3_options import flat_options
 
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")

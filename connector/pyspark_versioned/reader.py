@@ -15,7 +15,7 @@ from pyspark_versioned.pushdown import to_unbound
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.datafile.read_ahead import read_segments
-from versioned_catalog.datafile.tasks import Task, only
+from versioned_catalog.datafile.tasks import Task, restrict
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.state import TableState
@@ -133,7 +133,7 @@ class PushdownReader(VersionedReader):
 
 def _only(tasks: list[tuple[Task, int]], paths: frozenset[str]) -> list[tuple[Task, int]]:
     """The tasks that read the given segments."""
-    found = ((only(task, paths), size) for task, size in tasks)
+    found = ((restrict(task, paths), size) for task, size in tasks)
     return [(task, size) for task, size in found if task is not None]
 
 

@@ -1,4 +1,4 @@
-"""A small table with a primary key, and how its rows are written and read in tests."""
+"""A small keyed table for tests, and its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def make(place: Any, ddl: str = DDL, **more: Any) -> Table:
 
 
 def rows(*given: tuple[Any, ...], columns: str = "host ts v") -> pa.Table:
-    """Rows; a day is told by its number."""
+    """Rows; days are given by number."""
     names = columns.split()
     types = {
         "host": pa.string(),

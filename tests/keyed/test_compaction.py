@@ -1,4 +1,4 @@
-"""Compaction changes no answer, and takes away what nobody needs and nothing else."""
+"""Compaction of keyed tables: it changes no result, and drops only rows that no read needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def paths(table: Table) -> list[str]:
     return table.state.segments.paths
 
 
-def test_a_tombstone_stays_while_an_older_row_does(tmp_path: Path) -> None:
+def test_a_tombstone_is_kept_while_an_older_row_exists(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))
     table.append(rows(("b", 1, 2.0), ("c", 1, 1.0)))
@@ -31,7 +31,7 @@ def test_a_tombstone_stays_while_an_older_row_does(tmp_path: Path) -> None:
     assert table.state.segments.rows == 2
 
 
-def test_a_partial_upsert_is_not_taken_for_a_row(tmp_path: Path) -> None:
+def test_a_partial_upsert_is_not_compacted_without_older_rows(tmp_path: Path) -> None:
     """Compacted without the row under it, its defaults would be values."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0, 70), columns="host ts v w"))
@@ -42,7 +42,7 @@ def test_a_partial_upsert_is_not_taken_for_a_row(tmp_path: Path) -> None:
     assert shown(table) == [("a", 1, 3.0, 70)]
 
 
-def test_segments_of_one_commit_stay_together(tmp_path: Path) -> None:
+def test_overlapping_segments_of_one_commit_are_compacted_together(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     first, second = rows(("a", 1, 1.0)), rows(("a", 1, 2.0))
     plan = table.transaction().plan_write(first.schema)
@@ -58,7 +58,7 @@ def test_segments_of_one_commit_stay_together(tmp_path: Path) -> None:
     assert shown(table)[0] == ("a", 1, 2.0, 7)
 
 
-def test_rows_keep_their_place_among_versions(tmp_path: Path) -> None:
+def test_compacted_rows_keep_their_age(tmp_path: Path) -> None:
     """What was compacted is still older than what came after it, and newer than what came before."""
     table = make(tmp_path / "t")
     for value in (1.0, 2.0, 3.0, 4.0):
@@ -73,7 +73,7 @@ def test_rows_keep_their_place_among_versions(tmp_path: Path) -> None:
     assert shown(table)[0] == ("a", 1, 5.0, 7)
 
 
-def test_what_a_rollback_brings_back_is_as_old_as_it_was(tmp_path: Path) -> None:
+def test_rows_restored_by_a_rollback_keep_their_age(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
@@ -82,7 +82,7 @@ def test_what_a_rollback_brings_back_is_as_old_as_it_was(tmp_path: Path) -> None
     assert shown(table) == [("a", 1, 2.0, 7)]
 
 
-def test_a_rollback_meanwhile_ends_it(tmp_path: Path) -> None:
+def test_a_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> None:
     """It drops a tombstone, since no row is left under it; the rollback brings one back."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
@@ -98,7 +98,7 @@ def test_a_rollback_meanwhile_ends_it(tmp_path: Path) -> None:
     assert shown(late.refresh()) == []
 
 
-def test_a_tombstone_stays_while_a_mixed_segment_holds_an_older_row(tmp_path: Path) -> None:
+def test_a_tombstone_is_kept_while_a_compacted_segment_holds_an_older_row(tmp_path: Path) -> None:
     """What counts is the oldest row of a segment that stays, not its newest."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
@@ -114,7 +114,7 @@ def test_a_tombstone_stays_while_a_mixed_segment_holds_an_older_row(tmp_path: Pa
     assert table.state.segments.rows == 2
 
 
-def test_compacted_rows_do_not_overtake_what_came_between(tmp_path: Path) -> None:
+def test_compacted_rows_do_not_replace_newer_ones(tmp_path: Path) -> None:
     """Each row keeps its own sequence in a segment of several commits."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
@@ -145,7 +145,7 @@ def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
         assert shown(table) == [("a", 1, value, 7)]
 
 
-def test_a_rollback_that_is_expired_ends_it_too(tmp_path: Path) -> None:
+def test_an_expired_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> None:
     """Its entry is a stub by then, so that nobody knows what it brought back."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
@@ -164,7 +164,7 @@ def test_a_rollback_that_is_expired_ends_it_too(tmp_path: Path) -> None:
     assert shown(Catalog.load_path(tmp_path / "t")) == [("b", 1, 1.0, 7)]
 
 
-def test_small_segments_of_a_bag_become_one(tmp_path: Path) -> None:
+def test_small_segments_without_a_key_are_compacted_into_one(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT, b STRING", partitioned_by=["a"])
     for n in range(6):
         table.append(pa.table({"a": pa.array([n % 2, 5], pa.int32()), "b": [f"{n}", "x"]}))
@@ -183,7 +183,7 @@ def test_small_segments_of_a_bag_become_one(tmp_path: Path) -> None:
         table.maintenance.compact(strategy="z")  # type: ignore[arg-type]
 
 
-def test_who_appends_meanwhile_is_not_stopped(tmp_path: Path) -> None:
+def test_a_concurrent_append_succeeds(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     for value in (1.0, 2.0):
         table.append(rows(("a", 1, value), ("b", 1, value)))
@@ -198,7 +198,7 @@ def test_who_appends_meanwhile_is_not_stopped(tmp_path: Path) -> None:
     assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
 
-def test_what_others_took_is_left(tmp_path: Path) -> None:
+def test_segments_removed_concurrently_are_skipped(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT", partitioned_by=["a"])
     for n in (1, 1, 2, 2):
         table.append(pa.table({"a": pa.array([n], pa.int32())}))
@@ -210,7 +210,7 @@ def test_what_others_took_is_left(tmp_path: Path) -> None:
     assert (told.removed, told.skipped, shown(table)) == (2, 2, [(2,), (2,)])
 
 
-def test_a_piece_that_lost_one_segment_does_not_stop_the_others(tmp_path: Path) -> None:
+def test_a_split_with_a_removed_segment_does_not_fail_the_others(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT, b INT", partitioned_by=["a"])
     for a, b in ((1, 1), (1, 2), (2, 1), (2, 2)):
         table.append(pa.table({"a": pa.array([a], pa.int32()), "b": pa.array([b], pa.int32())}))
@@ -223,7 +223,7 @@ def test_a_piece_that_lost_one_segment_does_not_stop_the_others(tmp_path: Path) 
     assert shown(table) == [(1, 2), (2, 1), (2, 2)]
 
 
-def test_disjoint_neighbours_become_one(tmp_path: Path) -> None:
+def test_small_disjoint_neighbours_are_compacted_into_one(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     for day in range(5):
         table.append(rows(("a", day, 1.0), ("z", day, 1.0)))
@@ -232,7 +232,7 @@ def test_disjoint_neighbours_become_one(tmp_path: Path) -> None:
     assert table.scan().merged_paths() == frozenset()
 
 
-def test_who_writes_the_last_small_segment_puts_them_together(tmp_path: Path) -> None:
+def test_auto_compaction_after_a_write(tmp_path: Path) -> None:
     table = make(tmp_path / "t", properties={"auto_compact": "3"})
     for n in range(3):
         assert table.append(rows(("a", n, 1.0), ("b", n, 1.0))) == n + 1
@@ -245,7 +245,7 @@ def test_who_writes_the_last_small_segment_puts_them_together(tmp_path: Path) ->
             table.alter().set_property("auto_compact", value).commit()
 
 
-def test_small_segments_are_put_together_beside_large_ones(tmp_path: Path) -> None:
+def test_small_segments_are_compacted_without_large_ones(tmp_path: Path) -> None:
     """A tombstone that a large segment needs stays, and so does a partial upsert of its rows."""
     table = make(tmp_path / "t", properties={"target_segment_bytes": "4000"})
     table.append(rows(*((f"h{n}", n, float(n)) for n in range(900))))
@@ -265,7 +265,7 @@ def test_small_segments_are_put_together_beside_large_ones(tmp_path: Path) -> No
     assert shown(table, filters=[("host", "=", "h4")]) == [("h4", 4, 4.0, 40)]
 
 
-def test_neighbours_of_two_partitions_are_left(tmp_path: Path) -> None:
+def test_neighbours_of_different_partitions_are_not_compacted(tmp_path: Path) -> None:
     """They would be written apart again, and again at the next compaction."""
     table = make(tmp_path / "t", partitioned_by=["host"])
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))

@@ -1,4 +1,4 @@
-"""The row key of a table: how it is told, and that it stays."""
+"""Declaring the row key of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keyed.tables import DDL, make, shown
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
 
 
-def test_a_key_is_told_by_arguments_or_by_properties(tmp_path: Path) -> None:
+def test_a_key_is_given_by_arguments_or_properties(tmp_path: Path) -> None:
     told = {"primary_key": "host", "time_index": "ts"}
     one = make(tmp_path / "a")
     two = Catalog.create_path(tmp_path / "b", DDL, properties=told)
@@ -35,14 +35,14 @@ def test_a_key_is_told_by_arguments_or_by_properties(tmp_path: Path) -> None:
         ({"primary_key": "host"}, InvalidRequestError, "a list of columns"),
     ],
 )
-def test_keys_that_can_not_be(
+def test_invalid_keys_are_refused(
     tmp_path: Path, more: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
         make(tmp_path / "t", **more)
 
 
-def test_a_key_stays(tmp_path: Path) -> None:
+def test_a_key_can_not_be_changed(tmp_path: Path) -> None:
     table = make(
         tmp_path / "t", "host CHAR(2), n INT, ts DATE, v DOUBLE", primary_key=["host", "n"]
     )
@@ -80,7 +80,7 @@ def test_a_key_stays(tmp_path: Path) -> None:
         table.update({"m": 5})
 
 
-def test_ttl_hides_what_is_old(tmp_path: Path) -> None:
+def test_ttl_hides_old_rows(tmp_path: Path) -> None:
 
     table = make(tmp_path / "t", properties={"ttl": "10 days"})
     table.append(old_and_new())

@@ -1,4 +1,4 @@
-"""Reading merges what overlaps and nothing else, and filters never change an answer."""
+"""Scans of keyed tables: only overlapping segments are merged, and filters change no result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def merged(table: Table, **how: object) -> list[int]:
     return [len(task.members) for task in tasks if isinstance(task, MergeTask)]
 
 
-def test_a_value_does_not_hide_the_newest_version(tmp_path: Path) -> None:
+def test_a_filter_on_a_value_does_not_show_a_replaced_version(tmp_path: Path) -> None:
     """The newest version of the row is in a segment whose values the filter does not mean."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
@@ -31,7 +31,7 @@ def test_a_value_does_not_hide_the_newest_version(tmp_path: Path) -> None:
     assert table.scan(filters=[("v", "<", 50.0)]).count() == 0
 
 
-def test_the_row_key_skips_segments_before_they_are_merged(tmp_path: Path) -> None:
+def test_a_filter_on_the_row_key_prunes_segments_before_a_merge(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))
     table.append(rows(("b", 1, 2.0), ("c", 1, 2.0)))
@@ -43,7 +43,7 @@ def test_the_row_key_skips_segments_before_they_are_merged(tmp_path: Path) -> No
     assert table.scan(filters=either).report().pruned == 1
 
 
-def test_segments_that_touch_nothing_are_read_one_by_one(tmp_path: Path) -> None:
+def test_segments_without_overlap_are_not_merged(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     for day in (1, 2, 3):  # of all hosts, one day each: no range of the time overlaps
         table.append(rows(("a", day, 1.0), ("z", day, 1.0)))
@@ -58,7 +58,7 @@ def test_segments_that_touch_nothing_are_read_one_by_one(tmp_path: Path) -> None
     assert table.scan(limit=2).to_arrow().num_rows == 2
 
 
-def test_a_limit_counts_rows_that_are_shown(tmp_path: Path) -> None:
+def test_a_limit_counts_shown_rows(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     for _ in range(3):
         table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))
@@ -68,7 +68,7 @@ def test_a_limit_counts_rows_that_are_shown(tmp_path: Path) -> None:
         assert table.scan(limit=limit).count() == min(limit, 4)
 
 
-def test_tombstones_alone_are_not_read(tmp_path: Path) -> None:
+def test_segments_of_tombstones_alone_are_not_read(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     table.delete([("host", "=", "a")])
@@ -78,7 +78,7 @@ def test_tombstones_alone_are_not_read(tmp_path: Path) -> None:
     assert (table.state.segments.count, table.count()) == (0, 0)
 
 
-def test_statistics_of_rows_that_were_replaced_answer_nothing(tmp_path: Path) -> None:
+def test_statistics_of_replaced_rows_are_not_used(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 100.0)))
     assert extreme(table.scan(), table.schema.get(("v",)), True) == (True, "100.0")
@@ -86,7 +86,7 @@ def test_statistics_of_rows_that_were_replaced_answer_nothing(tmp_path: Path) ->
     assert extreme(table.scan(), table.schema.get(("v",)), True) == (False, None)
 
 
-def test_sequence_and_op_type_are_columns_when_asked_for(tmp_path: Path) -> None:
+def test_sequence_and_op_type_as_metadata_columns(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "host STRING, ts TIMESTAMP, v DOUBLE, `__op_type` STRING")
     data = rows(("a", 1, 1.0), ("b", 1, 1.0)).append_column("__op_type", pa.array(["x", "y"]))
     table.append(data)
@@ -100,7 +100,7 @@ def test_sequence_and_op_type_are_columns_when_asked_for(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-def test_columns_that_came_and_went(tmp_path: Path, compacted: bool) -> None:
+def test_added_and_dropped_columns(tmp_path: Path, compacted: bool) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("b", 1, 2.0)))
     table.upsert(rows(("a", 1, 9.0)), partial=True)
@@ -115,7 +115,7 @@ def test_columns_that_came_and_went(tmp_path: Path, compacted: bool) -> None:
     assert table.count() == 2
 
 
-def test_rows_of_two_partitions_are_never_of_one_key(tmp_path: Path) -> None:
+def test_segments_of_different_partitions_are_not_merged(tmp_path: Path) -> None:
     table = make(tmp_path / "t", partitioned_by=["bucket(4, host)"])
     hosts = [f"h{n}" for n in range(20)]
     table.append(rows(*((host, 1, 1.0) for host in hosts)))

@@ -1,4 +1,4 @@
-"""Large merges are read in parts: each key in one of them, and no part reads what it need not."""
+"""Splits of large merges: each key is in one split, and a split reads only what it needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from keyed.tables import make, rows, shown
 from versioned_catalog import Catalog
-from versioned_catalog.datafile import open_segment
+from versioned_catalog.datafile import segment_writer
 from versioned_catalog.datafile.merge_task import MergeTask
 from versioned_catalog.scan import merge_splitting
 
@@ -31,12 +31,12 @@ KEYS: dict[str, list[Any]] = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Row groups of two rows, and as many parts as these allow."""
-    monkeypatch.setattr(open_segment, "KEYED_ROW_GROUP_ROWS", 2)
-    monkeypatch.setattr(merge_splitting, "PART_ROWS", 1)
+    monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 2)
+    monkeypatch.setattr(merge_splitting, "SPLIT_ROWS", 1)
 
 
 @pytest.mark.parametrize("type_", KEYS)
-def test_each_key_is_in_one_part(tmp_path: Path, type_: str) -> None:
+def test_each_key_is_in_one_split(tmp_path: Path, type_: str) -> None:
     keys = KEYS[type_]
     table = Catalog.create_path(tmp_path / "t", f"k {type_}, v INT", primary_key=["k"])
     schema = table.scan().schema
@@ -55,7 +55,7 @@ def test_each_key_is_in_one_part(tmp_path: Path, type_: str) -> None:
     assert table.scan().to_arrow().to_pylist() == expected
 
 
-def test_a_part_leaves_out_what_does_not_reach_into_it(tmp_path: Path) -> None:
+def test_a_split_has_only_the_segments_that_overlap_it(tmp_path: Path) -> None:
     """Segments side by side, and one upsert over all of them: each part reads that and few others."""
     table = make(tmp_path / "t")
     names = "abcdefghijkl"
@@ -68,8 +68,8 @@ def test_a_part_leaves_out_what_does_not_reach_into_it(tmp_path: Path) -> None:
     assert shown(table) == [row for host in names for row in ((host, 1, 2.0, 7), (host, 2, 1.0, 7))]
 
 
-def test_a_small_merge_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_splitting, "PART_ROWS", 5)
+def test_a_small_merge_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge_splitting, "SPLIT_ROWS", 5)
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)))
@@ -78,7 +78,7 @@ def test_a_small_merge_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(table.scan().tasks()) == 2
 
 
-def test_a_part_does_not_grow_with_the_table(tmp_path: Path) -> None:
+def test_the_size_of_a_split_does_not_depend_on_the_table(tmp_path: Path) -> None:
     """It travels to executors: what it says of its segments must not bring along that of all others."""
     table = make(tmp_path / "t")
     for value in (1.0, 2.0):

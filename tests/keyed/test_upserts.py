@@ -1,4 +1,4 @@
-"""Upserts: the last one wins, whatever segments and tasks the rows are in."""
+"""Upserts: the last one wins, for any distribution of rows over segments and tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.write.plan import WritePlan, plan_delta
 
 
-def test_the_last_one_wins(tmp_path: Path) -> None:
+def test_the_last_upsert_wins(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("b", 1, 2.0), ("a", 1, 3.0)))
     assert shown(table) == [("a", 1, 3.0, 7), ("b", 1, 2.0, 7)]
@@ -25,7 +25,7 @@ def test_the_last_one_wins(tmp_path: Path) -> None:
     assert shown(Catalog.load_path(tmp_path / "t")) == shown(table)
 
 
-def test_of_the_segments_of_one_commit_the_last_counts(tmp_path: Path) -> None:
+def test_the_last_segment_of_a_commit_wins(tmp_path: Path) -> None:
     """The tasks of one write know nothing of each other; their segments are told apart by place."""
     table = make(tmp_path / "t")
     first, second = rows(("a", 1, 1.0), ("b", 1, 1.0)), rows(("a", 1, 2.0))
@@ -42,7 +42,7 @@ def test_of_the_segments_of_one_commit_the_last_counts(tmp_path: Path) -> None:
     assert shown(table) == [("a", 1, 2.0, 7), ("b", 1, 1.0, 7)]
 
 
-def test_a_padded_char_is_one_key(tmp_path: Path) -> None:
+def test_padded_chars_are_one_key(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "host CHAR(3), ts DATE, v DOUBLE", time_index=None)
     for host in ("a", "a ", "a  "):
         table.append(pa.table({"host": [host], "ts": pa.array([1], pa.date32()), "v": [1.0]}))
@@ -51,14 +51,14 @@ def test_a_padded_char_is_one_key(tmp_path: Path) -> None:
     assert table.count() == 0
 
 
-def test_a_key_is_no_float(tmp_path: Path) -> None:
+def test_a_key_can_not_be_a_float(tmp_path: Path) -> None:
     """-0.0 and 0.0 are equal and not the same, and NaN is not even equal to itself."""
     for type_ in ("DOUBLE", "FLOAT", "STRUCT<x: INT>", "ARRAY<INT>", "VARIANT"):
         with pytest.raises(InvalidRequestError, match="use whole numbers"):
             make(tmp_path / type_[:3], f"host {type_}, v INT", time_index=None)
 
 
-def test_partial_upserts_leave_the_rest(tmp_path: Path) -> None:
+def test_partial_upserts_keep_other_columns(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0, 10), ("b", 1, 2.0, 20), columns="host ts v w"))
     table.upsert(rows(("a", 1, 11), columns="host ts w"), partial=True)
@@ -71,7 +71,7 @@ def test_partial_upserts_leave_the_rest(tmp_path: Path) -> None:
     assert shown(table)[0] == ("a", 1, None, 3), "what was deleted does not shine through"
 
 
-def test_a_partial_upsert_says_what_it_can_not_do(tmp_path: Path) -> None:
+def test_invalid_partial_upserts_are_refused(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "host STRING, ts TIMESTAMP, v DOUBLE NOT NULL, w INT")
     with pytest.raises(InvalidRequestError, match="v is NOT NULL and has no default"):
         table.upsert(rows(("a", 1, 3), columns="host ts w"), partial=True)
@@ -95,7 +95,7 @@ def test_a_table_without_a_primary_key_keeps_all_rows(tmp_path: Path) -> None:
     assert days == [2, 3, 2, 3], "each segment is sorted by the time index"
 
 
-def test_segments_are_not_taken_from_over_others(tmp_path: Path) -> None:
+def test_removing_a_segment_that_hides_others_is_refused(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
@@ -110,7 +110,7 @@ def test_segments_are_not_taken_from_over_others(tmp_path: Path) -> None:
     assert table.count() == 0
 
 
-def test_who_reads_serializably_sees_what_took_the_place_of_rows(tmp_path: Path) -> None:
+def test_serializable_reads_conflict_with_replacing_rows(tmp_path: Path) -> None:
     """The new row does not match what was looked for, and the one that it replaces did."""
     table = make(tmp_path / "t", properties={"isolation": "serializable"})
     table.append(rows(("a", 1, 9.0), ("b", 1, 0.0)))

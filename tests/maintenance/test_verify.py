@@ -318,7 +318,7 @@ def test_a_segment_that_is_cut(cut: int, whole: Path) -> None:
 def test_a_segment_of_another_table(whole: Path) -> None:
     path = segment(whole)
     footer(path, table_uuid="another")
-    assert "is no segment of this table" in only(whole, path)
+    assert "is not a segment of this table" in only(whole, path)
 
 
 def test_a_segment_of_another_schema_version(whole: Path) -> None:

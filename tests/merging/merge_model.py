@@ -1,4 +1,4 @@
-"""What a merge must give, in plain Python: dictionaries and loops, and nothing of ours."""
+"""A model of a merge in plain Python, which imports nothing of the project."""
 
 from __future__ import annotations
 

@@ -152,15 +152,15 @@ VALUE_TYPES = st.lists(st.sampled_from(list(VALUES)[1:]), max_size=3).map(
 
 
 @given(data=st.data(), most=st.integers(1, 5), tombstones=st.booleans())
-def test_a_merge_is_that_of_the_model(data: st.DataObject, most: int, tombstones: bool) -> None:
+def test_a_merge_equals_the_model(data: st.DataObject, most: int, tombstones: bool) -> None:
     key_types, value_types = data.draw(KEY_TYPES), data.draw(VALUE_TYPES)
     schema = schema_of(key_types, value_types)
     model = data.draw(models([KEYS[t] for t in key_types], [VALUES[t] for t in value_types]))
     runs = [run_of(run, schema, most, data.draw(st.booleans())) for run in model]
     # Steps as small as the batches, so that there is more than one round.
     with pytest.MonkeyPatch.context() as patching:
-        patching.setattr(merge_module, "ROWS", most)
-        patching.setattr(merge_module, "LEAST_STEP", 1)
+        patching.setattr(merge_module, "ROUND_ROWS", most)
+        patching.setattr(merge_module, "MIN_STEP", 1)
         found = merge(runs, Shape(len(key_types), len(value_types)), tombstones=tombstones)
         assert rows_of(found, schema) == merged(model, tombstones=tombstones)
 
@@ -250,14 +250,14 @@ def test_nothing() -> None:
     assert rows_merged(runs_of([], [])) == []
 
 
-def test_the_newest_row_counts_whatever_the_order_of_the_runs() -> None:
+def test_the_newest_row_wins_for_any_order_of_runs() -> None:
     runs = runs_of([put(1, 1, "a"), put(2, 1, "a")], [put(1, 2, "b")], [put(3, 3, "c")])
     wanted = [(1, 2, "b", 2, PUT), (2, 1, "a", 1, PUT), (3, 3, "c", 3, PUT)]
     for some in itertools.permutations(runs):
         assert rows_merged(some) == wanted
 
 
-def test_runs_of_one_commit_go_by_ordinal() -> None:
+def test_runs_of_one_commit_are_ordered_by_ordinal() -> None:
     (run,) = runs_of([put(1, 1, "a")])
     later = replace(runs_of([put(1, 2, "b")])[0], order=(1, 1))
     assert rows_merged([later, run]) == [(1, 2, "b", 1, PUT)]
@@ -265,8 +265,8 @@ def test_runs_of_one_commit_go_by_ordinal() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_duplicates_in_a_run(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 1)
-    monkeypatch.setattr(merge_module, "ROWS", 4)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 1)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 4)
     rows = [put(1, 1, "a"), put(1, 2, "b"), put(2, 3, "c")]
     run = run_of(ModelRun(0, 0, rows), SCHEMA, most)
     assert rows_merged([run]) == [(1, 2, "b", 0, PUT), (2, 3, "c", 0, PUT)]
@@ -289,7 +289,7 @@ def test_a_patch_that_assigns_null() -> None:
     assert rows_merged(runs) == [(1, 1, None, 2, PUT)]
 
 
-def test_a_patch_of_nothing_makes_a_row() -> None:
+def test_a_patch_without_an_older_row_is_a_row() -> None:
     runs = runs_of([put(1, 1, "a")], [delete(1)], [patch(1, 7, "x"), patch(2, 8, "y")], patched=[0])
     assert rows_merged(runs) == [(1, 7, "x", 3, PUT), (2, 8, "y", 3, PUT)]
 
@@ -312,8 +312,8 @@ def test_a_run_alone() -> None:
 
 
 def test_many_patches_of_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 4)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 2)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 4)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 2)
     base, patches = runs_of([put(1, 1, "a")], [patch(1, 7, str(at)) for at in range(9)])
     patches = replace(patches, patched=frozenset([1]))
     assert rows_merged([base, patches]) == [(1, 1, "8", 2, PUT)]
@@ -327,7 +327,7 @@ def test_interleaved_sequences() -> None:
     assert rows_merged(runs) == [(1, 3, "c", 3, PUT), (2, 5, "e", 5, PUT)]
 
 
-def test_equal_sequences_in_interleaved_runs_go_by_ordinal() -> None:
+def test_equal_sequences_of_interleaved_runs_are_ordered_by_ordinal() -> None:
     compacted, other = runs_of([put(1, 1, "a", at=3), put(2, 1, "a", at=5)], [put(1, 2, "b", at=3)])
     runs = [replace(compacted, order=(5, 0)), replace(other, order=(3, 1))]
     assert rows_merged(runs)[0] == (1, 2, "b", 3, PUT)
@@ -337,8 +337,8 @@ def test_equal_sequences_in_interleaved_runs_go_by_ordinal() -> None:
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
 def test_a_key_is_never_split(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 1)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", step)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 1)
+    monkeypatch.setattr(merge_module, "MIN_STEP", step)
     rows = [
         [put(at // 4, at, str(at)) for at in range(20)],
         [put(at // 3, -at, "") for at in range(9)],
@@ -349,7 +349,7 @@ def test_a_key_is_never_split(monkeypatch: pytest.MonkeyPatch, step: int) -> Non
 
 @pytest.mark.parametrize("op", [PUT, DELETE])
 def test_any_number_of_rows_of_one_key(monkeypatch: pytest.MonkeyPatch, op: int) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 4000)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 4000)
     batch = batch_of([ModelRow((1,), (at, "x" * 1000), 1, op) for at in range(1000)], SCHEMA)
     before, most = pa.total_allocated_bytes(), 0
 
@@ -368,8 +368,8 @@ def test_any_number_of_rows_of_one_key(monkeypatch: pytest.MonkeyPatch, op: int)
     assert most < 12 << 20
 
 
-def test_merged_at_once_is_less_than_kernels_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "MOST_BYTES", 10_000)
+def test_chunks_are_small_enough_for_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 10_000)
     rows = [[put(at, s, "x" * 100, at=s) for at in range(s, 1000, s)] for s in (1, 2, 3)]
     found = list(merge(runs_of(*rows), SHAPE))
     assert max(batch.nbytes for batch in found) <= 10_000
@@ -379,7 +379,7 @@ def test_merged_at_once_is_less_than_kernels_take(monkeypatch: pytest.MonkeyPatc
     assert rows_merged(one) == [(1, 999, "x" * 100, 1, PUT)]
 
 
-def test_text_that_is_no_utf_8() -> None:
+def test_invalid_utf_8() -> None:
     broken = pa.array([b"\x80", b"\xff"]).view(pa.string())
     schema = schema_of([pa.string()], [])
     rest = pa.array([1, 1]), pa.array([0, 0], pa.int8())
@@ -424,8 +424,8 @@ def test_runs_that_do_not_overlap_are_opened_one_after_another() -> None:
 
 
 def test_a_run_is_opened_when_its_least_key_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 100)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 10)
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 100)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 10)
     opened: list[int] = []
     late = watched(long_run(500, 10, 2), lambda what, _: opened.append(rows))
     rows = 0
@@ -435,9 +435,11 @@ def test_a_run_is_opened_when_its_least_key_is_reached(monkeypatch: pytest.Monke
     assert 300 <= min(opened) <= 500
 
 
-def test_rows_wait_for_a_run_that_is_not_open_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 300)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 1)
+def test_rows_above_the_start_of_an_unopened_run_are_held_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 300)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 1)
     # When the first is at its end, the second has read beyond what the third begins with.
     runs = [long_run(0, 3, 1), long_run(0, 1000, 2), long_run(50, 1000, 3)]
     found = pa.Table.from_batches(merge(runs, Shape(1, 0)))
@@ -446,9 +448,9 @@ def test_rows_wait_for_a_run_that_is_not_open_yet(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("runs", [1, 3, 10])
-def test_no_more_than_some_rows_are_held(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
-    monkeypatch.setattr(merge_module, "ROWS", 1000)
-    monkeypatch.setattr(merge_module, "LEAST_STEP", 10)
+def test_buffered_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    monkeypatch.setattr(merge_module, "ROUND_ROWS", 1000)
+    monkeypatch.setattr(merge_module, "MIN_STEP", 10)
     held = most = 0
 
     def told(_: str, rows: int) -> None:
@@ -461,7 +463,7 @@ def test_no_more_than_some_rows_are_held(monkeypatch: pytest.MonkeyPatch, runs: 
     for batch in merge(spread, Shape(1, 0)):
         held -= batch.num_rows
     assert held == 0
-    assert most <= 4 * merge_module.ROWS
+    assert most <= 4 * merge_module.ROUND_ROWS
 
 
 LIGHT = """

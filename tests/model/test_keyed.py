@@ -44,7 +44,7 @@ from versioned_catalog import (
 from versioned_catalog.catalog.declaration import creation
 from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.conflicts.operations import Replace
-from versioned_catalog.datafile import open_segment
+from versioned_catalog.datafile import segment_writer
 from versioned_catalog.scan import merge_splitting
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
 from versioned_catalog.values.literals import decode
@@ -104,8 +104,8 @@ class KeyedHistories(Histories):
         DRAWS.begin(salt)
         random, self.spare = Random(salt), Random(f"{salt}/checks")
         if random.random() < 0.5:  # merges of a few rows are read in parts, as large ones are
-            self.limits.setattr(open_segment, "KEYED_ROW_GROUP_ROWS", random.randint(1, 3))
-            self.limits.setattr(merge_splitting, "PART_ROWS", random.randint(1, 4))
+            self.limits.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", random.randint(1, 3))
+            self.limits.setattr(merge_splitting, "SPLIT_ROWS", random.randint(1, 4))
         self.model = Keyed((), now=dt.datetime.now(dt.UTC))
         said = declare(random, self.model)
         place = Path(self.folder, "t") if random.random() < 0.3 else f"memory:/{self.folder}"

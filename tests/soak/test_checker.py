@@ -23,7 +23,7 @@ from soak.journal import Journal, digest, packed, read_journals, unpacked
 from soak.log_fold import entry_name
 from versioned_catalog import Table
 
-Line = dict[str, Any]
+ColumnPath = dict[str, Any]
 
 
 class Run:
@@ -125,7 +125,7 @@ def found(work: Path) -> str:
     return "\n".join(judge(work).findings)
 
 
-def lines_of(work: Path, kind: str, **wanted: Any) -> list[Line]:
+def lines_of(work: Path, kind: str, **wanted: Any) -> list[ColumnPath]:
     return [
         line
         for line in read_journals(work / "journals")
@@ -133,24 +133,24 @@ def lines_of(work: Path, kind: str, **wanted: Any) -> list[Line]:
     ]
 
 
-def rewrite(work: Path, change: Callable[[Line], Line | None]) -> None:
+def rewrite(work: Path, change: Callable[[ColumnPath], ColumnPath | None]) -> None:
     """Change lines of all journals; None takes a line away."""
     for path in (work / "journals").glob("*.jsonl"):
         lines = [change(json.loads(line)) for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines if line))
 
 
-def plant(work: Path, line: Line) -> None:
+def plant(work: Path, line: ColumnPath) -> None:
     with (work / "journals/planted.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
 
 
-def entries_of(work: Path, table: str) -> list[Line]:
+def entries_of(work: Path, table: str) -> list[ColumnPath]:
     paths = sorted((work / "archive" / table / "log").iterdir())
     return [json.loads(path.read_bytes()) for path in paths]
 
 
-def put_entry(work: Path, table: str, entry: Line) -> None:
+def put_entry(work: Path, table: str, entry: ColumnPath) -> None:
     """Write an entry into the archive, and make the log as long as that."""
     name = entry_name(entry["version"])
     (work / "archive" / table / "log" / name).write_text(json.dumps(entry))
@@ -184,7 +184,7 @@ def test_a_commit_that_is_there_twice(work: Path) -> None:
 
 
 def test_a_refused_commit_that_is_there(work: Path) -> None:
-    def refuse(line: Line) -> Line:
+    def refuse(line: ColumnPath) -> ColumnPath:
         if line["kind"] == "outcome" and line.get("version") == 1:
             return {**line, "outcome": "refused", "error": "CommitConflictError", "said": "no"}
         return line
@@ -306,12 +306,12 @@ def test_a_file_that_is_deleted_while_a_kept_version_needs_it(tmp_path: Path) ->
     assert [one["path"] for one in lines_in(tmp_path, "missing")] == [path]
 
 
-def lines_in(folder: Path, kind: str) -> list[Line]:
+def lines_in(folder: Path, kind: str) -> list[ColumnPath]:
     return [line for line in read_journals(folder) if line["kind"] == kind]
 
 
 def test_a_file_that_vacuum_left_or_took(work: Path) -> None:
-    def change(line: Line) -> Line:
+    def change(line: ColumnPath) -> ColumnPath:
         if line["kind"] == "files":
             kept = [path for path in line["files"] if not path.startswith("data/")]
             return {**line, "files": [*kept, "data/0-orphan.parquet"]}
@@ -323,7 +323,7 @@ def test_a_file_that_vacuum_left_or_took(work: Path) -> None:
 
 
 def test_a_version_that_is_not_offered(work: Path) -> None:
-    def change(line: Line) -> Line:
+    def change(line: ColumnPath) -> ColumnPath:
         return {**line, "versions": line["versions"][1:]} if line["kind"] == "retained" else line
 
     rewrite(work, change)
@@ -365,7 +365,7 @@ def test_a_gap_in_the_archive(work: Path) -> None:
 
 
 def test_a_name_that_leads_elsewhere(work: Path) -> None:
-    def change(line: Line) -> Line:
+    def change(line: ColumnPath) -> ColumnPath:
         return {**line, "tables": {"plain": "keyed"}} if line["kind"] == "names" else line
 
     rewrite(work, change)

@@ -292,16 +292,16 @@ def test_pushed_filters_prune_and_are_gone_from_the_plan(spark: SparkSession, pl
 
 
 def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
-    from versioned_catalog.datafile import reader
+    from versioned_catalog.datafile.segment_file import open_segment
     from versioned_catalog.pruning.bounds import RowGroupBounds
 
     table = Catalog.create_path(tmp_path / "t", "id LONG")
     table.append(pa.table({"id": pa.array(range(3_000_000), pa.int64())}))
     ((task, _),) = table.scan(filters=[("id", ">", 2_999_990)]).tasks()
-    file, _ = reader.open_segment(table.store, task)
-    assert file.metadata.num_row_groups == 3
-    assert reader._kept_groups(file, task) == {2}
-    assert RowGroupBounds(file.metadata, [0], task.plan, frozenset())(1) is not None
+    file = open_segment(table.store, task)
+    assert file.parquet.metadata.num_row_groups == 3
+    assert file.kept_groups() == {2}
+    assert RowGroupBounds(file.footer, [0], task.plan, frozenset())(1) is not None
 
 
 # Time travel and pinning

@@ -1,4 +1,4 @@
-"""A file that is read by ranges: what is asked for, and that it is what a file would give."""
+"""Remote files that are read by ranges: their requests and their content."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from versioned_catalog.datafile.column_ranges import column_ranges
-from versioned_catalog.storage.ranged import GAP, PIECE, Range, RangedFile, joined
+from versioned_catalog.storage.parquet import footer_of
+from versioned_catalog.storage.ranged import GAP, REQUEST_BYTES, Range, RangedFile, joined
 
 
 class Asked:
-    """A file far away, which knows what it was asked for."""
+    """A remote file that records requests."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -26,7 +26,7 @@ class Asked:
         return [self.data[first:end] for first, end in ranges]
 
 
-def test_it_reads_as_a_file_does() -> None:
+def test_reads_equal_those_of_a_local_file() -> None:
     data = Random(5).randbytes(300_000)
     far, near = RangedFile(Asked(data), len(data), data[-1000:]), io.BytesIO(data)
     random = Random(6)
@@ -43,19 +43,26 @@ def test_it_reads_as_a_file_does() -> None:
         assert far.tell() == near.tell()
 
 
-def test_what_is_near_is_asked_for_at_once_and_what_is_large_in_pieces() -> None:
+def test_near_ranges_are_joined_and_long_ones_are_split() -> None:
     assert joined([(900_000, 900_010), (0, 10), (5, 20), (20 + GAP, 100_000)]) == [
         (0, 100_000),
         (900_000, 900_010),
     ]
     assert joined([(0, 10), (11 + GAP, 100_000)]) == [(0, 10), (11 + GAP, 100_000)]
-    asked = Asked(bytes(2 * PIECE + 10))
-    RangedFile(asked, len(asked.data)).prefetch([(3, 2 * PIECE + 5)])
+    asked = Asked(bytes(2 * REQUEST_BYTES + 10))
+    RangedFile(asked, len(asked.data)).prefetch([(3, 2 * REQUEST_BYTES + 5)])
     assert asked.ranges == [
-        (3, PIECE + 3),
-        (PIECE + 3, 2 * PIECE + 3),
-        (2 * PIECE + 3, 2 * PIECE + 5),
+        (3, REQUEST_BYTES + 3),
+        (REQUEST_BYTES + 3, 2 * REQUEST_BYTES + 3),
+        (2 * REQUEST_BYTES + 3, 2 * REQUEST_BYTES + 5),
     ]
+
+
+def test_ranges_beyond_the_end_are_cut() -> None:
+    """A hostile footer may name any range."""
+    asked = Asked(bytes(1000))
+    RangedFile(asked, len(asked.data)).prefetch([(10, 1 << 62), (1 << 61, 1 << 62)])
+    assert asked.ranges == [(10, 1000)]
 
 
 @pytest.mark.parametrize("dictionary", [True, False])
@@ -70,7 +77,8 @@ def test_only_the_wanted_columns_are_read(dictionary: bool) -> None:
     file = RangedFile(asked, len(asked.data), asked.data[-64 * 1024 :])
     parquet = pq.ParquetFile(file)
     assert asked.ranges == [], "the footer came with the size"
-    file.prefetch(column_ranges(parquet.metadata, 1, ["s.x", "a"]))
+    footer = footer_of(file, parquet)
+    file.prefetch(footer.ranges(1, footer.leaves(["s.x", "a"])))
     fetched = list(asked.ranges)
     read = parquet.read_row_group(1, ["s.x", "a"])
     assert asked.ranges == fetched, "all was there"

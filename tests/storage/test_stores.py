@@ -1,4 +1,4 @@
-"""What every store does alike: files and their dates."""
+"""The behaviour that all stores share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_files_are_listed_with_size_and_date(store: Store) -> None:
     assert store.files("other") == []
 
 
-def test_many_files_are_removed_at_once(store: Store) -> None:
+def test_many_files_are_deleted_together(store: Store) -> None:
     for name in ("a", "b", "c"):
         store.overwrite(f"data/{name}", b"")
     store.delete_all(["data/a", "data/missing", "data/c"])
@@ -62,10 +62,10 @@ class Plain(MemoryFileSystem):
     pseudo_dirs = [""]  # noqa: RUF012
 
 
-def test_a_file_system_that_looks_and_then_writes_is_refused() -> None:
+def test_writing_to_a_file_system_without_put_if_absent_is_refused() -> None:
     fsspec.register_implementation("plain", Plain, clobber=True)
-    with pytest.raises(InvalidRequestError, match=r"both win; put the table on"):
+    with pytest.raises(InvalidRequestError, match=r"both commit a version; .* put the table on"):
         Catalog("plain://warehouse").create_namespace("n")
-    with pytest.raises(InvalidRequestError, match="two writers could both win"):
+    with pytest.raises(InvalidRequestError, match="two writers could both commit a version"):
         Catalog.create_path("plain://table", "x INT")
     assert Plain().find("") == []

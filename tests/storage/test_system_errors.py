@@ -1,4 +1,4 @@
-"""What the operating system refuses is a StorageError: it says nothing of what a file holds."""
+"""Errors of the operating system are StorageErrors: they say nothing about the content of a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from versioned_catalog.maintenance import salvage
 from versioned_catalog.maintenance.segment_check import checksum_of, opened
 from versioned_catalog.storage import local
 from versioned_catalog.storage.local import LocalStore
-from versioned_catalog.storage.parquet import open_parquet, told
+from versioned_catalog.storage.parquet import open_parquet, translate_errors
 
 SYSTEM = [errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EIO, errno.ENOMEM, errno.ESTALE]
 OF_THE_FILE = [errno.ENOENT, errno.EISDIR, errno.EINVAL, errno.ELOOP]
@@ -35,21 +35,24 @@ def table(tmp_path: Path) -> Table:
 
 
 @pytest.mark.parametrize("number", SYSTEM, ids=errno.errorcode.get)
-def test_an_error_of_the_system_is_no_damage(number: int) -> None:
-    with pytest.raises(StorageError, match=f"can't read x: {os.strerror(number)}"), told("x"):
+def test_a_system_error_is_a_storage_error(number: int) -> None:
+    with (
+        pytest.raises(StorageError, match=f"can't read x: {os.strerror(number)}"),
+        translate_errors("x"),
+    ):
         raise OSError(number, f"Failed to open x. Detail: [errno {number}]")
 
 
 @pytest.mark.parametrize("number", OF_THE_FILE, ids=errno.errorcode.get)
-def test_an_error_that_is_of_the_file_is_damage(number: int) -> None:
-    with pytest.raises(CorruptTableError), told("x"):
+def test_an_error_of_the_file_is_corruption(number: int) -> None:
+    with pytest.raises(CorruptTableError), translate_errors("x"):
         raise OSError(number, "no")
-    with pytest.raises(CorruptTableError), told("x"):
+    with pytest.raises(CorruptTableError), translate_errors("x"):
         raise OSError("Couldn't deserialize thrift")
 
 
 @pytest.mark.parametrize("number", SYSTEM, ids=errno.errorcode.get)
-def test_a_segment_that_can_not_be_looked_at_is_not_missing(
+def test_an_unreadable_segment_is_not_missing(
     number: int, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = table.state.segments.paths[0]
@@ -121,7 +124,7 @@ def test_too_many_open_files(act: str, table: Table) -> None:
     assert done.stdout.split()[0] == "refused"
 
 
-def test_a_file_that_is_read_from_end_to_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_while_a_file_is_read(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     path = table.state.segments.paths[0]
     with opened(table.store, path) as file:
         assert file.read(4) == b"PAR1"
@@ -147,7 +150,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return refuse
 
 
-def test_a_whole_read_names_the_file_and_the_reason(
+def test_an_error_names_the_file_and_the_reason(
     table: Table, refused: Callable[[int], None]
 ) -> None:
     place = table.store.open(table.state.segments.paths[0])
@@ -160,7 +163,7 @@ def test_a_whole_read_names_the_file_and_the_reason(
         table.maintenance.verify()
 
 
-def test_a_bad_block_is_a_finding_and_a_shortage_is_none(
+def test_a_bad_block_is_a_finding_and_a_shortage_is_an_error(
     table: Table, tmp_path: Path, refused: Callable[[int], None]
 ) -> None:
     refused(errno.EIO)
@@ -173,7 +176,7 @@ def test_a_bad_block_is_a_finding_and_a_shortage_is_none(
         salvage.read_segments(table.store, lambda *_: None)
 
 
-def test_recover_takes_no_entry_for_lost_that_it_was_refused(
+def test_recover_does_not_take_a_refused_entry_for_lost(
     table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = LocalStore.read

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from versioned_catalog.compaction.z_order import MOST_COLUMNS, Curve, Positions
-from versioned_catalog.datafile.arrange import Line, column_at
-from versioned_catalog.datafile.reader import SegmentTask
+from versioned_catalog.datafile.arrange import ColumnPath, column_at
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.datafile.writer import buffered
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.projection.arrays import one_array
@@ -40,12 +40,12 @@ class Clustering:
         buckets: number of ranges of the curve; rows are sorted bucket by bucket.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[ColumnPath, ...]
     sampled: tuple[SegmentTask, ...]
     buckets: int
 
 
-def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[Line, ...]:
+def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[ColumnPath, ...]:
     """Return the columns to cluster by, each preceded by its ancestors.
 
     Args:
@@ -94,7 +94,7 @@ def _check_free(schema: Schema) -> None:
         )
 
 
-def top_columns(lines: Iterable[Line]) -> tuple[Column, ...]:
+def top_columns(lines: Iterable[ColumnPath]) -> tuple[Column, ...]:
     """The top-level columns that hold the given columns."""
     return tuple({line[0].id: line[0] for line in lines}.values())
 
@@ -128,7 +128,7 @@ def clustered(
         yield from buckets.read()
 
 
-def _leaves(rows: Any, columns: Sequence[Column], lines: Iterable[Line]) -> list[pa.Array]:
+def _leaves(rows: Any, columns: Sequence[Column], lines: Iterable[ColumnPath]) -> list[pa.Array]:
     table = pa.table(rows.columns, names=[str(at) for at in range(rows.num_columns)])
     return [one_array(column_at(table, columns, line)) for line in lines]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.op_types import DELETE
-from versioned_catalog.merge_on_read.overlaps import Range, touching
+from versioned_catalog.merge_on_read.overlaps import overlapping_groups
 
 Order = tuple[int, int]
 
@@ -25,7 +25,7 @@ class Levels:
         partitioned: whether the first range is that of the partition.
     """
 
-    ranges: Sequence[Range]
+    ranges: Sequence[tuple[Sequence[int], Sequence[int]]]
     orders: Sequence[Order]
     deltas: Sequence[Delta]
     bytes: Sequence[int]
@@ -37,7 +37,7 @@ class Levels:
 
     def groups(self, positions: Sequence[int]) -> list[list[int]]:
         """Group segments so that segments of different groups do not overlap."""
-        return touching(self.ranges, positions)
+        return overlapping_groups(self.ranges, positions)
 
     def closure(self, chosen: Iterable[int]) -> set[int]:
         """Closure of segments that must be compacted together.

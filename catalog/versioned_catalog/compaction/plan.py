@@ -14,18 +14,16 @@ from versioned_catalog.compaction.clustering import Clustering, top_columns
 from versioned_catalog.compaction.overlapping import Levels
 from versioned_catalog.compaction.small_segments import SMALL, Row, bins
 from versioned_catalog.compaction.tasks import CompactionTask
-from versioned_catalog.datafile.arrange import Line
-from versioned_catalog.datafile.open_segment import Kind, WriteSpec
+from versioned_catalog.datafile.arrange import ColumnPath
+from versioned_catalog.datafile.segment_writer import SegmentKind, WriteSpec
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import BoundFilter, filter_on
-from versioned_catalog.log.delta import PLAIN, delta_from_text
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.overlaps import key_ranges
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.pruning.segments import every_match, some_match
 from versioned_catalog.scan.merge_planning import Ends, MergePlanner, ends_of
-from versioned_catalog.scan.scan import task_rows
-from versioned_catalog.scan.tasks import Plans, order_of, segment_task
+from versioned_catalog.scan.tasks import TaskPlanner, order_of, task_rows
 from versioned_catalog.scan.ttl_filter import with_ttl
 
 Strategy = Literal["auto", "full", "small"]
@@ -43,7 +41,7 @@ def plan_tasks(
     where: BoundFilter | None,
     paths: Collection[str] | None,
     strategy: Strategy,
-    zorder: tuple[Line, ...] = (),
+    zorder: tuple[ColumnPath, ...] = (),
     time: datetime | None = None,
 ) -> list[CompactionTask]:
     """Plan the tasks of a compaction.
@@ -70,7 +68,7 @@ def _without_key(
     unexpired: BoundFilter | None,
     where: BoundFilter | None,
     paths: Collection[str] | None,
-    zorder: tuple[Line, ...],
+    zorder: tuple[ColumnPath, ...],
     *,
     every: bool,
 ) -> list[CompactionTask]:
@@ -79,14 +77,15 @@ def _without_key(
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
     if zorder:
         _check_partitioning(state, rows)
-    plans, sampling = Plans(state, state.schema.columns), Plans(state, top_columns(zorder))
+    planner = TaskPlanner.of(state, state.schema.columns, unexpired)
+    sampling = TaskPlanner.of(state, top_columns(zorder))
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
     found: list[CompactionTask] = []
     for one in bins(rows, state.schemas, target, every=every):
-        tasks = [replace(segment_task(state, row, plans, PLAIN), filter=unexpired) for row in one]
+        tasks = [planner.task(row) for row in one]
         task = _task(one, tuple(tasks), spec)
         if zorder:
-            sampled = tuple(segment_task(state, row, sampling, PLAIN) for row in one)
+            sampled = tuple(sampling.task(row) for row in one)
             clustering = Clustering(zorder, sampled, _buckets(task.bytes, spec.target_bytes))
             task = replace(task, clustering=clustering)
         found.append(task)
@@ -109,14 +108,14 @@ def _buckets(size: int, target: int) -> int:
 
 
 def _task(
-    rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: Kind | None = None
+    rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: SegmentKind | None = None
 ) -> CompactionTask:
     return CompactionTask(
         tuple(row["path"] for row in rows),
         sum(row["bytes"] for row in rows),
         tasks,
         spec,
-        kind or Kind(),
+        kind or SegmentKind(),
     )
 
 
@@ -128,9 +127,9 @@ class _KeyedPlanner:
         self._unexpired = unexpired
         self._spec = replace(spec, ops=True)
         self._rows = task_rows(state.segments.core)
-        self._deltas = [delta_from_text(text) for text in state.segments.core["extra"].to_pylist()]
+        self._deltas = state.segments.deltas.decode()
         self._levels = Levels(
-            key_ranges(state),
+            [(low.tolist(), high.tolist()) for low, high in key_ranges(state)],
             [order_of(row, delta) for row, delta in zip(self._rows, self._deltas, strict=True)],
             self._deltas,
             [row["bytes"] for row in self._rows],
@@ -202,14 +201,14 @@ class _KeyedPlanner:
             tombstones=self._levels.needs_tombstones(chosen),
         )
         members = [(self._rows[at], self._deltas[at], self._ends[at]) for at in group]
-        task = planner.task(members, True)
+        task = planner.task(members)
         return _task([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
 
     @cached_property
     def _ends(self) -> list[Ends]:
         return ends_of(self._state)
 
-    def _kind(self, group: Sequence[int]) -> Kind:
+    def _kind(self, group: Sequence[int]) -> SegmentKind:
         orders = [self._levels.orders[at] for at in group]
         mixed = any(self._deltas[at].sequences for at in group) or len({o[0] for o in orders}) > 1
-        return Kind(order=max(orders), sequences=mixed)
+        return SegmentKind(order=max(orders), sequences=mixed)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from versioned_catalog.compaction.clustering import Clustering, clustered
-from versioned_catalog.datafile.open_ahead import AHEAD
-from versioned_catalog.datafile.open_segment import PLAIN_ROWS, Kind, WriteSpec
+from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_ahead
+from versioned_catalog.datafile.segment_writer import PLAIN_ROWS, SegmentKind, WriteSpec
 from versioned_catalog.datafile.tasks import Task
 from versioned_catalog.datafile.writer import write_groups, write_segments, write_sorted
 from versioned_catalog.log.record import SegmentRecord
@@ -37,7 +37,7 @@ class CompactionTask:
     bytes: int
     tasks: tuple[Task, ...]
     spec: WriteSpec
-    kind: Kind = PLAIN_ROWS
+    kind: SegmentKind = PLAIN_ROWS
     clustering: Clustering | None = None
 
     def run(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
@@ -63,7 +63,7 @@ class CompactionTask:
 
 
 def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
-    return read_ahead(store, tasks, AHEAD if store.is_remote else READERS)
+    return read_ahead(store, tasks, PREFETCH_SEGMENTS if store.is_remote else READERS)
 
 
 def _without_shared_sequence(

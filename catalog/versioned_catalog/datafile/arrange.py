@@ -1,4 +1,4 @@
-"""Rows as segments want them: split by partition, sorted, one a row key."""
+"""Arranging rows for segments: by partition, sorted, with one row a row key."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from versioned_catalog.types.arrow_values import scalar_of
 from versioned_catalog.types.types import Column
 from versioned_catalog.values.literals import from_scalar_text
 
-Line = tuple[Column, ...]
-"""A column, after those that it is inside."""
+ColumnPath = tuple[Column, ...]
+"""A column, preceded by the columns that contain it."""
 
 
 def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
-    """A column by ID, through the structs that hold it."""
+    """A column by ID, also inside structs."""
     line = (*schema.ancestors(column_id), schema.column(column_id))
     return column_at(table, schema.columns, line)
 
 
-def column_at(table: pa.Table, columns: Sequence[Column], line: Line) -> pa.ChunkedArray:
-    """A column of rows, through the structs that hold it.
+def column_at(table: pa.Table, columns: Sequence[Column], line: ColumnPath) -> pa.ChunkedArray:
+    """A column of rows, also inside structs.
 
     Args:
         table: the rows.
-        columns: what they are of.
-        line: which column.
+        columns: their columns.
+        line: the path of the column.
     """
     found = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
     for parent, child in pairwise(line):
@@ -47,7 +47,7 @@ def column_at(table: pa.Table, columns: Sequence[Column], line: Line) -> pa.Chun
 
 
 def split(table: pa.Table, schema: Schema) -> Iterator[tuple[PartitionKey, pa.Table]]:
-    """The rows of each partition in their order, with its value texts."""
+    """Split rows by partition, each in their order, with its value texts."""
     if not schema.partitioning:
         yield (), table
         return
@@ -68,7 +68,7 @@ def split(table: pa.Table, schema: Schema) -> Iterator[tuple[PartitionKey, pa.Ta
 def _partition_values(
     table: pa.Table, schema: Schema, field: PartitionField
 ) -> tuple[pa.DictionaryArray, list[str | None]]:
-    """The partition values of rows, each one of a few, and the value text of each of those."""
+    """The partition values of rows, dictionary-encoded, and the value texts of the dictionary."""
     transform, type_ = parse_transform(field.transform), schema.column(field.source).type
     source = one_array(_column(table, schema, field.source))
     made = apply_transform(transform, type_, source).dictionary_encode(null_encoding="encode")
@@ -78,14 +78,14 @@ def _partition_values(
 
 
 def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
-    """A number for each row, the same for rows that are alike in all columns.
+    """Number rows so that rows with the same values in all columns have the same number.
 
     Args:
-        columns: of numbers from 0 without gaps.
+        columns: dictionary indices.
 
     Returns:
-        Numbers from 0 in the order in which they first occur, in 16 bits where these suffice: NumPy
-        sorts those by radix.
+        Numbers from 0 in the order in which they first occur, in 16 bits if possible, which NumPy sorts
+        by radix.
     """
     codes: pa.Array | None = None
     for column in columns:
@@ -100,20 +100,20 @@ def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
 
 
 def _indices(order: npt.NDArray[np.int64]) -> pa.Array:
-    """Indices as Arrow's; PyArrow's own way from NumPy imports pandas."""
+    """Indices as an Arrow array; ``pa.array`` would import pandas."""
     return pa.Array.from_buffers(pa.int64(), len(order), [None, pa.py_buffer(order)])
 
 
 def in_order(table: pa.Table, schema: Schema) -> pa.Table:
-    """The rows in the table's sort order; of a table with a primary key, the last one of each key."""
+    """Sort rows in the table's order; with a primary key, keep the last row of each key."""
     if schema.row_key:
         return _by_key(table, schema)
     if not schema.sort_by:
         return table
     keys = [_column(table, schema, s.source) for s in schema.sort_by]
     names = [f"k{i}" for i in range(len(keys))]
-    # Nulls first ascending and last descending is one rule: null is the smallest. Arrow has one
-    # placement for all keys, so whether a value is null is a key of its own.
+    # Null is the least value, in either direction. Arrow has one null placement for all keys, so each
+    # key is preceded by one for its nulls.
     columns: list[pa.ChunkedArray] = []
     order: list[tuple[str, str]] = []
     for name, key, by in zip(names, keys, schema.sort_by, strict=True):
@@ -126,7 +126,7 @@ def in_order(table: pa.Table, schema: Schema) -> pa.Table:
 
 def _by_key(table: pa.Table, schema: Schema) -> pa.Table:
     keys = key_columns(table, schema)
-    order = sorted_order(keys)  # stable: of one key, the last one counts
+    order = sorted_order(keys)  # stable, so that the last row of a key stays last
     if schema.is_keyed:
         last = last_of_keys((column.take(order) for column in keys), table.num_rows)
         order = order.filter(last) if last.false_count else order
@@ -134,6 +134,6 @@ def _by_key(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def key_columns(table: pa.Table, schema: Schema) -> list[pa.Array]:
-    """The columns of the row key, as kernels can compare them."""
+    """The columns of the row key, in types that kernels compare."""
     columns = (_column(table, schema, column_id) for column_id in schema.row_key)
     return [comparable(one_array(column)) for column in columns]

@@ -1,4 +1,4 @@
-"""How a table's columns stand in a Parquet file (FORMAT.md, section 6.1)."""
+"""The Parquet layout of a table's columns (FORMAT.md, section 6.1)."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ DELTA = b"versioned.delta"
 def file_schema(
     schema: Schema, table_uuid: str, columns: Sequence[Column] | None = None
 ) -> pa.Schema:
-    """The Arrow schema that makes PyArrow write a segment: physical names, field IDs, our footer.
+    """The Arrow schema of a segment file: physical names, field IDs and metadata.
 
     Args:
-        schema: what the segment is written under.
+        schema: the schema that the segment is written under.
         table_uuid: the table.
-        columns: what the segment holds, in order; None for the schema's columns.
+        columns: the columns of the file, in order; None for the schema's.
     """
     footer = {
         TABLE_UUID: table_uuid.encode(),
@@ -71,14 +71,14 @@ def _file_type(type_: DataType) -> pa.DataType:
         case Map(key, value):
             return pa.map_(_file_field(key), _file_field(value))
         case DayTimeInterval():
-            # Parquet has no durations; Spark stores them the same way.
+            # Parquet has no durations; Spark stores them as integers, too.
             return pa.int64()
         case _:
             return to_arrow_type(type_)
 
 
 def text_paths(columns: Sequence[Column]) -> list[str]:
-    """The leaves whose values are kept in a dictionary: numbers hardly repeat, and compress as well."""
+    """The leaves to dictionary-encode: strings and binaries. Numbers compress as well without."""
     leaves = (leaf for column in columns for leaf in leaf_paths(column))
     return [path for path, type_ in leaves if is_text(type_) or type_ is Atom.BINARY]
 
@@ -86,7 +86,7 @@ def text_paths(columns: Sequence[Column]) -> list[str]:
 def to_file(
     batch: pa.RecordBatch | pa.Table, columns: Sequence[Column], target: pa.Schema
 ) -> pa.Table:
-    """Rows of logical columns as rows of the file's."""
+    """Convert rows to the types of a file."""
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
     stored = [
         pa.chunked_array(
@@ -98,9 +98,9 @@ def to_file(
 
 
 def _to_file(array: pa.Array, column: Column, target: pa.DataType, hidden: bool) -> pa.Array:
-    """A column as the file has it; ``hidden`` if a struct around it may be null."""
+    """Convert a column; ``hidden`` if a struct around it may be null."""
     if hidden and not column.nullable:
-        # PyArrow refuses nulls in a column that is NOT NULL, also behind a null struct.
+        # PyArrow refuses nulls in a NOT NULL column, even below a null struct.
         array = without_nulls(array)
     inside = hidden or array.null_count > 0
     match column.type:
@@ -129,7 +129,7 @@ def _to_file(array: pa.Array, column: Column, target: pa.DataType, hidden: bool)
 
 
 def field_id(field: pa.Field) -> int | None:
-    """The column ID that a field of a file carries, or None."""
+    """The column ID in the metadata of a field; None if it has none."""
     meta: Mapping[bytes, bytes] = field.metadata or {}
     text = meta.get(FIELD_ID)
     return int(text) if text is not None and text.lstrip(b"-").isdigit() else None

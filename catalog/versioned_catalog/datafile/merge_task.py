@@ -1,4 +1,4 @@
-"""Segments whose rows may replace each other's, read as one: a task that travels to executors."""
+"""The task of merging segments whose rows may replace each other's."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from versioned_catalog.datafile.open_ahead import AHEAD, OpenedAhead
-from versioned_catalog.datafile.reader import Lookup, SegmentTask, read_segment
+from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS, MergePrefetch
+from versioned_catalog.datafile.reader import Lookup, read_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.expressions.evaluate import keep_mask
 from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.merge_on_read.keys import Key
@@ -26,13 +27,12 @@ class Member:
     """One segment of a merge.
 
     Args:
-        task: how it is read: the row key, then values, sequence and type of operation. Its filter
-            looks at the row key only.
-        order: (sequence, ordinal): what its rows go by among those of their keys.
+        task: reads the row key, then the values, the sequence and the type of operation. Its filter
+            concerns the row key only.
+        order: (sequence, ordinal), by which its rows replace others of their keys.
         sequences: the least and the greatest sequence of its rows.
-        patched: which of the values its PATCH rows assign, by place; None where it has none.
-        lower, upper: of one column: no row's key is less, and none begins with more; None where that is
-            not known.
+        patched: the places of the values that its PATCH rows assign; None if it has no such rows.
+        lower, upper: bounds of the first column of the row key; None where unknown.
     """
 
     task: SegmentTask
@@ -45,17 +45,16 @@ class Member:
 
 @dataclass(frozen=True)
 class MergeTask:
-    """A merge, planned.
+    """The task of merging segments. The driver decides its values, executors read.
 
     Args:
         members: the segments.
-        keys, values: how many columns of merged rows are the row key, and how many follow it.
+        keys, values: the number of columns of the row key in merged rows, and of those after it.
         columns: the wanted columns.
-        places: where they are in merged rows.
-        filter: which rows are wanted, over ``columns``; None for all. A row is judged after its
-            versions were merged.
-        shown: how many of the columns are shown; the rest is there for the filter.
-        tombstones: whether rows that were deleted are given, too, with their type of operation.
+        places: their places in merged rows.
+        filter: which rows are wanted, over ``columns``; None for all. It is applied to merged rows.
+        shown: how many of the columns are shown; only the filter needs the others.
+        tombstones: whether deleted rows are wanted, too, with their type of operation.
     """
 
     members: tuple[Member, ...]
@@ -69,18 +68,18 @@ class MergeTask:
 
     @property
     def rows(self) -> int:
-        """How many rows are read."""
+        """The number of rows to read."""
         return sum(member.task.rows for member in self.members)
 
 
-def restricted(task: MergeTask, paths: Container[str]) -> MergeTask | None:
-    """The merge of those of its segments that are named; None where there is none."""
+def restrict_merge(task: MergeTask, paths: Container[str]) -> MergeTask | None:
+    """Restrict a merge to some segments; None if none is left."""
     members = tuple(member for member in task.members if member.task.path in paths)
     return replace(task, members=members) if members else None
 
 
 def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
-    """The wanted rows, sorted by row key.
+    """Read the wanted rows of a merge, sorted by row key.
 
     Raises:
         CorruptTableError: as for ``read_segment``.
@@ -88,8 +87,8 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
     if not store.is_remote:
         yield from _merged(task, [_reader(store, member) for member in task.members])
         return
-    with ThreadPoolExecutor(AHEAD) as pool:
-        ahead = OpenedAhead(store, [member.task for member in task.members], pool)
+    with ThreadPoolExecutor(PREFETCH_SEGMENTS) as pool:
+        ahead = MergePrefetch(store, [member.task for member in task.members], pool)
         yield from _merged(task, [partial(ahead.read, at) for at in range(len(task.members))])
 
 

@@ -1,4 +1,4 @@
-"""Reading segments one after another, the next ones on their way already where requests take long."""
+"""Reading segments in order, with read-ahead on remote storage."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from versioned_catalog.datafile.open_ahead import AHEAD, AHEAD_ROWS
+from versioned_catalog.datafile.merge_prefetch import PREFETCH_ROWS, PREFETCH_SEGMENTS
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.storage.store import Store
 
 
 def read_segments(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
-    """The wanted rows of segments, in order.
+    """Read the wanted rows of tasks, in order.
 
     Raises:
         CorruptTableError: as for ``read_segment``.
@@ -23,11 +23,11 @@ def read_segments(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatc
         for task in tasks:
             yield from read_task(store, task)
         return
-    yield from read_ahead(store, tasks, AHEAD)
+    yield from read_ahead(store, tasks, PREFETCH_SEGMENTS)
 
 
 def read_ahead(store: Store, tasks: Iterable[Task], threads: int) -> Iterator[pa.RecordBatch]:
-    """``read_segments`` with so many small segments on their way already."""
+    """``read_segments`` with threads that read small segments ahead."""
     with ThreadPoolExecutor(threads) as pool:
         yield from _ahead(store, deque(tasks), pool)
 
@@ -37,7 +37,9 @@ def _ahead(store: Store, tasks: deque[Task], pool: ThreadPoolExecutor) -> Iterat
     try:
         while tasks or running:
             rows = sum(held for held, _ in running)
-            while tasks and len(running) < AHEAD and rows + tasks[0].rows <= AHEAD_ROWS:
+            while (
+                tasks and len(running) < PREFETCH_SEGMENTS and rows + tasks[0].rows <= PREFETCH_ROWS
+            ):
                 task = tasks.popleft()
                 rows += task.rows
                 running.append((task.rows, pool.submit(_read, store, task)))

@@ -1,4 +1,4 @@
-"""Rows on the local disk, grouped by key, on their way to segments."""
+"""Spilling rows to the local disk, grouped by key, until their segments are written."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from versioned_catalog.errors import StorageError
 Key = TypeVar("Key", bound=Hashable)
 
 FILE_BYTES = 256 * 1024 * 1024
-"""A file is ended at this size, as Arrow: one that is open for reading is mapped whole."""
+"""The size at which a new file begins, as Arrow: a file that is read is mapped whole."""
 
 
 class Spill(Generic[Key]):
-    """Rows by key. Those of one key come back in the order in which they were added.
+    """Rows by key. The rows of a key keep their order.
 
     Args:
-        scratch: a folder of the local disk; None for Python's own. Nothing is written there before
-            the first rows are added, and nothing stays.
+        scratch: a folder of the local disk; None for Python's default. It is used from the first rows
+            on, and left empty.
     """
 
     def __init__(self, scratch: str | None = None) -> None:
@@ -48,10 +48,10 @@ class Spill(Generic[Key]):
         return key in self._places
 
     def add(self, key: Key, rows: pa.Table) -> None:
-        """Add rows to those of a key; all have the same columns.
+        """Add rows to a key; all rows have the same columns.
 
         Raises:
-            StorageError: the local disk does not take them.
+            StorageError: the local disk is full, or fails.
         """
         places = self._places.setdefault(key, [])
         for batch in rows.to_batches():
@@ -81,11 +81,11 @@ class Spill(Generic[Key]):
         try:
             yield
         except OSError as error:
-            self._writer = None  # ending it would fail once more
+            self._writer = None  # closing it would fail again
             where = self._folder or self._scratch or gettempdir()
             raise StorageError(
-                f"rows that wait for their segments can't be written to {where}: {error}; make room "
-                "there, or put spark.local.dir or TMPDIR on a larger disk"
+                f"can't spill rows to {where}: {error}; free space there, or set spark.local.dir or "
+                "TMPDIR to a larger disk"
             ) from error
 
     def _end_file(self) -> None:
@@ -96,7 +96,7 @@ class Spill(Generic[Key]):
             self._writer = None
 
     def drain(self) -> Iterator[tuple[Key, Iterator[pa.RecordBatch]]]:
-        """The rows of each key, in the order in which keys were first added. Nothing is added after."""
+        """Read the rows of each key, keys in the order of their first rows. Ends the adding of rows."""
         self._end_file()
         with ExitStack() as stack:
             files = [

@@ -1,4 +1,4 @@
-"""Writing segments: buffer, group by partition, sort, write, and tell what was written."""
+"""Writing segments: buffer rows, group them by partition, sort and write them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.datafile.arrange import in_order, split
-from versioned_catalog.datafile.one_ahead import one_ahead
-from versioned_catalog.datafile.open_segment import (
+from versioned_catalog.datafile.pipelining import pipelined
+from versioned_catalog.datafile.segment_writer import (
     DEFAULT_TARGET_BYTES,
     PLAIN_ROWS,
     ROW_GROUP_ROWS,
     TOMBSTONES,
-    Kind,
-    OpenSegment,
     Partition,
+    SegmentKind,
+    SegmentWriter,
     WriteSpec,
 )
 from versioned_catalog.datafile.spilling import Spill
@@ -32,30 +32,30 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow_values import scalar_of
 
-_Run = tuple[Partition, Kind]
-"""What the rows of one segment have in common."""
+_Group = tuple[Partition, SegmentKind]
+"""The partition and the kind of the rows of a segment."""
 
 TARGET_BYTES = "target_segment_bytes"
-"""The table property that says how large segments should be, in bytes of file."""
+"""The table property with the target size of segments, in bytes of the file."""
 
 ROW_GROUP_BYTES = 128 * 1024 * 1024
 SORT_BUFFER_BYTES = 256 * 1024 * 1024
-"""How much, as Arrow, is held to be sorted into one segment."""
+"""The most rows that are sorted in memory for one segment, in bytes of Arrow."""
 SORTED_BYTES = 32 * 1024 * 1024
-"""How much of rows that are sorted already goes into a row group, as Arrow."""
+"""The most rows of a row group if they come sorted, in bytes of Arrow."""
 SORTED_ROWS = 256 * 1024
-"""How many of them do, at most: while they are written, the next ones are read."""
-MOST_OPEN = 64
-"""Segments that are written at once."""
-ENDERS = 8
-"""Threads that end segments."""
+"""The most of these rows by number: while they are written, the next ones are read."""
+MAX_OPEN = 64
+"""The most segments that are open for writing."""
+CLOSING_THREADS = 8
+"""The threads that finish segments."""
 
 
 def target_bytes(properties: Mapping[str, str]) -> int:
-    """The wanted size of segments, in bytes.
+    """The target size of segments, in bytes.
 
     Raises:
-        InvalidRequestError: the property is no positive number.
+        InvalidRequestError: the property is not a positive number.
     """
     text = properties.get(TARGET_BYTES)
     if text is None:
@@ -74,25 +74,25 @@ def write_segments(
     batches: Iterable[pa.RecordBatch],
     scratch: str | None = None,
 ) -> list[SegmentRecord]:
-    """Write rows as segments, durably. Nobody sees them before a commit names them.
+    """Write rows as segments, durably. They become visible when a commit lists them.
 
-    Rows of a partition go to one segment, and to another one only where that is full; those of a table
-    that sorts its rows, where they are too many to be sorted in memory.
+    The rows of a partition go to one segment, and to further ones if it is full, or, if the table sorts
+    its rows, if they are too many to sort in memory.
 
     Args:
         store: the table's folder.
-        spec: what to write them as.
-        batches: rows of exactly the spec's columns, and of their types of operation where the spec
-            says so.
-        scratch: a folder of the local disk, for rows of many partitions that do not fit in memory;
-            None for Python's own.
+        spec: how to write them.
+        batches: rows of exactly the spec's columns, followed by their types of operation if the spec
+            has ``ops``.
+        scratch: a folder of the local disk for rows that do not fit in memory; None for Python's
+            default.
 
     Returns:
-        A record a segment, in the order of the rows, tombstones before others; none for no rows.
+        A record for each segment, in the order of the rows, tombstones first.
     """
     schema = spec.schema
     sorts = bool(schema.sort_by or schema.row_key)
-    with _Runs(store, spec, scratch) as runs:
+    with _OpenSegments(store, spec, scratch) as runs:
         if sorts or schema.partitioning:
             for (partition, kind), tables in _gathered(batches, spec, scratch):
                 for rows in tables:
@@ -107,8 +107,8 @@ def write_segments(
 
 def _gathered(
     batches: Iterable[pa.RecordBatch], spec: WriteSpec, scratch: str | None
-) -> Iterator[tuple[_Run, Iterator[pa.Table]]]:
-    """All rows of a partition and kind, then those of the next, in tables that fit in memory."""
+) -> Iterator[tuple[_Group, Iterator[pa.Table]]]:
+    """The rows of each partition and kind, in tables that fit in memory."""
     rest = iter(batches)
     first = next(buffered(rest, SORT_BUFFER_BYTES), None)
     more = next(rest, None)
@@ -118,7 +118,7 @@ def _gathered(
         for key, rows in _grouped(first, spec):
             yield key, iter([rows])
         return
-    with Spill[_Run](scratch) as spill:
+    with Spill[_Group](scratch) as spill:
         for key, rows in _grouped(first, spec):
             spill.add(key, rows)
         del first, rows
@@ -129,7 +129,7 @@ def _gathered(
             yield key, buffered(found, SORT_BUFFER_BYTES)
 
 
-def _grouped(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[_Run, pa.Table]]:
+def _grouped(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[_Group, pa.Table]]:
     for kind, rows in _kinds(table, spec):
         for partition, part in split(rows, spec.schema):
             yield (partition, kind), part
@@ -139,16 +139,16 @@ def write_sorted(
     store: Store,
     spec: WriteSpec,
     batches: Iterable[pa.RecordBatch],
-    kind: Kind = PLAIN_ROWS,
+    kind: SegmentKind = PLAIN_ROWS,
     scratch: str | None = None,
 ) -> list[SegmentRecord]:
-    """Write rows as they come, batch by batch, as segments of the wanted size.
+    """Write rows in their order, batch by batch, as segments of the target size.
 
     Args:
         store, spec, scratch: as for ``write_segments``.
-        batches: rows of the spec's columns; of their sequences, where the kind says so; of their types
-            of operation, where the spec says so.
-        kind: what the rows are that are no tombstones.
+        batches: rows of the spec's columns, followed by their sequences if the kind has them, and by
+            their types of operation if the spec has ``ops``.
+        kind: the kind of the rows that are not tombstones.
     """
     tables = buffered(batches, SORTED_BYTES, SORTED_ROWS)
     return write_groups(store, spec, tables, kind, scratch)
@@ -158,12 +158,12 @@ def write_groups(
     store: Store,
     spec: WriteSpec,
     groups: Iterable[pa.Table],
-    kind: Kind = PLAIN_ROWS,
+    kind: SegmentKind = PLAIN_ROWS,
     scratch: str | None = None,
 ) -> list[SegmentRecord]:
-    """``write_sorted`` of row groups; a segment ends with one of them."""
+    """``write_sorted`` for rows that are already cut into row groups."""
     tombstones = replace(kind, op=DELETE)
-    with closing(one_ahead(groups)) as tables, _Runs(store, spec, scratch) as runs:
+    with closing(pipelined(groups)) as tables, _OpenSegments(store, spec, scratch) as runs:
         for table in tables:
             for op, rows in _by_op(table) if spec.ops else [(PUT, table)]:
                 for key, part in split(rows, spec.schema):
@@ -171,9 +171,9 @@ def write_groups(
     return runs.done
 
 
-def _kinds(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[Kind, pa.Table]]:
+def _kinds(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[SegmentKind, pa.Table]]:
     if spec.patch is not None:
-        yield Kind(PATCH, spec.patch), table
+        yield SegmentKind(PATCH, spec.patch), table
     elif spec.ops:
         for op, rows in _by_op(table):
             yield TOMBSTONES if op == DELETE else PLAIN_ROWS, rows
@@ -182,7 +182,7 @@ def _kinds(table: pa.Table, spec: WriteSpec) -> Iterator[tuple[Kind, pa.Table]]:
 
 
 def _by_op(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The rows without their types of operation, the last column: tombstones, then the others."""
+    """Split rows by the type of operation in their last column, and drop it: tombstones first."""
     ops, rows = table.column(-1 % table.num_columns), table.select(range(table.num_columns - 1))
     deletes = pc.equal(ops, scalar_of(DELETE, pa.int8()))
     count = pc.sum(deletes).as_py() or 0
@@ -192,20 +192,20 @@ def _by_op(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         yield PUT, rows.filter(pc.invert(deletes)) if count else rows
 
 
-class _Runs:
-    """The segments that are open, one a partition and kind, and the records of those that are done.
+class _OpenSegments:
+    """The open segments, one for each partition and kind, and the records of finished ones.
 
-    Each open segment holds buffers, and a file. Rows of further partitions wait on the local disk, so
-    that no segment ends before it is full, or all of its rows are there. Threads end the segments of
-    partitions, of which there may be many: most of that is waiting for a disk or a store.
+    Each open segment has buffers and a file. The rows of further partitions are spilled to the local
+    disk, so that a segment is finished only when it is full or complete. Threads finish the segments of
+    partitions, since that mostly waits for a disk or a store.
     """
 
     def __init__(self, store: Store, spec: WriteSpec, scratch: str | None) -> None:
         self._store = store
         self._spec = spec
-        self._open: dict[_Run, OpenSegment] = {}
-        self._waiting = Spill[_Run](scratch)
-        self._enders = ThreadPoolExecutor(ENDERS)
+        self._open: dict[_Group, SegmentWriter] = {}
+        self._waiting = Spill[_Group](scratch)
+        self._enders = ThreadPoolExecutor(CLOSING_THREADS)
         self._ending: deque[Future[list[SegmentRecord]]] = deque()
         self.done: list[SegmentRecord] = []
 
@@ -213,28 +213,28 @@ class _Runs:
         return self
 
     def write(
-        self, partition: Partition, kind: Kind, rows: pa.Table, *, last: bool = False
+        self, partition: Partition, kind: SegmentKind, rows: pa.Table, *, last: bool = False
     ) -> None:
-        """Append rows to the segment of a partition, which ends when it is full, or ``last`` says so."""
+        """Append rows to the segment of a partition, and finish it if full or if they are the last."""
         key = partition, kind
-        if key in self._waiting or (key not in self._open and len(self._open) >= MOST_OPEN):
+        if key in self._waiting or (key not in self._open and len(self._open) >= MAX_OPEN):
             self._waiting.add(key, rows)
             return
         self._append(partition, kind, rows)
         if last:
             self.end(partition, kind)
 
-    def _append(self, partition: Partition, kind: Kind, rows: pa.Table) -> None:
+    def _append(self, partition: Partition, kind: SegmentKind, rows: pa.Table) -> None:
         run = self._open.get((partition, kind))
         if run is None:
-            run = OpenSegment(self._store, self._spec, partition, kind)
+            run = SegmentWriter(self._store, self._spec, partition, kind)
             self._open[partition, kind] = run
         run.write(rows)
         if run.is_full:
             self.end(partition, kind)
 
-    def end(self, partition: Partition, kind: Kind) -> None:
-        """No more rows of a partition will come."""
+    def end(self, partition: Partition, kind: SegmentKind) -> None:
+        """Finish the segment of a partition."""
         run = self._open.pop((partition, kind), None)
         if run is None:
             return
@@ -242,7 +242,7 @@ class _Runs:
             self.done += run.close()
             return
         self._ending.append(self._enders.submit(run.close))
-        if len(self._ending) > ENDERS:
+        if len(self._ending) > CLOSING_THREADS:
             self.done += self._ending.popleft().result()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -268,7 +268,7 @@ class _Runs:
 def buffered(
     batches: Iterable[pa.RecordBatch], full: int, most_rows: int | None = None
 ) -> Iterator[pa.Table]:
-    """Tables of several batches, each of about so many bytes or rows."""
+    """Collect batches into tables of about ``full`` bytes, or of about ``most_rows`` rows."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

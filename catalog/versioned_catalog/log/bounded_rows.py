@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import EXPANSION, MIB
-from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
-from versioned_catalog.storage.parquet_chunks import page_bytes
+from versioned_catalog.storage.footer_check import page_bytes
+from versioned_catalog.storage.parquet import check_column_chunks, open_parquet, translate_errors
 
 _CELL_BYTES = 8
 _LEAST_ROW_BYTES = 4
@@ -32,7 +32,7 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
         CorruptTableError: the file is damaged, or decodes to very many times its size.
     """
     file = _opened(data, what)
-    with told(what, "is not a whole Parquet file"):
+    with translate_errors(what, "is not a whole Parquet file"):
         return _read(file.read(use_threads=False), decoded_limit(len(data)), what)
 
 
@@ -44,7 +44,7 @@ def read_groups(data: bytes, what: str) -> Iterator[pa.Table]:
     """
     file, left = _opened(data, what), decoded_limit(len(data))
     for group in range(file.num_row_groups):
-        with told(what, "is not a whole Parquet file"):
+        with translate_errors(what, "is not a whole Parquet file"):
             table = _read(file.read_row_group(group, use_threads=False), left, what)
             left -= table.nbytes
         yield table
@@ -59,9 +59,9 @@ def _opened(data: bytes, what: str) -> pq.ParquetFile:
     """Open a file after checking the size of its pages and cells."""
     source = pa.BufferReader(data)
     footer = open_parquet(source, what).metadata
-    check_columns_of(source, footer, what)
+    check_column_chunks(source, footer, what)
     most = decoded_limit(len(data))
-    with told(what, "is not a whole Parquet file"):
+    with translate_errors(what, "is not a whole Parquet file"):
         if footer.num_rows * _LEAST_ROW_BYTES > len(data):
             raise CorruptTableError(f"{what} is too small for {footer.num_rows} segments")
         cells = footer.num_rows * footer.num_columns * _CELL_BYTES

@@ -16,7 +16,7 @@ from versioned_catalog.log.hint import hint_to_bytes
 from versioned_catalog.log.layout import HINT
 from versioned_catalog.log.reader import LogReader
 from versioned_catalog.log.times import MICROSECOND, next_time
-from versioned_catalog.storage.retrying import again_while, pause_after
+from versioned_catalog.storage.retrying import back_off, retry_while
 from versioned_catalog.storage.store import Put, Store
 
 SEEN_ENTRIES, SEEN_BYTES = 256, 64 * 1024
@@ -66,7 +66,7 @@ class CommitLog(LogReader[E, S]):
             if self._put(loaded.version + 1, data, commit_id, unsure):
                 return self._after_commit(after)
             if self.store.is_remote:
-                pause_after(losses)
+                back_off(losses)
             loaded, done = self._catch_up(loaded, commit_id)
             if done:
                 return self._after_commit(loaded)
@@ -138,7 +138,7 @@ class CommitLog(LogReader[E, S]):
                 raise self._unknown(commit_id) from error
             return outcome
 
-        match again_while(lambda outcome: outcome is Put.UNKNOWN, put):
+        match retry_while(lambda outcome: outcome is Put.UNKNOWN, put):
             case Put.WON:
                 return True
             case Put.TAKEN:

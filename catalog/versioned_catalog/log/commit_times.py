@@ -8,7 +8,7 @@ from datetime import datetime
 
 from versioned_catalog.log.layout import LOG, entry_path
 from versioned_catalog.log.times import EARLIEST, LATEST
-from versioned_catalog.storage.clock import COARSE
+from versioned_catalog.storage.clock import CLOCK_RESOLUTION
 from versioned_catalog.storage.store import Store
 
 
@@ -17,9 +17,9 @@ def is_ahead(store: Store, version: int, time: datetime) -> bool:
     if not store.is_remote:
         # A file's date is never in the future, and costs no request on a local disk.
         date = store.modified(entry_path(version)) or EARLIEST
-        if time - date <= COARSE:
+        if time - date <= CLOCK_RESOLUTION:
             return False
-    return time - store.time() > COARSE
+    return time - store.time() > CLOCK_RESOLUTION
 
 
 def settled_time(store: Store, version: int, time: datetime) -> datetime:

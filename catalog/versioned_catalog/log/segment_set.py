@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log.deltas import Deltas, StoredDeltas
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_table import (
@@ -52,6 +53,7 @@ class SegmentSet:
         gone: paths in ``base`` that are no longer live.
         tail: newer segments.
         count, rows, bytes: totals over the live segments.
+        stored: the deltas of ``base``, shared by all snapshots over it.
     """
 
     base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], CORE))
@@ -61,6 +63,11 @@ class SegmentSet:
     count: int = 0
     rows: int = 0
     bytes: int = 0
+    stored: StoredDeltas | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.stored is None or self.stored.table is not self.base:
+            object.__setattr__(self, "stored", StoredDeltas(self.base))
 
     @staticmethod
     def of(base: pa.Table, packed: tuple[int, ...] = ()) -> SegmentSet:
@@ -111,6 +118,7 @@ class SegmentSet:
             count=self.count - len(from_tail) - chosen.num_rows,
             rows=self.rows - rows,
             bytes=self.bytes - size,
+            stored=self.stored,
         )
 
     @cached_property
@@ -131,6 +139,19 @@ class SegmentSet:
         """One row a live segment, without statistics."""
         base = self._of_live(self.base.select(CORE.names))
         return pa.concat_tables([base, core_table(self.tail)])
+
+    @cached_property
+    def deltas(self) -> Deltas:
+        """The deltas of the live segments.
+
+        Raises:
+            CorruptTableError: see ``Deltas.of_texts``.
+        """
+        assert self.stored is not None
+        base = self.stored.columns
+        if self.gone:
+            base = base.filter(_whole(self._alive))
+        return base + Deltas.of([s.record.delta for s in self.tail])
 
     @property
     def paths(self) -> list[str]:

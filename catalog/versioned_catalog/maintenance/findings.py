@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from versioned_catalog.errors import VersionedError
-from versioned_catalog.storage.failing import is_shortage
+from versioned_catalog.storage.system_errors import is_shortage
 
 
 @dataclass(frozen=True)

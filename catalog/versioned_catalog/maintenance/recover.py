@@ -36,8 +36,9 @@ from versioned_catalog.maintenance.salvage import (
     read_segments,
     salvage,
 )
-from versioned_catalog.maintenance.segment_check import contents_of, opened, task_of
+from versioned_catalog.maintenance.segment_check import contents_of, opened
 from versioned_catalog.progress import Progress
+from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Put, Store
 
@@ -155,7 +156,7 @@ class _Copier:
         if footer.schema != schema:
             return f"has a schema version {schema.version} that differs from the known one"
         try:
-            task = task_of(footer.table_uuid, schema, bare)
+            task = record_task(footer.table_uuid, schema, bare, schema.columns)
             contents = contents_of(self.broken, task, schema)
         except VersionedError as error:
             check_lost(error, self.broken)

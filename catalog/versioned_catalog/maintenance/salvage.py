@@ -24,9 +24,9 @@ from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_from_json
-from versioned_catalog.storage.failing import is_bad_block
-from versioned_catalog.storage.parquet import told
+from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.storage.store import Store, StoredFile
+from versioned_catalog.storage.system_errors import is_media_error
 
 _NAME = re.compile(r"([0-9]{1,20})-([0-9a-f-]{32,36})\.parquet")
 
@@ -139,7 +139,7 @@ def check_lost(error: Exception, store: Store) -> None:
     Raises:
         StorageError: any but a bad block of a local disk.
     """
-    if isinstance(error, StorageError) and (store.is_remote or not is_bad_block(error)):
+    if isinstance(error, StorageError) and (store.is_remote or not is_media_error(error)):
         raise error
 
 
@@ -186,7 +186,7 @@ def read_segments(store: Store, progress: Progress) -> Segments:
 def _footer(store: Store, file: StoredFile) -> Footer:
     path = f"{DATA}/{file.name}"
     source = store.open(path)
-    with told("it", "is not a whole Parquet file"):
+    with translate_errors("it", "is not a whole Parquet file"):
         meta: Any = pq.ParquetFile(source).metadata
     said = meta.metadata or {}
     if TABLE_UUID not in said or SCHEMA not in said or SCHEMA_VERSION not in said:

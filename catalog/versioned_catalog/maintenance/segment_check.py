@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.datafile.arrange import split
 from versioned_catalog.datafile.file_schema import SCHEMA
-from versioned_catalog.datafile.reader import SegmentTask, open_segment, read_segment
+from versioned_catalog.datafile.reader import read_segment
+from versioned_catalog.datafile.segment_file import open_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.delta import Delta, delta_from_text
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
@@ -27,12 +29,12 @@ from versioned_catalog.maintenance.findings import Report, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
-from versioned_catalog.projection.resolver import plan_segment
+from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_to_json
 from versioned_catalog.statistics.footers import footer_stats
 from versioned_catalog.statistics.stats import ColumnStats, StatsCollector
-from versioned_catalog.storage.parquet import told
+from versioned_catalog.storage.parquet import check_column_chunks, translate_errors
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow_values import array_of
 from versioned_catalog.types.types import walk
@@ -144,10 +146,14 @@ class SegmentCheck:
         record, schema = row.record, state.schemas[row.record.schema_version]
         if self.deep:
             problems += _checksum_problems(self.store, record)
-        task = task_of(state.table_uuid, schema, record)
-        file, _ = open_segment(self.store, task)
+        task = record_task(state.table_uuid, schema, record, schema.columns)
+        opened_segment = open_segment(self.store, task)
+        file = opened_segment.parquet
         problems += _footer_problems(file, schema, record.delta)
         if not self.deep:
+            check_column_chunks(
+                opened_segment.source, file.metadata, f"{self.store.url}/{record.path}"
+            )
             stats = footer_stats(file.metadata, schema)
             # Footers leave out NaN, or all bounds because of it.
             return {key: replace(one, nans=None) for key, one in stats.items()}
@@ -177,21 +183,6 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
         )
         time = UNIX_EPOCH + timedelta(microseconds=row["commit_time"])
         yield LiveSegment(record, row["sequence"], row["ordinal"], time)
-
-
-def task_of(table_uuid: str, schema: Schema, record: SegmentRecord) -> SegmentTask:
-    """Return a task that reads a whole segment as it was written."""
-    return SegmentTask(
-        path=record.path,
-        table_uuid=table_uuid,
-        schema_version=schema.version,
-        rows=record.rows,
-        sequence=0,
-        commit_time=UNIX_EPOCH,
-        plan=plan_segment(schema, schema.columns),
-        filter=None,
-        shown=len(schema.columns),
-    )
 
 
 def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:
@@ -250,7 +241,7 @@ def checksum_of(store: Store, path: str) -> str:
 def opened(store: Store, path: str) -> Iterator[Any]:
     """Open a file of a store for sequential reading."""
     source = store.open(path)
-    with told(f"{store.url}/{path}"):
+    with translate_errors(f"{store.url}/{path}"):
         if not isinstance(source, str):
             yield source
             return

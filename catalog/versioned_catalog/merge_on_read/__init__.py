@@ -1,1 +1,1 @@
-"""Reading tables with a primary key: the newest row of each key, merged from sorted runs."""
+"""Merge on read: the newest row of each key, from sorted runs."""

@@ -1,5 +1,7 @@
-"""Keys as few integers that sort and compare alike: Arrow sorts one column of integers three times as
-fast as text, or as a few columns of whatever type."""
+"""Encoding keys as integers in the same order.
+
+Arrow sorts one column of integers three times as fast as strings, or as several columns.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +13,28 @@ import pyarrow.compute as pc
 from versioned_catalog.types.arrow_values import scalar_of
 
 SAMPLE = 1024
-"""Of how many rows the number of different values is counted, to tell whether numbering them pays."""
+"""The number of rows whose distinct values are counted, to decide whether encoding pays off."""
 
 FEW = 8
-"""It pays if a value is there this often, by measurement."""
+"""The frequency of values from which encoding pays off, by measurement."""
 
-_STRETCHES = pa.run_end_encoded(pa.int32(), pa.int64())
+_RUN_END_ENCODED = pa.run_end_encoded(pa.int32(), pa.int64())
 
 _ROOM = 1 << 63
-"""More than the values of such an integer, from 0."""
+"""The number of non-negative int64 values."""
 
 
 def codes_of(keys: Sequence[pa.Array]) -> list[pa.Array]:
-    """Columns by which rows sort and differ as they do by the given ones; most often one of int64.
+    """Columns that sort and compare as the given ones, usually a single int64 column.
 
     Args:
-        keys: comparable columns without nulls, of at least one row.
+        keys: comparable columns without nulls, with at least one row.
     """
     return packed([_numbered(column) for column in keys])
 
 
 def packed(columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """The same, where neighbours of int64 are made one wherever their values leave room for it."""
+    """Combine neighbouring int64 columns into one if their ranges fit."""
     found: list[pa.Array] = []
     room = _ROOM
     for column in columns:
@@ -47,7 +49,7 @@ def packed(columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def _low_and_span(column: pa.Array) -> tuple[int, int]:
-    """The least value and how many there are up to the greatest; too many if they are no int64."""
+    """The least value, and the size of the range of values; ``_ROOM`` for other types than int64."""
     if column.type != pa.int64():
         return 0, _ROOM
     extremes = pc.min_max(column)
@@ -60,18 +62,20 @@ def _from(low: int, column: pa.Array) -> pa.Array:
 
 
 def _numbered(column: pa.Array) -> pa.Array:
-    """A column's values as int64 in the same order, where these are found fast; else as they are."""
+    """Encode values as int64 in the same order if they repeat often; else return the column."""
     if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
         return column.cast(pa.int64())
     sample = column.slice(0, SAMPLE)
     if pc.count_distinct(sample).as_py() * FEW > len(sample):
         return column
-    stretches = pc.run_end_encode(column)  # of which there are few, where runs are sorted by it
-    encoded = stretches.values.dictionary_encode()
+    encoded_runs = pc.run_end_encode(column)  # few, since runs are sorted
+    encoded = encoded_runs.values.dictionary_encode()
     ranks = pc.array_sort_indices(pc.array_sort_indices(encoded.dictionary)).cast(pa.int64())
-    # PyArrow's own way to make such an array imports pandas.
-    parts = [stretches.run_ends, ranks.take(encoded.indices)]
-    return pc.run_end_decode(pa.Array.from_buffers(_STRETCHES, len(column), [None], children=parts))
+    # RunEndEncodedArray.from_arrays would import pandas.
+    children = [encoded_runs.run_ends, ranks.take(encoded.indices)]
+    return pc.run_end_decode(
+        pa.Array.from_buffers(_RUN_END_ENCODED, len(column), [None], children=children)
+    )
 
 
 def _int64(value: int) -> pa.Scalar:

@@ -1,4 +1,4 @@
-"""Row keys: columns as kernels sort them, and single keys as Python tuples."""
+"""Row keys: columns in types that kernels sort, and single keys as tuples."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 Key = tuple[Any, ...]
-"""A row key, or only its leading columns, which is less than every key that begins with them."""
+"""A row key, or a prefix of one, which is less than every key that begins with it."""
 
 
 def comparable(column: pa.Array) -> pa.Array:
-    """A key column's values in the same order, of a type that every kernel takes.
+    """Cast a key column to a type that sorts alike and that all kernels support.
 
-    As Python's values times import pandas, and text that is no UTF-8 fails.
+    As Python values, timestamps would import pandas, and invalid UTF-8 would fail.
     """
     if pa.types.is_temporal(column.type):
         return column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
@@ -23,20 +23,20 @@ def comparable(column: pa.Array) -> pa.Array:
 
 
 def key_of(scalar: pa.Scalar) -> Key:
-    """The least key with this value in its first column."""
+    """The least key with a given value in its first column."""
     return (comparable(pa.repeat(scalar, 1))[0].as_py(),)
 
 
 def keys_or_none(column: pa.Array) -> list[Key | None]:
-    """For each value the least key with it in its first column; None for null."""
+    """``key_of`` for each value of a column; None for null."""
     return [None if value is None else (value,) for value in comparable(column).to_pylist()]
 
 
 def key_at(keys: Sequence[pa.Array], row: int) -> Key:
-    """The key of one row, out of comparable columns."""
+    """The key of one row of comparable columns."""
     return tuple(column[row].as_py() for column in keys)
 
 
 def count_below(keys: Sequence[pa.Array], bound: Key) -> int:
-    """How many rows are less than a bound, out of comparable columns of sorted rows."""
+    """The number of sorted rows, given as comparable columns, that are less than a bound."""
     return bisect_left(range(len(keys[0])), bound, key=lambda row: key_at(keys, row))

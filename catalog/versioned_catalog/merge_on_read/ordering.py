@@ -1,4 +1,4 @@
-"""Rows of several runs in one order: by row key, then by what was written when."""
+"""Ordering the rows of several runs: by row key, then by age."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _TRUE = repeat(True, 1)
 
 
 def interleave(runs: Iterable[Run]) -> bool:
-    """Whether a run may hold a row older and one newer than a row of another, so that the rows of a
-    key must be sorted by ``__sequence``; else all of a run's come after those of the run before."""
+    """Whether the ages of runs interleave, so that rows of a key must be sorted by ``__sequence``.
+
+    Otherwise, all rows of a run are newer than those of the run before.
+    """
     return any(
         (older.sequences[1], older.order[1]) > (newer.sequences[0], newer.order[1])
         for older, newer in pairwise(sorted(runs, key=lambda run: run.order))
@@ -26,20 +28,20 @@ def interleave(runs: Iterable[Run]) -> bool:
 
 
 def by_age(run: Run, interleaved: bool) -> tuple[int, ...]:
-    """By what runs are sorted before a stable sort of their rows by key.
+    """The sort key of runs, before a stable sort of their rows by row key.
 
     Args:
-        run: one of them.
-        interleaved: whether the rows are sorted by ``__sequence`` too: only the ordinal counts then.
+        run: a run.
+        interleaved: whether rows are sorted by ``__sequence``, too; then the ordinal decides.
     """
     return (run.order[1], run.order[0]) if interleaved else run.order
 
 
 def sorted_order(columns: Sequence[pa.Array]) -> pa.Array:
-    """The indices of rows sorted by columns; equal rows stay in their order.
+    """Indices that sort rows by columns; a stable sort.
 
-    Rows are runs that are sorted already, mostly. NumPy's sort of integers finds them and merges (Tim
-    Peters' sort), which takes a fifth of Arrow's time for a few runs of which one is large.
+    The rows mostly are a few sorted runs, which NumPy's Timsort of integers detects and merges. It takes
+    a fifth of the time of Arrow's sort for a few runs of which one is large.
     """
     if len(columns) == 1 and columns[0].type == pa.int64():
         return _merged(columns[0])
@@ -51,23 +53,23 @@ def sorted_order(columns: Sequence[pa.Array]) -> pa.Array:
 
 
 def _merged(column: pa.Array) -> pa.Array:
-    """``sorted_order`` of integers; PyArrow's own ways to NumPy and back import pandas."""
+    """``sorted_order`` of integers. PyArrow's conversions to NumPy would import pandas."""
     values = np.frombuffer(column.buffers()[1], np.int64, len(column), column.offset * 8)
     order = np.argsort(values, kind="stable")
     return pa.Array.from_buffers(pa.int64(), len(order), [None, pa.py_buffer(order)])
 
 
 def numbers(count: int) -> pa.Array:
-    """The numbers from 0."""
+    """Ascending integers from 0."""
     return pc.subtract(pc.cumulative_sum(pa.repeat(_ONE, count)), _ONE)
 
 
 def last_of_keys(keys: Iterable[pa.Array], rows: int) -> pa.BooleanArray:
-    """Which of some sorted rows is the last of its key.
+    """Whether each of some sorted rows is the last of its key.
 
     Args:
-        keys: the columns of the keys in any order, asked for until no two rows are alike.
-        rows: how many there are, at least one.
+        keys: the key columns in any order; iteration stops when they tell all rows apart.
+        rows: the number of rows, at least one.
     """
     differ = repeat(False, rows - 1)
     for column in keys:

@@ -1,4 +1,4 @@
-"""PATCH rows: each value of a row that counts comes from the last row that assigned it."""
+"""PATCH rows: each value of a merged row comes from the last row that assigned it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.op_types import DELETE_OP, PATCH_OP
-from versioned_catalog.merge_on_read.chunks import Part
+from versioned_catalog.merge_on_read.chunks import RunRows
 from versioned_catalog.types.arrow_values import TRUE, repeat
 
 _NO_ROW = pa.nulls(1, pa.uint64())[0]
@@ -20,23 +20,23 @@ class Patches:
     """Rows sorted by key and age.
 
     Args:
-        order: of each row, where it stands among the rows given.
-        ops: what each does.
+        order: the index of each row in the unsorted rows.
+        ops: its type of operation.
         last: whether it is the last of its key.
-        parts: the rows given, in their order.
+        parts: the unsorted rows, by run.
     """
 
     order: pa.Array
     ops: pa.Array
     last: pa.BooleanArray
-    parts: Sequence[Part]
+    parts: Sequence[RunRows]
 
     def sources(self, values: int, shown: pa.BooleanArray) -> list[pa.Array]:
-        """Of each value column: the rows given that the values of the shown rows come from.
+        """For each value column, the indices of the unsorted rows that the shown rows' values come from.
 
         Args:
-            values: how many columns there are.
-            shown: which rows are shown.
+            values: the number of value columns.
+            shown: the mask of shown rows.
         """
         bases = self._bases()
         assigners = [self._assigners(value) for value in range(values)]
@@ -44,20 +44,20 @@ class Patches:
         return [found[some] for some in assigners]
 
     def _bases(self) -> pa.BooleanArray:
-        """Rows that give every value: a PATCH does if there is nothing under it."""
+        """Rows that assign all values: a PATCH does if there is no older row under it."""
         first = _shifted(self.last, TRUE)
         alone = pc.or_(first, _shifted(pc.equal(self.ops, DELETE_OP), TRUE))
         return pc.or_(pc.not_equal(self.ops, PATCH_OP), alone)
 
     def _assigners(self, value: int) -> tuple[bool, ...]:
-        """Of each part, whether its PATCH rows assign a value."""
+        """For each run, whether its PATCH rows assign a value."""
         return tuple(value in (part.run.patched or ()) for part in self.parts)
 
     def _source(self, bases: pa.BooleanArray, assigners: tuple[bool, ...]) -> pa.Array:
         each = zip(assigners, self.parts, strict=True)
         own = pa.concat_arrays([repeat(assigns, part.rows) for assigns, part in each])
         gives = pc.or_(bases, own.take(self.order))
-        # The first row of a key is a base, so that nothing comes from another key.
+        # The first row of a key is a base, so that no value comes from another key.
         return pc.fill_null_forward(pc.if_else(gives, self.order, _NO_ROW))
 
 

@@ -1,4 +1,4 @@
-"""What is merged: runs of sorted rows, and how a row is laid out."""
+"""The input of a merge: sorted runs, and the layout of their rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from versioned_catalog.merge_on_read.keys import Key
 
 @dataclass(frozen=True)
 class Shape:
-    """How a batch is laid out: the row key, the values, ``__sequence`` (int64), ``__op_type`` (int8).
+    """The layout of rows: the row key, the values, ``__sequence`` (int64), ``__op_type`` (int8).
 
     Args:
-        keys: how many leading columns are the row key, in its order. None of them holds a null, and
-            none is nested or a float.
-        values: how many columns follow before the last two.
+        keys: the number of columns of the row key. None holds a null, and none is nested or a float.
+        values: the number of columns between them and the last two.
     """
 
     keys: int
@@ -25,28 +24,28 @@ class Shape:
 
     @property
     def sequence(self) -> int:
-        """Where ``__sequence`` is."""
+        """The index of ``__sequence``."""
         return self.keys + self.values
 
     @property
     def op(self) -> int:
-        """Where ``__op_type`` is."""
+        """The index of ``__op_type``."""
         return self.keys + self.values + 1
 
 
 @dataclass(frozen=True)
 class Run:
-    """Rows sorted by row key, those of one key by ``__sequence`` and position: a segment, mostly.
+    """Rows sorted by row key, and those of one key by ``__sequence`` and position: usually a segment.
 
     Args:
-        order: sequence and ordinal. Rows of one key go by (the row's ``__sequence``, this ordinal,
-            position).
+        order: (sequence, ordinal). The age of a row is its ``__sequence``, this ordinal, and its
+            position.
         sequences: the least and the greatest ``__sequence`` of its rows.
-        patched: which value columns, counted from 0 among the values, its PATCH rows assign; None if
-            it has no such rows.
-        lower: no row's key is less; None if that is not known.
-        rows: how many rows it has, at least about.
-        open: begins to read it, in batches of at most so many rows. All runs give one schema.
+        patched: the value columns that its PATCH rows assign, counted from 0; None if it has no such
+            rows.
+        lower: a lower bound of its keys; None if unknown.
+        rows: the approximate number of rows.
+        open: reads it in batches of at most the given number of rows. All runs have one schema.
     """
 
     order: tuple[int, int]

@@ -1,10 +1,8 @@
-"""Bounds of a column in each segment, or in each row group of a file, for pruning."""
+"""ColumnBounds of a column in each segment, or in each row group of a file, for pruning."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from datetime import date, time
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +15,8 @@ from versioned_catalog.projection.metadata_columns import is_metadata
 from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.statistics.chunk_bounds import chunk_bounds
+from versioned_catalog.storage.footer import Footer
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import ZERO, array_of
 from versioned_catalog.types.types import (
@@ -29,11 +29,10 @@ from versioned_catalog.types.types import (
     walk,
 )
 from versioned_catalog.values.literals import to_scalar
-from versioned_catalog.values.temporal import to_count
 
 
 class SegmentBounds:
-    """Bounds of the live segments of a state, by column ID of the wanted schema."""
+    """ColumnBounds of the live segments of a state, by column ID of the wanted schema."""
 
     def __init__(self, state: TableState, wanted: Schema) -> None:
         self._segments: SegmentSet = state.segments
@@ -76,22 +75,22 @@ class SegmentBounds:
 
 
 class RowGroupBounds:
-    """Bounds of row groups of one file, by column ID of the plan's outputs.
+    """ColumnBounds of row groups of one file, by column ID of the plan's outputs.
 
     Args:
-        meta: the file's Parquet metadata.
-        groups: the indices of the row groups.
+        footer: the footer of the file.
+        groups: the row groups that count.
         plan: how the file's columns become the wanted ones.
         nan_free: the IDs of columns without NaN in the file, which Parquet does not record.
     """
 
     def __init__(
-        self, meta: Any, groups: Sequence[int], plan: SegmentPlan, nan_free: frozenset[int]
+        self, footer: Footer, groups: Sequence[int], plan: SegmentPlan, nan_free: frozenset[int]
     ) -> None:
-        self._meta = meta
+        self._footer = footer
         self._groups = groups
         self._nan_free = nan_free
-        self._rows = array_of([meta.row_group(g).num_rows for g in groups], pa.int64())
+        self._rows = array_of([footer.rows[g] for g in groups], pa.int64())
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
 
@@ -105,25 +104,25 @@ class RowGroupBounds:
         source, parents = self._stored[column_id]
         if isinstance(source.type, Struct):
             return None
-        path = ".".join(c.physical_name for c in (*parents, source))
-        return self._from_file(wanted, source, path)
+        return self._from_file(wanted, source, (*parents, source))
 
-    def _from_file(self, wanted: Column, source: Column, path: str) -> ColumnBounds | None:
-        at = _leaf_index(self._meta, path)
-        if at is None:
+    def _from_file(
+        self, wanted: Column, source: Column, line: tuple[Column, ...]
+    ) -> ColumnBounds | None:
+        chunks = self._footer.chunks(tuple(column.physical_name for column in line))
+        held = _held_type(self._footer.schema, line)
+        if chunks is None or held is None:
             return None
-        found = [self._meta.row_group(g).column(at).statistics for g in self._groups]
-        nulls = [s.null_count if s is not None and s.has_null_count else None for s in found]
-        low = _typed(found, "min", source, wanted)
-        high = _typed(found, "max", source, wanted)
+        mine = [chunks[group] for group in self._groups]
+        low, high = chunk_bounds(mine, held, to_arrow_type(source.type))
         known = wanted.id in self._nan_free
-        nans = array_of([0 if known else None] * len(found), pa.int64())
+        nans = array_of([0 if known else None] * len(mine), pa.int64())
         return ColumnBounds(
             self._rows,
-            array_of(nulls, pa.int64()),
+            array_of([chunk.nulls for chunk in mine], pa.int64()),
             nans if is_floating(wanted.type) else None,
-            low,
-            high,
+            _cast(low, wanted),
+            _cast(high, wanted),
         )
 
 
@@ -163,7 +162,7 @@ def _unknown(column: Column, rows: pa.Array, nulls: pa.Array | None = None) -> C
 
 def _where(held: pa.Array, stored: ColumnBounds, other: ColumnBounds) -> ColumnBounds:
     def pick(one: pa.Array, two: pa.Array) -> pa.Array:
-        # Bounds of nested types are never used, and Arrow's if_else does not support them.
+        # ColumnBounds of nested types are never used, and Arrow's if_else does not support them.
         return one if pa.types.is_nested(one.type) else pc.if_else(held, one, two)
 
     nans = None
@@ -182,28 +181,24 @@ def _columns(plan: SegmentPlan) -> tuple[Column, ...]:
     return tuple(output.column for output in plan.outputs)
 
 
-def _has(statistics: Any) -> bool:
-    return statistics is not None and bool(statistics.has_min_max)
+def _held_type(schema: pa.Schema, line: tuple[Column, ...]) -> pa.DataType | None:
+    """The type of a column in a file, through the structs that hold it; None if it has none."""
+    found: Any = schema
+    for column in line:
+        at = found.get_field_index(column.physical_name)
+        if at < 0:
+            return None
+        found = found.field(at).type
+    return found
 
 
-def _leaf_index(meta: Any, path: str) -> int | None:
-    schema = meta.schema
-    return next((i for i in range(len(schema)) if schema.column(i).path == path), None)
-
-
-def _typed(found: list[Any], which: str, source: Column, wanted: Column) -> pa.Array:
-    """Parquet's bounds in the wanted type; all unknown if Python can't represent one of them."""
-    stored, target = to_arrow_type(source.type), to_arrow_type(wanted.type)
+def _cast(bounds: pa.Array, wanted: Column) -> pa.Array:
+    """ColumnBounds in the wanted type; all unknown if one does not fit."""
+    target = to_arrow_type(wanted.type)
     try:
-        values = [_stored(getattr(s, which)) if _has(s) else None for s in found]
-        return array_of(values, stored).cast(target)
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError, struct.error):
-        return pa.nulls(len(found), target)
-
-
-def _stored(value: Any) -> Any:
-    """The stored value of a Python value; integers for temporal ones."""
-    return to_count(value) if isinstance(value, date | time) else value
+        return bounds.cast(target)
+    except pa.ArrowException:
+        return pa.nulls(len(bounds), target)
 
 
 def _zeros(rows: pa.Array) -> pa.Array:

@@ -1,1 +1,1 @@
-"""Scans of one snapshot, planned into tasks."""
+"""Planning scans of a snapshot into tasks."""

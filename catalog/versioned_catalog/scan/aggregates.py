@@ -1,4 +1,4 @@
-"""COUNT, MIN and MAX from metadata alone, where it answers them exactly (FORMAT.md, section 7)."""
+"""COUNT, MIN and MAX from metadata, if it has the exact result (FORMAT.md, section 7)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ UNKNOWN: tuple[bool, str | None] = (False, None)
 
 
 def count_rows(scan: Scan) -> int | None:
-    """How many rows a scan shows, or None where only reading tells."""
+    """The number of rows of a scan; None if it takes a read to know."""
     whole = _whole_segments(scan)
     return None if whole is None else _total(scan.state.segments.core["rows"].filter(whole))
 
 
 def count_values(scan: Scan, column: Column) -> int | None:
-    """How many of the rows are not null in a column, or None where only reading tells.
+    """The number of non-null values of a column; None if it takes a read to know.
 
     Args:
-        scan: which rows.
-        column: a top-level column of the snapshot's schema.
+        scan: the scan.
+        column: a top-level column of the schema of the snapshot.
     """
     whole, known = _whole_segments(scan), _bounds(scan.state, column)
     if whole is None or known is None:
@@ -40,18 +40,18 @@ def count_values(scan: Scan, column: Column) -> int | None:
 
 
 def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | None]:
-    """The greatest or the least value of a column, as MAX and MIN have it.
+    """The greatest or the least value of a column, as for MAX and MIN.
 
-    NaN is the greatest. A zero of a float is not told, since its sign may be another one.
+    NaN is the greatest. A zero of a float is unknown, since its sign may differ.
 
     Args:
-        scan: which rows.
-        column: a top-level column of the snapshot's schema.
-        greatest: MAX, not MIN.
+        scan: the scan.
+        column: a top-level column of the schema of the snapshot.
+        greatest: whether for MAX, else for MIN.
 
     Returns:
-        Whether it is known without reading, and the value text (FORMAT.md, section 4.2) of the
-        column's type; None where there is no value.
+        Whether it is known without a read, and its value text (FORMAT.md, section 4.2); None if there
+        is no value.
     """
     if is_nested(column.type) or is_opaque(column.type):
         return UNKNOWN
@@ -62,7 +62,7 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
         known.rows.filter(whole),
         known.nulls.filter(whole),
         (known.max if greatest else known.min).filter(whole),
-        _is_cut(scan.state, column, greatest).filter(whole),
+        _is_inexact(scan.state, column, greatest).filter(whole),
     )
     if not is_floating(column.type):
         return found.answer(column, greatest)
@@ -71,7 +71,7 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
 
 
 def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
-    """The segments that a scan shows rows of, or None if it shows only a part of one."""
+    """The segments that match a scan entirely; None if one matches partially."""
     selected = scan.selected
     if scan.limit is not None or selected.groups:
         return None
@@ -79,18 +79,18 @@ def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
     if scan.filter is None:
         return read
     some, every = some_match(scan.state, scan.filter), every_match(scan.state, scan.filter)
-    torn = pc.and_(read, pc.and_not(some, every))
-    return None if pc.any(torn).as_py() else pc.and_(read, every)
+    partial = pc.and_(read, pc.and_not(some, every))
+    return None if pc.any(partial).as_py() else pc.and_(read, every)
 
 
 def _bounds(state: TableState, column: Column) -> ColumnBounds | None:
-    """What is known of a top-level column, in the order of the segments."""
+    """The bounds of a top-level column, one a segment."""
     top = column.id in {own.id for own in state.schema.columns}
     return SegmentBounds(state, state.schema)(column.id) if top else None
 
 
-def _is_cut(state: TableState, column: Column, greatest: bool) -> pa.ChunkedArray:
-    """Whether the bound of a segment need not occur."""
+def _is_inexact(state: TableState, column: Column, greatest: bool) -> pa.ChunkedArray:
+    """Whether the bound of a segment is inexact."""
     flags = state.segments.statistic("inexact", column, state.schemas)
     bit = pc.bit_wise_and(flags, _MAX_BIT if greatest else _MIN_BIT)
     return pc.fill_null(pc.not_equal(bit, _NO_BIT), FALSE)
@@ -106,22 +106,22 @@ def _total(counts: pa.Array) -> int:
 
 @dataclass(frozen=True)
 class _Ends:
-    """One end of the values of a column in each segment; NaNs are not among these values.
+    """One end of the values of a column in each segment, NaN excluded.
 
     Args:
-        rows: how many there are.
-        empty: how many of them have no such value; null if unknown.
-        bound: what no value lies beyond; null if unknown, or where there is none.
-        cut: whether it need not occur.
+        rows: the number of rows.
+        empty: the number of rows without such a value; null if unknown.
+        bound: the bound; null if unknown, or if there is no value.
+        inexact: whether the bound may not occur.
     """
 
     rows: pa.Array
     empty: pa.Array
     bound: pa.Array
-    cut: pa.Array
+    inexact: pa.Array
 
     def answer(self, column: Column, greatest: bool) -> tuple[bool, str | None]:
-        """The last value at that end."""
+        """The extreme value at that end."""
         nothing = pc.fill_null(pc.equal(self.empty, self.rows), FALSE)
         if pc.any(pc.and_not(pc.is_null(self.bound), nothing)).as_py():
             return UNKNOWN
@@ -129,8 +129,8 @@ class _Ends:
         if not len(bounds):
             return True, None
         best = extreme_of(bounds, greatest)
-        # A bound that was cut lies beyond its values: it is no answer, and no rival to an exact one.
-        exact = pc.and_not(pc.equal(self.bound, best), self.cut)
+        # An inexact bound lies beyond its values: it is not a result, nor does it exclude an exact one.
+        exact = pc.and_not(pc.equal(self.bound, best), self.inexact)
         if not pc.any(exact).as_py():
             return UNKNOWN
         text = from_scalar_text(best, column.type)
@@ -141,7 +141,7 @@ class _Ends:
 def _with_nans(
     numbers: _Ends, nans: pa.Array, column: Column, greatest: bool
 ) -> tuple[bool, str | None]:
-    """``_Ends.answer`` of floats, among which NaN is the greatest."""
+    """``_Ends.answer`` for floats, where NaN is the greatest value."""
     if greatest:
         has_values = pc.fill_null(pc.less(numbers.empty, numbers.rows), TRUE)
         may = pc.fill_null(pc.greater(nans, ZERO), TRUE)

@@ -1,4 +1,4 @@
-"""Which columns the names in a scan mean."""
+"""Resolving the column names of a scan."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from versioned_catalog.types.types import Column, is_repeated
 
 
 def resolve(schema: Schema, path: ColumnPath) -> Column:
-    """The column that a path means in a scan: the table's own, or an implicit one.
+    """Resolve a path to a column of the table or a metadata column.
 
     Raises:
-        NotFoundError: there is none.
-        InvalidRequestError: it has many values in one row.
+        NotFoundError: there is no such column.
+        InvalidRequestError: the column is inside a list or map.
     """
     found = schema.find(path)
     if found is None and len(path) == 1:
@@ -36,26 +36,26 @@ def resolve(schema: Schema, path: ColumnPath) -> Column:
 
 
 def bind_filters(filters: Any, schema: Schema) -> BoundFilter | None:
-    """What a scan is asked to let pass, bound to a schema's columns; None for everything.
+    """Bind the filters of a scan to the columns of a schema; None for no filter.
 
     Args:
         filters: tuples (``parse_filters``), or an ``Unbound``.
         schema: of the snapshot.
 
     Raises:
-        NotFoundError: a column is not there.
-        InvalidRequestError: the filters make no sense.
+        NotFoundError: a column does not exist.
+        InvalidRequestError: the filters are invalid.
     """
     unbound = parse_filters(filters)
     return None if unbound is None else bind_filter(unbound, lambda path: resolve(schema, path))
 
 
 def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
-    """The columns that a scan is asked to show: whole ones, each once.
+    """Resolve the columns that a scan shows: top-level columns, each once.
 
     Raises:
-        NotFoundError: one is not there.
-        InvalidRequestError: one is not whole, or there twice, or the names are none.
+        NotFoundError: a column does not exist.
+        InvalidRequestError: a column is nested or repeated, or the names are not a list of names.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidRequestError(f"columns must be a list of names, not {names!r}")
@@ -71,7 +71,7 @@ def shown_columns(schema: Schema, names: Sequence[str]) -> list[Column]:
                 "columns, so ask for that one"
             )
     times = Counter(column.id for column in found)
-    doubled = {column.name for column in found if times[column.id] > 1}
-    if doubled:
-        raise InvalidRequestError(f"columns are asked for twice: {', '.join(sorted(doubled))}")
+    repeated = {column.name for column in found if times[column.id] > 1}
+    if repeated:
+        raise InvalidRequestError(f"columns are listed twice: {', '.join(sorted(repeated))}")
     return found

@@ -1,4 +1,4 @@
-"""What is known of the values of columns without reading them, for a query planner."""
+"""Estimates of the values of columns from statistics, for a query planner."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _COUNTABLE = (Atom.BYTE, Atom.SHORT, Atom.INT, Atom.LONG, Atom.DATE)
 
 @dataclass(frozen=True)
 class ColumnEstimate:
-    """Estimates for one column of a scan; None where nothing is known.
+    """Estimates for one column of a scan; None if unknown.
 
     Args:
-        nulls: how many rows are null.
-        distinct: how many values differ: as many as lie between ``least`` and ``greatest``, where
-            there are rows for all of them.
+        nulls: the number of nulls.
+        distinct: the number of distinct values: all between ``least`` and ``greatest``, if there are
+            as many rows.
         least, greatest: bounds of the values, as value text (FORMAT.md, section 4.2).
     """
 
@@ -34,14 +34,14 @@ class ColumnEstimate:
 
 
 def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
-    """What the statistics of the segments of a scan tell of a column.
+    """Estimate a column from the statistics of the segments of a scan.
 
     Args:
-        scan: which segments; rows that its filter leaves out of them are not left out here.
+        scan: the scan. All rows of its segments count, also those that its filter rejects.
         column: a top-level column of the snapshot that is neither nested nor opaque.
 
     Returns:
-        None where some segment has no statistics for the column.
+        None if a segment has no statistics for the column.
     """
     bounds = SegmentBounds(scan.state, scan.state.schema)(column.id)
     if bounds is None:

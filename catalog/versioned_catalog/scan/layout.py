@@ -1,4 +1,4 @@
-"""The columns by which the segments of a scan are laid out, so that a filter can tell them apart."""
+"""The columns by which a filter can skip segments of a scan."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from versioned_catalog.types.types import Column
 
 
 def layout_columns(scan: Scan) -> tuple[Column, ...]:
-    """The columns by which a filter may skip some segments of a scan, and keep others.
+    """The columns by which a filter may skip some segments of a scan, but not all.
 
-    These are the columns that the table is partitioned by, and those of its key and of its sort
-    order whose values differ from segment to segment. Values of other columns are not looked at:
-    a filter that arrives while a query runs costs time, and is unlikely to skip anything by them.
+    These are the partition columns, and the columns of the key and of the sort order whose ranges differ
+    between segments. Other columns are left out: a filter that arrives at run time costs time, and is
+    unlikely to skip a segment by them.
 
     Returns:
         Top-level columns, in the order of the scan's.
@@ -28,12 +28,12 @@ def layout_columns(scan: Scan) -> tuple[Column, ...]:
     return tuple(
         column
         for column in scan.columns
-        if column.id in partitioned or (column.id in ordered and _is_apart(scan, column))
+        if column.id in partitioned or (column.id in ordered and _has_disjoint_ranges(scan, column))
     )
 
 
-def _is_apart(scan: Scan, column: Column) -> bool:
-    """Whether there are two segments of which one ends before the other begins."""
+def _has_disjoint_ranges(scan: Scan, column: Column) -> bool:
+    """Whether the range of one segment ends before that of another begins."""
     bounds = SegmentBounds(scan.state, scan.state.schema)(column.id)
     if bounds is None:
         return False

@@ -1,31 +1,28 @@
-"""Planning merges: of segments that touch, what is read of each, and what is made of it."""
+"""The merge tasks of overlapping segments, with every value decided where the scan is planned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from versioned_catalog.datafile.merge_task import Member, MergeTask
 from versioned_catalog.expressions.filters import BoundFilter, filter_on
-from versioned_catalog.log.delta import PLAIN, Delta
+from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.keys import Key, keys_or_none
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, is_metadata
 from versioned_catalog.pruning.bounds import SegmentBounds
-from versioned_catalog.scan.selection import Selected
-from versioned_catalog.scan.tasks import Plans, order_of, segment_task
+from versioned_catalog.scan.tasks import Row, TaskPlanner, order_of
 from versioned_catalog.types.types import Column
 
 OVERHEAD = 2
-"""How much more a merge costs than reading, so that it gets a piece of work of its own earlier."""
-
+"""The cost of merging relative to reading, so that a merge fills a split earlier."""
 
 Ends = tuple[Key | None, Key | None]
-"""Of a segment, what no row's key is less than, and what none begins with more than; None if that is
-not known."""
+"""The bounds of a segment in the first column of the row key; None where unknown. No key of the
+segment is less than the lower one, and none has a first value above the upper one."""
 
 
 def ends_of(state: TableState, chosen: pa.BooleanArray | None = None) -> list[Ends]:
@@ -43,10 +40,11 @@ class MergePlanner:
 
     Args:
         state: the snapshot.
-        wanted: the columns shown, and after them those that only the filter looks at.
+        wanted: the columns shown, and after them those that only the filter needs.
         filter: which rows; None for all.
         shown: how many of the columns are shown.
-        tombstones: whether rows that were deleted are wanted, too.
+        tombstones: whether deleted rows are wanted, too.
+        prune: whether rows are skipped by the row key before they are merged.
     """
 
     def __init__(
@@ -57,74 +55,55 @@ class MergePlanner:
         shown: int,
         *,
         tombstones: bool = False,
+        prune: bool = True,
     ) -> None:
         key_ids, internal = state.schema.row_key, {column.id for column in KEYED_METADATA_COLUMNS}
         keys = [state.schema.column(column_id) for column_id in key_ids]
-        values = [c for c in wanted if c.id not in key_ids and c.id not in internal]
-        self._state = state
-        self._wanted = tuple(wanted)
-        self._filter = filter
-        self._shown = shown
-        self._tombstones = tombstones
-        self._read = (*keys, *values, *KEYED_METADATA_COLUMNS)
-        self._keys, self._values = len(keys), values
-        self._plans = Plans(state, self._read)
+        self._values = [c for c in wanted if c.id not in key_ids and c.id not in internal]
+        read = (*keys, *self._values, *KEYED_METADATA_COLUMNS)
+        by_id = {column.id: at for at, column in enumerate(read)}
+        by_key = filter_on(filter, key_ids) if filter is not None and prune else None
+        self._members = TaskPlanner.of(state, read, by_key, prune=prune)
+        self._merge = partial(
+            MergeTask,
+            keys=len(keys),
+            values=len(self._values),
+            columns=tuple(wanted),
+            places=tuple(by_id[column.id] for column in wanted),
+            filter=filter,
+            shown=shown,
+            tombstones=tombstones,
+        )
 
     def tasks(
         self,
-        rows: Sequence[dict[str, Any]],
-        selected: Selected,
+        rows: Sequence[Row],
+        deltas: Sequence[Delta],
         ends: Sequence[Ends],
-        *,
-        prune: bool,
+        groups: Iterable[Sequence[int]],
     ) -> list[tuple[MergeTask, int]]:
-        """The merges of the groups of a scan, and how many bytes each reads.
+        """The merges of a scan, and the cost of each in bytes.
 
         Args:
-            rows: the core columns of the segments that are read.
-            selected: the groups among them.
-            ends: of the segments that are read.
-            prune: whether rows are skipped by the row key before they are merged.
+            rows, deltas, ends: the core columns, the deltas and the ends of the segments that are read.
+            groups: the segments of each merge, by their places among these.
         """
         return [
             (
-                self.task(
-                    [(rows[at], self._delta(selected, at), ends[at]) for at in group],
-                    prune,
-                ),
-                OVERHEAD * sum(rows[at]["bytes"] for at in group),
+                self.task([(rows[at], deltas[at], ends[at]) for at in group]),
+                OVERHEAD * sum([rows[at]["bytes"] for at in group]),
             )
-            for group in selected.groups
+            for group in groups
         ]
 
-    @staticmethod
-    def _delta(selected: Selected, at: int) -> Delta:
-        return selected.deltas[at] if selected.deltas else PLAIN
-
-    def task(
-        self, segments: Sequence[tuple[dict[str, Any], Delta, Ends]], prune: bool
-    ) -> MergeTask:
+    def task(self, segments: Sequence[tuple[Row, Delta, Ends]]) -> MergeTask:
         """The merge of some segments: of each its core columns, its delta and its ends."""
-        by_id = {column.id: at for at, column in enumerate(self._read)}
-        return MergeTask(
-            members=tuple(self._member(*one, prune=prune) for one in segments),
-            keys=self._keys,
-            values=len(self._values),
-            columns=self._wanted,
-            places=tuple(by_id[column.id] for column in self._wanted),
-            filter=self._filter,
-            shown=self._shown,
-            tombstones=self._tombstones,
-        )
+        return self._merge(tuple([self._member(*segment) for segment in segments]))
 
-    def _member(self, row: dict[str, Any], delta: Delta, ends: Ends, *, prune: bool) -> Member:
-        by_key = (
-            None if self._filter is None else filter_on(self._filter, self._state.schema.row_key)
-        )
-        task = segment_task(self._state, row, self._plans, delta)
+    def _member(self, row: Row, delta: Delta, ends: Ends) -> Member:
         order = order_of(row, delta)
         return Member(
-            task=replace(task, filter=by_key if prune else None, prune=prune),
+            task=self._members.task(row, delta),
             order=order,
             sequences=delta.sequences or (order[0], order[0]),
             patched=self._patched(delta),

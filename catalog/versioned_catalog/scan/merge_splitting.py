@@ -1,17 +1,16 @@
-"""Large merges in parts, each of a range of keys, so that they are done side by side."""
+"""Splitting a large merge by ranges of keys, to run the splits in parallel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.datafile.merge_task import Member, MergeTask
-from versioned_catalog.datafile.reader import open_segment
+from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.errors import VersionedError
 from versioned_catalog.expressions.filters import And, BoundFilter, Compare, Op
 from versioned_catalog.expressions.literals import Literal
@@ -19,21 +18,21 @@ from versioned_catalog.merge_on_read.keys import Key, comparable, key_of
 from versioned_catalog.pruning.bounds import RowGroupBounds
 from versioned_catalog.storage.store import Store
 
-PART_ROWS = 1_500_000
-"""How many rows a part has, about."""
+SPLIT_ROWS = 1_500_000
+"""The approximate number of rows of a split."""
 
 
 def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
-    """A merge as several, of disjoint ranges of the first column of the row key.
+    """Split a merge into disjoint ranges of the first column of the row key.
 
-    They are cut where the row groups of the largest segment begin.
+    The ranges begin where row groups of the largest segment do.
 
     Args:
         store: the table's folder.
         task: the merge.
         key: the ID of that column.
     """
-    parts = task.rows // PART_ROWS
+    parts = task.rows // SPLIT_ROWS
     if parts < 2:
         return [task]
     cuts = _chosen(_cuts(store, max(task.members, key=lambda one: one.task.rows), key), parts)
@@ -42,12 +41,12 @@ def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
 
 
 def _cuts(store: Store, member: Member, key: int) -> pa.Array:
-    """The least keys of the row groups of a segment but the first, sorted; none where it tells none."""
+    """The least keys of the row groups of a segment except the first, sorted; none if unknown."""
     try:
-        meta: Any = open_segment(store, member.task)[0].metadata
+        footer = open_segment(store, member.task).footer
     except VersionedError:
-        return pa.nulls(0)  # whoever reads it will tell
-    bounds = RowGroupBounds(meta, range(meta.num_row_groups), member.task.plan, frozenset())(key)
+        return pa.nulls(0)  # reading it reports the error
+    bounds = RowGroupBounds(footer, range(len(footer.rows)), member.task.plan, frozenset())(key)
     if bounds is None:
         return pa.nulls(0)
     found = pc.unique(bounds.min.drop_null())
@@ -56,14 +55,14 @@ def _cuts(store: Store, member: Member, key: int) -> pa.Array:
 
 @dataclass(frozen=True)
 class _Cut:
-    """A value of the first key column, and as a key."""
+    """A value of the first key column, and the least key with it."""
 
     value: Literal
     key: Key
 
 
 def _chosen(cuts: pa.Array, parts: int) -> list[_Cut]:
-    """As many cuts as it takes to make so many parts, evenly."""
+    """Choose evenly as many cuts as ``parts`` need."""
     wanted = min(parts - 1, len(cuts))
     places = sorted({(at + 1) * len(cuts) // (wanted + 1) for at in range(wanted)})
     return [_cut(cuts, at) for at in places if at < len(cuts)]
@@ -76,7 +75,7 @@ def _cut(values: pa.Array, at: int) -> _Cut:
 
 
 def _part(task: MergeTask, key: int, low: _Cut | None, high: _Cut | None) -> MergeTask:
-    """The part from one value of the first key column up to another, of the segments that reach in."""
+    """The split from one value of the first key column up to another."""
     ends: list[BoundFilter] = []
     if low is not None:
         ends.append(Compare(key, Op.GE, low.value))

@@ -1,32 +1,29 @@
-"""Segments into pieces of work of about one size: small ones together, large ones split."""
+"""Packing tasks into splits of about one size: small segments together, large ones in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from versioned_catalog.datafile.reader import SegmentTask
+from versioned_catalog.datafile.segment_task import WHOLE, SegmentTask
 from versioned_catalog.datafile.tasks import Task
-from versioned_catalog.limits import SEGMENT_PIECES
-
-WHOLE = 1_000_000
-"""``SegmentTask.part`` counts in millionths of a file."""
+from versioned_catalog.limits import SCAN_SPLITS
 
 TARGET_BYTES = 128 * 1024 * 1024
 OPEN_COST_BYTES = 4 * 1024 * 1024
-"""What opening a file counts for beside its bytes, as in Spark."""
+"""The cost of opening a file, in bytes, as in Spark."""
 
 
 def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
-    """Pieces of work of about ``target`` bytes, in the order of the segments.
+    """Pack tasks into splits of about ``target`` bytes, in the order of the segments.
 
     Args:
-        tasks: whole segments, and how many bytes each has.
-        target: bytes of Parquet in a piece.
+        tasks: tasks of whole segments, and the cost of each in bytes.
+        target: the size of a split, in bytes of Parquet.
     """
     known = list(tasks)
-    # What the log says of sizes may be anything.
-    target = max(target, sum(size for _, size in known) // SEGMENT_PIECES)
+    # The sizes in the log are not to be trusted: they bound neither the number of splits nor memory.
+    target = max(target, sum(size for _, size in known) // SCAN_SPLITS)
     packed: list[tuple[Task, ...]] = []
     held: list[Task] = []
     size = 0

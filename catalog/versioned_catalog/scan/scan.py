@@ -1,4 +1,4 @@
-"""A scan: which rows of which columns of one snapshot, planned into tasks."""
+"""A scan: some rows of some columns of one snapshot, planned into tasks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.datafile.open_ahead import AHEAD
+from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import BoundFilter, columns_of
 from versioned_catalog.expressions.rendering import render_filter
-from versioned_catalog.log.delta import PLAIN
+from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.projection.resolver import SegmentPlan, plan_segment
@@ -28,7 +28,7 @@ from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
 from versioned_catalog.scan.packing import TARGET_BYTES, pack
 from versioned_catalog.scan.selection import Selected, select
-from versioned_catalog.scan.tasks import Plans, segment_task
+from versioned_catalog.scan.tasks import Row, TaskPlanner, task_rows
 from versioned_catalog.scan.ttl_filter import age_time, with_ttl
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
@@ -38,13 +38,13 @@ from versioned_catalog.types.types import Column, Struct, children, is_floating,
 
 @dataclass(frozen=True)
 class ScanReport:
-    """What a scan will do.
+    """The plan of a scan in figures.
 
     Args:
-        version: the snapshot it reads.
-        segments: how many are live.
-        pruned: how many of them are skipped, by statistics and partition or for a limit.
-        by_schema_version: how many are read, by the schema they were written under.
+        version: the snapshot.
+        segments: the number of live segments.
+        pruned: the number of skipped ones, by statistics, by partition or for a limit.
+        by_schema_version: the number of segments to read, by the schema they were written under.
     """
 
     version: int
@@ -54,7 +54,7 @@ class ScanReport:
 
 
 class Scan:
-    """The rows of one snapshot, pinned when the scan was made.
+    """A scan of one snapshot.
 
     >>> table = catalog.create_table("t", "day DATE, n BIGINT", partitioned_by=["day"])
     >>> days = pa.array([0, 0, 1], pa.date32())
@@ -69,11 +69,11 @@ class Scan:
     Args:
         store: the table's folder.
         state: the snapshot.
-        columns: what is shown, in order; implicit columns may be among them.
-        filter: which rows, or None for all.
-        prune: whether statistics are used to skip what can't match.
-        limit: how many rows are wanted, whichever; None for all.
-        like: another scan of the same snapshot, for which the same rows are too old.
+        columns: the shown columns in order, also metadata columns.
+        filter: which rows; None for all.
+        prune: whether statistics are used to skip segments and row groups.
+        limit: how many rows are wanted, in any order; None for all.
+        like: another scan of the same snapshot, whose time counts for ``ttl``.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class Scan:
         self._prune = prune
 
     def __repr__(self) -> str:
-        told = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
+        parts = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
         if self._asked is not None:
-            told.append(f"where {render_filter(self._asked, self.state.schema)}")
+            parts.append(f"where {render_filter(self._asked, self.state.schema)}")
         if self.limit is not None:
-            told.append(f"limit={self.limit}")
-        return f"Scan({self.store.url!r}, {', '.join(told)})"
+            parts.append(f"limit={self.limit}")
+        return f"Scan({self.store.url!r}, {', '.join(parts)})"
 
     @property
     def schema(self) -> pa.Schema:
@@ -111,7 +111,7 @@ class Scan:
 
     @cached_property
     def _wanted(self) -> tuple[Column, ...]:
-        """The columns shown, and after them those that only the filter looks at."""
+        """The shown columns, followed by those that only the filter needs."""
         if self.filter is None:
             return self.columns
         shown = {column.id for column, _ in walk(self.columns)}
@@ -119,7 +119,9 @@ class Scan:
         top = {self._top(column_id) for column_id in missing if column_id > 0}
         clash = top & {column.id for column in self.columns}
         if clash:
-            raise InvalidRequestError("a filter looks into a struct at a field that was cut away")
+            raise InvalidRequestError(
+                "a filter refers to a field of a struct that the scan does not show"
+            )
         extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
         extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
         return (*self.columns, *extra)
@@ -130,70 +132,66 @@ class Scan:
 
     @cached_property
     def selected(self) -> Selected:
-        """Which segments are read, and which of them together."""
+        """The segments to read, and those to merge."""
         return select(self.state, self.filter, self.limit, prune=self._prune)
 
     def of_kept(self, values: Any) -> Any:
-        """Of values of all live segments, one each, those of the segments that are read."""
+        """Restrict values, one a live segment, to the segments that are read."""
         chosen = self.selected.chosen
         return values if chosen is None else values.filter(chosen)
 
     @cached_property
     def kept(self) -> pa.Table:
-        """The core columns of the segments that may hold wanted rows."""
+        """The core columns of the segments that are read."""
         return self.of_kept(self.state.segments.core)
 
     def plan(self, schema_version: int) -> SegmentPlan:
-        """What is done with segments that were written under a schema version."""
+        """The projection of segments that were written under a schema version."""
         return plan_segment(self.state.schemas[schema_version], self._wanted)
 
     def merged_paths(self) -> frozenset[str]:
-        """The paths of the segments whose rows are not all shown, so that only this library reads them:
-        rows of others may replace them, or they are too old."""
+        """The paths of segments that only this library can read, since not all of their rows are shown.
+
+        Rows of other segments may replace some, or some are too old.
+        """
         paths = self.kept["path"]
         merged = frozenset(paths[at].as_py() for group in self.selected.groups for at in group)
         young = with_ttl(self.state, None, self._time)
         if young is None:
             return merged
-        torn = self.of_kept(pc.invert(every_match(self.state, young)))
-        return merged | frozenset(paths.filter(torn).to_pylist())
+        partial = self.of_kept(pc.invert(every_match(self.state, young)))
+        return merged | frozenset(paths.filter(partial).to_pylist())
 
     def tasks(self) -> list[tuple[Task, int]]:
-        """What is read, and how many bytes each has: segments, and groups that must be merged."""
-        rows = task_rows(self.kept)
-        groups = self.selected.groups
-        apart = {place for group in groups for place in group}
-        single = [place for place in range(len(rows)) if place not in apart]
-        found: list[tuple[Task, int]] = self._singles(rows, single) if single else []
+        """The tasks of the scan, segments and merges, with the cost of each in bytes."""
+        rows, groups = task_rows(self.kept), self.selected.groups
+        deltas = self.selected.decoded(len(rows))
+        merged = {place for group in groups for place in group}
+        single = [place for place in range(len(rows)) if place not in merged]
+        found: list[tuple[Task, int]] = self._singles(rows, deltas, single) if single else []
         if groups:
             key = self.state.schema.row_key[0]
-            planner = MergePlanner(self.state, self._wanted, self.filter, len(self.columns))
+            planner = MergePlanner(
+                self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
+            )
             ends = ends_of(self.state, self.selected.chosen)
-            for merge, size in planner.tasks(rows, self.selected, ends, prune=self._prune):
+            for merge, size in planner.tasks(rows, deltas, ends, groups):
                 parts = split_merge(self.store, merge, key)
                 found += [(part, size // len(parts)) for part in parts]
         return found
 
-    def _singles(self, rows: list[dict[str, Any]], places: list[int]) -> list[tuple[Task, int]]:
-        """One task a segment; plans are made once for all that hold the same columns."""
-        free, deltas = self.nan_free(), self.selected.deltas
-        plans = Plans(self.state, self._wanted)
-        return [
-            (
-                replace(
-                    segment_task(self.state, rows[at], plans, deltas[at] if deltas else PLAIN),
-                    filter=self.filter,
-                    shown=len(self.columns),
-                    nan_free=free[at],
-                    prune=self._prune,
-                ),
-                rows[at]["bytes"],
-            )
-            for at in places
-        ]
+    def _singles(
+        self, rows: Sequence[Row], deltas: Sequence[Delta], places: Sequence[int]
+    ) -> list[tuple[Task, int]]:
+        """One task for each segment that is not merged."""
+        free = self.nan_free()
+        planner = TaskPlanner.of(
+            self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
+        )
+        return [(planner.task(rows[at], deltas[at], free[at]), rows[at]["bytes"]) for at in places]
 
     def nan_free(self) -> list[frozenset[int]]:
-        """For each segment that is kept, the floats the filter looks at that hold no NaN in it."""
+        """For each segment that is read, the columns of the filter that hold no NaN in it."""
         looked = columns_of(self.filter) if self.filter is not None else frozenset()
         schema, segments = self.state.schema, self.state.segments
         free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
@@ -207,14 +205,14 @@ class Scan:
         return free
 
     def partitions(self, target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
-        """The tasks, packed into pieces of work of about ``target`` bytes."""
+        """The tasks, packed into splits of about ``target`` bytes."""
         return pack(self.tasks(), target)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, a batch at a time, in the order of segments.
+        """Read the rows in batches, in the order of segments.
 
         Raises:
-            CorruptTableError: a segment is missing or not what the log says.
+            CorruptTableError: a segment is missing or not the one that the log records.
         """
         left = self.limit
         tasks = [task for task, _ in self.tasks()] if left != 0 else []
@@ -226,7 +224,7 @@ class Scan:
                 return
 
     def to_arrow(self) -> pa.Table:
-        """The rows, in the order of segments."""
+        """Read all rows, in the order of segments."""
         tasks = [task for task, _ in self.tasks()]
 
         def read(task: Task) -> list[pa.RecordBatch]:
@@ -237,7 +235,7 @@ class Scan:
         elif len(tasks) < 2:
             found = [read(task) for task in tasks]
         else:
-            threads = AHEAD if self.store.is_remote else os.cpu_count() or 1
+            threads = PREFETCH_SEGMENTS if self.store.is_remote else os.cpu_count() or 1
             with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
                 found = list(pool.map(read, tasks))
         batches = [batch for part in found for batch in part]
@@ -246,7 +244,7 @@ class Scan:
         return pa.Table.from_batches(batches, self.schema)
 
     def count(self) -> int:
-        """How many rows there are; from metadata alone where there is no filter."""
+        """The number of rows; without a filter or merges, from metadata alone."""
         if self.filter is None and not self.selected.groups:
             rows = self.state.segments.rows
             if self.selected.chosen is not None:
@@ -264,7 +262,7 @@ class Scan:
         return sum(batch.num_rows for batch in bare.to_batches())
 
     def report(self) -> ScanReport:
-        """What the scan will do, and what was pruned."""
+        """The plan in figures."""
         kept = self.kept["schema_version"].value_counts().to_pylist()
         by_version = {int(found["values"]): int(found["counts"]) for found in kept}
         live = self.state.segments.count
@@ -273,19 +271,8 @@ class Scan:
         )
 
 
-_TOLD = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
-
-
-def task_rows(kept: pa.Table) -> list[dict[str, Any]]:
-    """What tasks need of segments; times as integers, since Arrow asks pandas for others."""
-    columns = {name: kept[name] for name in _TOLD}
-    columns["commit_time"] = kept["commit_time"].cast(pa.int64())
-    rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
-    return rows
-
-
 def _cut(column: Column, wanted: frozenset[int]) -> Column:
-    """A struct cut down to the fields that lead to wanted IDs."""
+    """Restrict a struct to the fields that lead to wanted IDs."""
     if column.id in wanted or not isinstance(column.type, Struct):
         return column
     inner = tuple(

@@ -1,70 +1,136 @@
-"""The task of one segment of a snapshot; plans are made once for all segments that are alike."""
+"""Segment tasks, with every value decided where the scan is planned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from versioned_catalog.datafile.reader import SegmentTask
-from versioned_catalog.log.delta import Delta
+import pyarrow as pa
+
+from versioned_catalog.datafile.segment_task import SegmentTask
+from versioned_catalog.expressions.filters import BoundFilter
+from versioned_catalog.log.delta import PLAIN, Delta
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.projection.resolver import SegmentPlan, plan_columns
+from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE
 from versioned_catalog.types.types import Column
 
+Row = dict[str, Any]
+"""The core columns of a segment; its commit time in microseconds since 1970."""
 
-class Plans:
-    """Plans for segments of a snapshot.
+_CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
+
+
+class TaskPlanner:
+    """Plans the tasks of segments that are read alike; segments of one layout share a projection.
 
     Args:
-        state: the snapshot.
+        table_uuid, version: the table, and the snapshot; -1 for segments of no snapshot.
+        schemas: the schemas that the segments were written under, by version.
         wanted: the columns of the rows.
+        filter: which rows; None for all.
+        shown: how many of the columns are shown; None for all.
+        prune: whether row groups are skipped by their statistics.
     """
 
-    def __init__(self, state: TableState, wanted: Sequence[Column]) -> None:
-        self._state = state
+    def __init__(
+        self,
+        table_uuid: str,
+        version: int,
+        schemas: Mapping[int, Schema],
+        wanted: Sequence[Column],
+        filter: BoundFilter | None = None,
+        shown: int | None = None,
+        *,
+        prune: bool = True,
+    ) -> None:
+        self._table_uuid = table_uuid
+        self._version = version
+        self._schemas = schemas
         self._wanted = tuple(wanted)
-        self._known: dict[tuple[int, bool, bool], SegmentPlan] = {}
+        self._filter = filter
+        self._shown = len(self._wanted) if shown is None else shown
+        self._prune = prune
+        self._plans: dict[tuple[int, bool, bool], SegmentPlan] = {}
 
-    def of(self, schema_version: int, delta: Delta) -> SegmentPlan:
-        """The plan for a segment that was written under a schema version."""
+    @staticmethod
+    def of(
+        state: TableState,
+        wanted: Sequence[Column],
+        filter: BoundFilter | None = None,
+        shown: int | None = None,
+        *,
+        prune: bool = True,
+    ) -> TaskPlanner:
+        """The planner for the live segments of a snapshot."""
+        return TaskPlanner(
+            state.table_uuid, state.version, state.schemas, wanted, filter, shown, prune=prune
+        )
+
+    def task(
+        self, row: Row, delta: Delta = PLAIN, nan_free: frozenset[int] = frozenset()
+    ) -> SegmentTask:
+        """The task that reads one segment.
+
+        Args:
+            row: its core columns.
+            delta: its delta.
+            nan_free: the columns that hold no NaN in it.
+        """
+        return SegmentTask(
+            path=row["path"],
+            table_uuid=self._table_uuid,
+            schema_version=row["schema_version"],
+            rows=row["rows"],
+            sequence=row["sequence"],
+            commit_time=UNIX_EPOCH + timedelta(microseconds=row["commit_time"]),
+            plan=self._plan(row["schema_version"], delta),
+            filter=self._filter,
+            shown=self._shown,
+            nan_free=nan_free,
+            prune=self._prune,
+            version=self._version,
+            row_sequence=order_of(row, delta)[0],
+        )
+
+    def _plan(self, schema_version: int, delta: Delta) -> SegmentPlan:
         key = (schema_version, delta.sequences is not None, bool(delta.ops))
-        if key not in self._known:
-            held = self._state.schemas[schema_version].columns
+        if key not in self._plans:
+            held = self._schemas[schema_version].columns
             internal = [
                 c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
             ]
-            self._known[key] = plan_columns((*held, *internal), self._wanted)
-        return self._known[key]
+            self._plans[key] = plan_columns((*held, *internal), self._wanted)
+        return self._plans[key]
 
 
-def segment_task(state: TableState, row: dict[str, Any], plans: Plans, delta: Delta) -> SegmentTask:
-    """The task that reads all rows of a segment.
-
-    Args:
-        state: the snapshot.
-        row: the segment's core columns.
-        plans: how rows become those that are wanted; all of them are shown.
-        delta: what the segment says beside others.
-    """
-    plan = plans.of(row["schema_version"], delta)
-    return SegmentTask(
-        path=row["path"],
-        table_uuid=state.table_uuid,
-        schema_version=row["schema_version"],
-        rows=row["rows"],
-        sequence=row["sequence"],
-        commit_time=UNIX_EPOCH + timedelta(microseconds=row["commit_time"]),
-        plan=plan,
-        filter=None,
-        shown=len(plan.outputs),
-        version=state.version,
-        row_sequence=order_of(row, delta)[0],
-    )
+def record_task(
+    table_uuid: str, schema: Schema, record: SegmentRecord, wanted: Sequence[Column]
+) -> SegmentTask:
+    """The task that reads a segment by its record alone, as if written under ``schema``."""
+    row = {
+        "path": record.path,
+        "schema_version": schema.version,
+        "rows": record.rows,
+        "sequence": 0,
+        "ordinal": 0,
+        "commit_time": 0,
+    }
+    return TaskPlanner(table_uuid, -1, {schema.version: schema}, wanted).task(row)
 
 
-def order_of(row: dict[str, Any], delta: Delta) -> tuple[int, int]:
-    """(sequence, ordinal): what the rows of a segment go by among those of their keys."""
+def task_rows(core: pa.Table) -> list[Row]:
+    """The rows that tasks are planned from; Arrow would need pandas to convert timestamps."""
+    names = (*_CORE, "commit_time")
+    columns = [core[name] for name in _CORE] + [core["commit_time"].cast(pa.int64())]
+    values = (column.to_pylist() for column in columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def order_of(row: Row, delta: Delta) -> tuple[int, int]:
+    """The (sequence, ordinal) by which the rows of a segment replace others of their keys."""
     return delta.order or (row["sequence"], row["ordinal"])

@@ -1,4 +1,4 @@
-"""Rows that are too old to be shown: the property ``ttl`` as a filter."""
+"""The property ``ttl`` as a filter that hides rows that are too old."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from versioned_catalog.storage.store import Store
 
 
 def age_time(store: Store, state: TableState) -> datetime | None:
-    """The time that the age of a snapshot's rows counts to; None where no row is too old.
+    """The time at which the age of rows is taken; None if the table has no ``ttl``.
 
-    Nobody is asked for the time of a table without ``ttl``.
+    The store's clock is read only for a table with ``ttl``.
 
     Args:
         store: the table's folder.
@@ -29,12 +29,12 @@ def age_time(store: Store, state: TableState) -> datetime | None:
 def with_ttl(
     state: TableState, filter: BoundFilter | None, time: datetime | None
 ) -> BoundFilter | None:
-    """A filter that lets no row pass that is too old for a snapshot.
+    """Extend a filter to reject rows that are too old.
 
     Args:
         state: the snapshot.
         filter: which rows are wanted otherwise; None for all.
-        time: from ``age_time``, which is called once for all that belongs together.
+        time: from ``age_time``, called once for all steps of an operation.
     """
     schema = state.schema
     cut = None if time is None else ttl_cutoff(state.properties, time)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.extremes import Key, lower_text, upper_text
 from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.storage.parquet import check_columns_of, open_parquet, told
+from versioned_catalog.storage.parquet import check_column_chunks, open_parquet, translate_errors
 from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import (
     Column,
@@ -42,7 +42,7 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
     """
     source, what = pa.BufferReader(tail), "what was written"
     footer = open_parquet(source, what).metadata
-    check_columns_of(source, footer, what)
+    check_column_chunks(source, footer, what)
     return footer
 
 
@@ -55,7 +55,7 @@ def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnSta
     """
     leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ColumnStats] = {}
-    with told("what was written", "has bounds that can't be"):
+    with translate_errors("what was written", "has bounds that can't be"):
         for column in schema.columns:
             found |= _visit(footer, leaves, column, column.physical_name, parents_null=False)
     return found

@@ -1,4 +1,4 @@
-"""The clock of a store as this process knows it, without a request for each look."""
+"""A store's clock, read now and then and kept by the monotonic clock in between."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from datetime import UTC, datetime, timedelta
 
 from versioned_catalog.errors import StorageError
 
-ASKED_ANEW = 300.0
-"""Seconds after which a store is asked again."""
+REFRESH_SECONDS = 300.0
+"""Seconds after which a store's clock is read again."""
 
-COARSE = timedelta(seconds=2)
-"""How coarse the clocks of stores are: S3 shows whole seconds, a disk its last tick. A process's clock
-that differs by less shows the same time, only finer."""
+CLOCK_RESOLUTION = timedelta(seconds=2)
+"""The resolution of stores' clocks: S3 shows whole seconds, a disk its last tick. If the clock of the
+process differs by less, it shows the same time in finer steps."""
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 @dataclass(frozen=True)
-class _Heard:
-    """What a clock showed, and when that was by the steady clock of this machine.
+class _Reading:
+    """A reading of a clock.
 
     Args:
-        time: what it showed.
-        at: seconds since this machine started.
-        is_own: whether it was this process's own clock.
+        time: the time it showed.
+        at: when it was read, in seconds since this machine started.
+        is_own: whether it was the clock of this process.
     """
 
     time: datetime
@@ -35,14 +35,14 @@ class _Heard:
 
 
 class Clock:
-    """A store's clock: heard now and then, and carried on by the monotonic clock in between.
+    """A store's clock.
 
-    The process's own clock may be wrong, or jump. It counts only where it agrees with the store's, and
-    where the store can't be asked.
+    The clock of this process may be wrong, or jump. It is used only if it agrees with the store's, or if
+    the store's can't be read.
     """
 
     def __init__(self) -> None:
-        self._heard: _Heard | None = None
+        self._last: _Reading | None = None
 
     def __reduce__(self) -> tuple[type[Clock], tuple[()]]:
         # Another machine counts its seconds from another start.
@@ -50,35 +50,36 @@ class Clock:
 
     @property
     def is_own(self) -> bool:
-        """Whether the last look was at the process's own clock, since the store could not be asked."""
-        return self._heard is not None and self._heard.is_own
+        """Whether the last reading was of this process's clock, since the store's could not be read."""
+        return self._last is not None and self._last.is_own
 
-    def hear(self, time: datetime) -> None:
-        """Take note of what the store's clock shows at this moment."""
+    def observe(self, time: datetime) -> None:
+        """Record what the store's clock shows at this moment."""
         own = datetime.now(UTC)
-        self._heard = _Heard(own if abs(own - time) < COARSE else time, _steady(), is_own=False)
+        agrees = abs(own - time) < CLOCK_RESOLUTION
+        self._last = _Reading(own if agrees else time, _steady(), is_own=False)
 
     def now(self, ask: Callable[[], datetime]) -> datetime:
         """The store's time.
 
         Args:
-            ask: asks the store, where it was not heard of lately.
+            ask: reads the store's clock; called if the last reading is old.
         """
-        heard = self._heard
-        if heard is None or not 0 <= _steady() - heard.at < ASKED_ANEW:
-            heard = self._ask(ask)
-        return heard.time + timedelta(seconds=_steady() - heard.at)
+        last = self._last
+        if last is None or not 0 <= _steady() - last.at < REFRESH_SECONDS:
+            last = self._ask(ask)
+        return last.time + timedelta(seconds=_steady() - last.at)
 
-    def _ask(self, ask: Callable[[], datetime]) -> _Heard:
+    def _ask(self, ask: Callable[[], datetime]) -> _Reading:
         try:
-            self.hear(ask())
+            self.observe(ask())
         except StorageError:
             # A reader that may not write, or a store without a clock.
-            self._heard = _Heard(datetime.now(UTC), _steady(), is_own=True)
-        assert self._heard is not None
-        return self._heard
+            self._last = _Reading(datetime.now(UTC), _steady(), is_own=True)
+        assert self._last is not None
+        return self._last
 
 
 def _steady() -> float:
-    """Seconds since this machine started, those in which it slept too, where that can be known."""
+    """Seconds since this machine started, including sleep if the system counts it."""
     return time.clock_gettime(_STEADY)

@@ -1,4 +1,4 @@
-"""JSON that a stranger may have written."""
+"""Parsing JSON from untrusted files."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import JSON_DEPTH, JSON_VALUES
 
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""What may be half a character; two of them may be a whole one."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escaped surrogate. Two of them may form one character; one alone is not valid text."""
 
 
 def parse_json(data: bytes | str, what: str) -> Any:
-    """The value of some JSON.
+    """Parse JSON within limits.
 
     Args:
         data: UTF-8.
-        what: where it stands, for errors.
+        what: its source, for errors.
 
     Raises:
-        CorruptTableError: it is no JSON, holds half a character, or more values than are believed.
+        CorruptTableError: it is not JSON, holds a lone surrogate, or more values than allowed.
     """
     try:
         text = data if isinstance(data, str) else data.decode()
         if count_values(text) > JSON_VALUES:
             raise CorruptTableError(f"{what} holds more than {JSON_VALUES} values")
         value = json.loads(text)
-        if _HALF.search(text):
+        if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise CorruptTableError(f"{what} is not JSON") from None
@@ -36,15 +36,15 @@ def parse_json(data: bytes | str, what: str) -> Any:
 
 
 def count_values(text: str) -> int:
-    """How many values some JSON holds, or a few more."""
+    """An upper bound of the number of values in JSON text."""
     return text.count(",") + text.count("[") + text.count("{")
 
 
 def check_depth(value: Any, what: str) -> None:
-    """Refuse a value that is nested too deep for whoever walks it later.
+    """Refuse a value that is nested too deep to be walked recursively.
 
     Raises:
-        CorruptTableError: it is.
+        CorruptTableError: the value is nested too deep.
     """
     level = [value]
     for _ in range(JSON_DEPTH):

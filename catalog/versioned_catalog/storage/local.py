@@ -12,27 +12,28 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
-from versioned_catalog.storage.failing import is_full, is_of_system, storage_error
 from versioned_catalog.storage.store import (
     Location,
     Put,
     Sink,
     Store,
     StoredFile,
-    ToldSink,
+    TranslatingSink,
     as_time,
     check_date,
     check_size,
     safe_path,
 )
+from versioned_catalog.storage.system_errors import is_full, is_system_error, storage_error
 
-PROBED = "_versioned"
-"""Where files are made to see their dates: vacuum cleans there, if a process dies between."""
+PROBE_FOLDER = "_versioned"
+"""The folder for probe files, whose dates show the disk's clock. If a process dies before it deletes its
+probe, vacuum does."""
 
 
 @contextmanager
-def _told(what: str, path: str) -> Iterator[None]:
-    """Failures of the system in our words."""
+def _translated(what: str, path: str) -> Iterator[None]:
+    """Translate errors of the system into StorageError."""
     try:
         yield
     except OSError as error:
@@ -42,8 +43,8 @@ def _told(what: str, path: str) -> Iterator[None]:
 class LocalStore(Store):
     """Files below a folder of this machine.
 
-    Put-if-absent is a complete temporary file and ``link``, which is atomic where ``open("x")`` shows
-    files half written.
+    Put-if-absent writes a temporary file and links it to its name, which is atomic. ``open("x")`` would
+    let readers see half a file.
     """
 
     has_disk = True
@@ -57,44 +58,44 @@ class LocalStore(Store):
         return os.path.join(self._root, safe_path(path))
 
     def _inside(self, full: str) -> str:
-        """The real path, links followed; it must be below the real root."""
+        """Resolve links in a path, which must stay below the real root."""
         real = os.path.realpath(full)
         if os.path.commonpath([real, self._real_root]) != self._real_root:
             raise CorruptTableError(f"{full} is a link that leads outside the table's folder")
         return real
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return os.path.isdir(self._root)
 
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._inside(self._full(path))
-        with _told("read", full):
+        with _translated("read", full):
             try:
-                with open(full, "rb", opener=_without_waiting) as file:
+                with open(full, "rb", opener=_open_nonblocking) as file:
                     about = os.fstat(file.fileno())
                     if not stat.S_ISREG(about.st_mode):
-                        raise CorruptTableError(f"{full} is no file")
+                        raise CorruptTableError(f"{full} is not a regular file")
                     check_size(about.st_size, limit, full)
                     return file.read(limit)
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
-    def _ours(self, path: str) -> str:
-        """The full path of a file that may be made: not below a link that leads outside."""
+    def _writable(self, path: str) -> str:
+        """The full path of a file to write, which must not be below a link that leads outside."""
         full = self._full(path)
         self._inside(os.path.dirname(full))
         return full
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
-        full = self._ours(path)
+        full = self._writable(path)
         folder = os.path.dirname(full)
-        with _told("write", full):
-            temporary = self._write_beside(full, data)
+        with _translated("write", full):
+            temporary = self._write_temporary(full, data)
             try:
                 check_date(dated, as_time(os.stat(temporary).st_mtime), full)
                 os.link(temporary, full)
             except FileExistsError:
-                # Who took it may be we ourselves, before a sync that failed.
+                # An earlier attempt of this writer may have taken it, and then failed to sync.
                 _sync_folder(folder)
                 return Put.TAKEN
             except OSError as error:
@@ -104,7 +105,7 @@ class LocalStore(Store):
                         "win; put the table on one that has them, or on an object store"
                     ) from error
                 if error.errno in (errno.EIO, errno.ETIMEDOUT, errno.ESTALE):
-                    return Put.UNKNOWN  # a file server may have done it
+                    return Put.UNKNOWN  # a file server may have linked it
                 raise
             finally:
                 with suppress(OSError):
@@ -116,9 +117,9 @@ class LocalStore(Store):
         return Put.WON
 
     def overwrite(self, path: str, data: bytes) -> None:
-        full = self._ours(path)
-        with _told("write", full):
-            temporary = self._write_beside(full, data)
+        full = self._writable(path)
+        with _translated("write", full):
+            temporary = self._write_temporary(full, data)
             try:
                 os.replace(temporary, full)
             except BaseException:
@@ -127,8 +128,8 @@ class LocalStore(Store):
                 raise
             _sync_folder(os.path.dirname(full))
 
-    def _write_beside(self, full: str, data: bytes) -> str:
-        """A complete, synced temporary file in the same folder."""
+    def _write_temporary(self, full: str, data: bytes) -> str:
+        """Write and sync a temporary file in the same folder."""
         folder, name = os.path.split(full)
         temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
         try:
@@ -149,7 +150,7 @@ class LocalStore(Store):
 
     def list(self, folder: str) -> list[str]:
         full = self._inside(self._full(folder))
-        with _told("list", full):
+        with _translated("list", full):
             try:
                 return sorted(name for name in os.listdir(full) if not name.startswith("."))
             except (FileNotFoundError, NotADirectoryError):
@@ -157,29 +158,29 @@ class LocalStore(Store):
 
     def files(self, folder: str) -> Sequence[StoredFile]:
         full = self._inside(self._full(folder))
-        with _told("list", full):
+        with _translated("list", full):
             try:
                 return sorted(_listed(full), key=lambda file: file.name)
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
     def now(self) -> datetime:
-        """The clock of the disk's machine: a network file system has another one than this process."""
+        """The clock of the disk's machine, which on a network file system is another one."""
         try:
-            return self._date_of_a_probe()
+            return self._date_of_probe()
         except StorageError as error:
             if not is_full(error):
                 raise
-        # A full disk takes no new file, and a new date of a folder.
-        with _told("write in", self._root):
+        # A full disk refuses a new file, but not a new date of a folder.
+        with _translated("write in", self._root):
             os.utime(self._root)
             return as_time(os.stat(self._root).st_mtime)
 
-    def _date_of_a_probe(self) -> datetime:
-        folder = os.path.join(self._root, PROBED)
-        while not os.path.isdir(folder):  # it is made later, with the first file
+    def _date_of_probe(self) -> datetime:
+        folder = os.path.join(self._root, PROBE_FOLDER)
+        while not os.path.isdir(folder):  # created with the first file
             folder = os.path.dirname(folder)
-        with _told("write in", folder):
+        with _translated("write in", folder):
             probe = os.path.join(folder, f".clock.{uuid.uuid4().hex}.tmp")
             try:
                 with open(probe, "xb") as file:
@@ -195,28 +196,28 @@ class LocalStore(Store):
             return None
 
     def delete(self, path: str) -> None:
-        full = self._ours(path)
-        with _told("delete", full), suppress(FileNotFoundError):
+        full = self._writable(path)
+        with _translated("delete", full), suppress(FileNotFoundError):
             os.unlink(full)
 
     @contextmanager
     def create(self, path: str) -> Iterator[Sink]:
-        full = self._ours(path)
+        full = self._writable(path)
         folder = os.path.dirname(full)
-        with _told("write", full):
+        with _translated("write", full):
             if not os.path.isdir(folder):
                 _make_folder(folder)
             file = open(full, "xb", buffering=1 << 20)  # noqa: SIM115 - closed below
             process = os.getpid()
             try:
                 with file:
-                    yield ToldSink(file, lambda: _told("write", full))
+                    yield TranslatingSink(file, lambda: _translated("write", full))
                     file.flush()
                     os.fsync(file.fileno())
                 _sync_folder(folder)
             except BaseException:
-                # No commit names it, since its writer was not told that it is whole. A process that
-                # was forked meanwhile may come here, too.
+                # No commit lists it, since its writer saw an error. A process that was forked meanwhile
+                # may come here, too.
                 if os.getpid() == process:
                     with suppress(OSError):
                         os.unlink(full)
@@ -235,35 +236,35 @@ class LocalStore(Store):
 
 
 def _is_file(path: str) -> bool:
-    """Whether a plain file is there.
+    """Whether a path is a regular file.
 
     Raises:
-        StorageError: the system does not say.
+        StorageError: the system failed or refused.
     """
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
-        if is_of_system(error):
+        if is_system_error(error):
             raise storage_error("read", path, error) from error
         return False
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe without a writer would keep us for ever."""
+def _open_nonblocking(path: str, flags: int) -> int:
+    """Open a file without waiting; opening a pipe without a writer would block forever."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _listed(folder: str) -> Iterator[StoredFile]:
     with os.scandir(folder) as found:
         for file in found:
-            with suppress(FileNotFoundError):  # a temporary file that was there a moment ago
+            with suppress(FileNotFoundError):  # a temporary file that was deleted meanwhile
                 if file.is_file(follow_symlinks=False):
                     about = file.stat(follow_symlinks=False)
                     yield StoredFile(file.name, about.st_size, as_time(about.st_mtime))
 
 
 def _make_folder(folder: str) -> None:
-    """Make a folder durably: a synced file in a folder that a crash forgets is lost."""
+    """Create a folder durably: if a crash loses the folder, it loses the synced files in it."""
     if os.path.isdir(folder):
         return
     parent = os.path.dirname(folder)

@@ -1,4 +1,4 @@
-"""A store in this process's memory, for tests and for trying things out."""
+"""A store in the memory of this process, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from versioned_catalog.storage.store import (
     safe_path,
 )
 
-# fsspec's look and write are two steps, and its files are shared by the whole process.
+# fsspec checks and writes in two steps, and its files are shared by the whole process.
 _LOCK = threading.Lock()
 
 
@@ -97,7 +97,7 @@ class MemoryStore(Store):
 
     def open(self, path: str) -> Any:
         try:
-            # A file of its own: those of fsspec share one position among all who read.
+            # fsspec shares one read position among all readers of a file.
             return io.BytesIO(self._fs.cat_file(self._full(path)))
         except FileNotFoundError:
             raise CorruptTableError(f"{self.url}/{path} is missing") from None

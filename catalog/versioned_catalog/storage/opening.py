@@ -1,4 +1,4 @@
-"""From a URL to a store."""
+"""Opening the store of a URL."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from versioned_catalog.storage.store import Location, Store
 
 
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
-    """The store of a folder.
+    """Open the store of a folder.
 
     Args:
-        url: a path of this machine, or a URL such as ``s3://bucket/folder``.
-        options: what the file system is opened with (fsspec's ``storage_options``).
+        url: a local path, or a URL such as ``s3://bucket/folder``.
+        options: storage options for fsspec's file system.
 
     Raises:
-        InvalidRequestError: it is no folder, or no file system for it is installed.
+        InvalidRequestError: the URL is invalid, or no file system for it is installed.
     """
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else ""
     if not isinstance(text, str) or not text.strip():
         raise InvalidRequestError(
-            f"{url!r} names no folder; give a path or URL as text", condition="INVALID_NAME"
+            f"{url!r} is not a location; give a path or URL as text", condition="INVALID_NAME"
         )
     if "\0" in text or any(0xD800 <= ord(ch) <= 0xDFFF for ch in text):
         raise InvalidRequestError(
-            f"{text!r} can't be the name of a folder", condition="INVALID_NAME"
+            f"{text!r} is not a location: it holds a null character or a lone surrogate",
+            condition="INVALID_NAME",
         )
     check_url(text)
     protocol, path = split_protocol(text)
@@ -63,5 +64,5 @@ def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
 
 
 def reopen(location: Location) -> Store:
-    """The store that a location was taken from."""
+    """Open the store of a location again, possibly in another process."""
     return open_store(location.url, dict(location.options))

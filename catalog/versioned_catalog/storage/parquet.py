@@ -1,4 +1,4 @@
-"""Opening Parquet files that a stranger may have written."""
+"""Opening untrusted Parquet files."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import ENTRY_BYTES, FOOTER_BYTES, FOOTER_ITEMS, SEGMENT_ROWS
-from versioned_catalog.storage.failing import is_of_system, storage_error
-from versioned_catalog.storage.parquet_chunks import check_columns
+from versioned_catalog.storage.footer import Footer
+from versioned_catalog.storage.footer_check import check_columns
+from versioned_catalog.storage.system_errors import is_system_error, storage_error
 from versioned_catalog.storage.thrift import Reader
 
 _END = 8
-"""A file ends with the length of its footer, in 4 bytes, and 4 magic ones."""
+"""A file ends with the length of its footer in 4 bytes, and 4 magic bytes."""
 
-_SAID = 300
-"""How much of PyArrow's words is passed on: it quotes the file."""
+_REASON_LENGTH = 300
+"""The most characters of a message of PyArrow that are passed on, since it may quote the file."""
 
 
 @contextmanager
-def told(what: str, how: str = "can't be read") -> Iterator[None]:
-    """Translate whatever PyArrow raises over a damaged file, and what the system refuses.
+def translate_errors(what: str, how: str = "can't be read") -> Iterator[None]:
+    """Translate errors of PyArrow and of the operating system about a file.
 
     Args:
         what: the file.
-        how: what is wrong with it.
+        how: the problem that an error of PyArrow stands for.
 
     Raises:
-        CorruptTableError: PyArrow can't make sense of the file.
-        StorageError: the operating system failed or refused, which says nothing of the content.
+        CorruptTableError: PyArrow can't read the file.
+        StorageError: the operating system failed or refused; the content may be intact.
     """
     try:
         yield
@@ -47,24 +48,24 @@ def told(what: str, how: str = "can't be read") -> Iterator[None]:
         ArithmeticError,
         LookupError,
     ) as error:
-        if isinstance(error, OSError) and is_of_system(error):
+        if isinstance(error, OSError) and is_system_error(error):
             raise storage_error("read", what, error) from error
-        reason = str(error)[:_SAID] or type(error).__name__
+        reason = str(error)[:_REASON_LENGTH] or type(error).__name__
         raise CorruptTableError(f"{what} {how}: {reason}") from error
 
 
 def open_parquet(source: Any, what: str, **how: Any) -> pq.ParquetFile:
-    """A file whose footer was looked at.
+    """Open a file whose footer may be hostile.
 
     Args:
         source: a path, or a file of PyArrow or Python.
         what: the file, for errors.
-        how: what ``ParquetFile`` takes besides.
+        how: further arguments of ``ParquetFile``.
 
     Raises:
-        CorruptTableError: it is no whole Parquet file, or its footer does not hold together.
+        CorruptTableError: the file is not a whole Parquet file, or its footer is inconsistent.
     """
-    with told(what, "is not a whole Parquet file"):
+    with translate_errors(what, "is not a whole Parquet file"):
         _check_footer_length(source, what)
         file = pq.ParquetFile(
             source,
@@ -77,20 +78,20 @@ def open_parquet(source: Any, what: str, **how: Any) -> pq.ParquetFile:
 
 
 def _check_footer_length(source: Any, what: str) -> None:
-    """Refuse a footer whose parsing would take all memory: some bytes of it make a thousand."""
+    """Refuse a long footer of many parts: a part of a few bytes takes a thousand in memory."""
     if isinstance(source, str):
         with open(source, "rb") as file:
             _check_footer_length(file, what)
         return
     if _footer_length(source) > FOOTER_BYTES:
-        # Unless it is one long text, as the state in a checkpoint.
-        with told(what, "has a footer that is not believed"):
+        # A long footer of few parts is fine: in a checkpoint, one string holds the state.
+        with translate_errors(what, "has a footer with too many parts"):
             Reader(_footer(source), most=FOOTER_ITEMS).struct()
     source.seek(0)
 
 
 def _footer_length(file: Any) -> int:
-    """How long the footer says that it is; 0 where the file is too short for one."""
+    """The length that the end of the file states; 0 if the file is too short for it."""
     file.seek(0, os.SEEK_END)
     size = file.tell()
     if size < _END:
@@ -103,23 +104,31 @@ def _footer_length(file: Any) -> int:
 def _footer(file: Any) -> bytes:
     length = min(_footer_length(file), ENTRY_BYTES)
     file.seek(file.seek(0, os.SEEK_END) - _END - length)
-    found: bytes = file.read(length)
+    found = bytes(file.read(length))
     file.seek(0)
     return found
 
 
-def check_columns_of(source: Any, metadata: pq.FileMetaData, what: str) -> None:
-    """See that what a footer says of columns may be looked at: PyArrow ends the process over some.
+def footer_of(source: Any, file: pq.ParquetFile) -> Footer:
+    """The footer of a file from ``open_parquet``."""
+    if isinstance(source, str):
+        with open(source, "rb") as opened:
+            return Footer(_footer(opened), file)
+    return Footer(_footer(source), file)
+
+
+def check_column_chunks(source: Any, metadata: pq.FileMetaData, what: str) -> None:
+    """Check the column metadata of a footer, before PyArrow is asked for any of it.
 
     Args:
         source: as for ``open_parquet``.
-        metadata: what PyArrow made of its footer.
+        metadata: the footer as parsed by PyArrow.
         what: the file, for errors.
 
     Raises:
-        CorruptTableError: it may not.
+        CorruptTableError: PyArrow would end the process.
     """
-    with told(what, "has a footer that can't be"):
+    with translate_errors(what, "has an invalid footer"):
         if isinstance(source, str):
             with open(source, "rb") as file:
                 check_columns(_footer(file), metadata)
@@ -128,12 +137,14 @@ def check_columns_of(source: Any, metadata: pq.FileMetaData, what: str) -> None:
 
 
 def check_rows(footer: pq.FileMetaData, what: str) -> None:
-    """Refuse a footer whose numbers of rows can't be.
+    """Refuse a footer with inconsistent row counts.
 
     Raises:
-        CorruptTableError: naming the file.
+        CorruptTableError: a count is negative or too large, or they do not add up.
     """
     rows = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
     total = sum(rows)
     if min(rows, default=0) < 0 or total != footer.num_rows or total > SEGMENT_ROWS:
-        raise CorruptTableError(f"{what} has a footer whose numbers of rows can't be")
+        raise CorruptTableError(
+            f"{what}: the row counts of its row groups do not add up to the file's"
+        )

@@ -1,4 +1,4 @@
-"""A file far away, read by ranges: many at once, before they are asked for one by one."""
+"""A remote file that is read by ranges, several in parallel and ahead of use."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import os
 from collections.abc import Callable, Sequence
 
 Range = tuple[int, int]
-"""First byte, and the one after the last."""
+"""The first byte, and the byte after the last."""
 
 Fetch = Callable[[Sequence[Range]], Sequence[bytes]]
 
 GAP = 64 * 1024
-"""Bytes between two ranges that are rather read than asked about again."""
+"""Ranges with no more bytes than this between them are fetched as one."""
 
-PIECE = 8 * 1024 * 1024
-"""The longest range of one request: longer ones are read in parallel pieces."""
+REQUEST_BYTES = 8 * 1024 * 1024
+"""The longest range of one request; longer ones are fetched in parallel requests."""
 
 
 class RangedFile(io.RawIOBase):
-    """A file for PyArrow over requests for ranges.
+    """A file object for PyArrow that fetches ranges.
 
     Args:
-        fetch: gets ranges, in parallel.
-        size: how long the file is, in bytes.
-        tail: its last bytes, if they are here already.
+        fetch: fetches ranges, in parallel.
+        size: the length of the file, in bytes.
+        tail: its last bytes, if they are known.
     """
 
     def __init__(self, fetch: Fetch, size: int, tail: bytes = b"") -> None:
@@ -32,21 +32,25 @@ class RangedFile(io.RawIOBase):
         self._size = size
         self._at = 0
         self._tail = (size - len(tail), tail)
-        self._parts: list[tuple[int, bytes]] = []
+        self._fetched: list[tuple[int, bytes]] = []
 
     def prefetch(self, ranges: Sequence[Range]) -> None:
-        """Get ranges, in as few requests as make sense, and forget those that were got before."""
-        here = self._tail[0]
-        pieces = _pieces([one for one in joined(ranges) if one[0] < here])
-        self._parts = []
-        found = self._fetch(pieces)
-        parts: list[tuple[int, list[bytes]]] = []
-        for (first, _), data in zip(pieces, found, strict=True):
-            if parts and parts[-1][0] + sum(map(len, parts[-1][1])) == first:
-                parts[-1][1].append(data)
+        """Fetch ranges in few requests, and drop those fetched before.
+
+        Bytes beyond the end of the file are ignored.
+        """
+        tail_start = self._tail[0]
+        inside = [(first, min(end, self._size)) for first, end in ranges]
+        requests = _requests([one for one in joined(inside) if one[0] < tail_start])
+        self._fetched = []
+        found = self._fetch(requests)
+        fetched: list[tuple[int, list[bytes]]] = []
+        for (first, _), data in zip(requests, found, strict=True):
+            if fetched and fetched[-1][0] + sum(map(len, fetched[-1][1])) == first:
+                fetched[-1][1].append(data)
             else:
-                parts.append((first, [data]))
-        self._parts = [(first, b"".join(datas)) for first, datas in parts]
+                fetched.append((first, [data]))
+        self._fetched = [(first, b"".join(datas)) for first, datas in fetched]
 
     def readable(self) -> bool:
         return True
@@ -75,7 +79,7 @@ class RangedFile(io.RawIOBase):
         return bytes(self.read())
 
     def _between(self, first: int, end: int) -> bytes | memoryview:
-        for start, data in (*self._parts, self._tail):
+        for start, data in (*self._fetched, self._tail):
             if start <= first and end <= start + len(data):
                 return memoryview(data)[first - start : end - start]
         (data,) = self._fetch([(first, end)])
@@ -83,7 +87,7 @@ class RangedFile(io.RawIOBase):
 
 
 def joined(ranges: Sequence[Range]) -> list[Range]:
-    """Ranges in order, those that touch or nearly touch as one."""
+    """Ranges in order; those with at most ``GAP`` bytes between them are joined."""
     out: list[Range] = []
     for first, end in sorted(ranges):
         if out and first - out[-1][1] <= GAP:
@@ -93,9 +97,9 @@ def joined(ranges: Sequence[Range]) -> list[Range]:
     return out
 
 
-def _pieces(ranges: Sequence[Range]) -> list[Range]:
+def _requests(ranges: Sequence[Range]) -> list[Range]:
     return [
-        (start, min(start + PIECE, end))
+        (start, min(start + REQUEST_BYTES, end))
         for first, end in ranges
-        for start in range(first, end, PIECE)
+        for start in range(first, end, REQUEST_BYTES)
     ]

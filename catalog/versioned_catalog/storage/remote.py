@@ -1,4 +1,4 @@
-"""A store on whatever file system fsspec knows, if that can put-if-absent."""
+"""A store on any file system of fsspec; writing needs put-if-absent."""
 
 from __future__ import annotations
 
@@ -21,42 +21,41 @@ from versioned_catalog.errors import (
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.clock import Clock
 from versioned_catalog.storage.ranged import Range, RangedFile
-from versioned_catalog.storage.retrying import again_after
+from versioned_catalog.storage.retrying import retry_errors
 from versioned_catalog.storage.store import (
     Location,
     Put,
     Sink,
     Store,
     StoredFile,
-    ToldSink,
+    TranslatingSink,
     as_time,
     check_size,
     safe_path,
 )
 
 CONDITIONAL = ("gs", "gcs", "abfs", "abfss", "az")
-"""Protocols whose file systems put with a condition that the server checks: fsspec's own default
-looks, and then writes."""
+"""Protocols whose servers check the condition of a put. The default of fsspec checks on the client, and
+then writes."""
 
-AT_ONCE = 16
-"""How many requests a process has under way for one purpose."""
+MAX_PARALLEL = 16
+"""The most requests that run in parallel for one purpose."""
 
 _BLOCK = 16 * 1024 * 1024
 """The size of one part of an upload, in bytes."""
 
-
 _CLOCKS: WeakKeyDictionary[Any, Clock] = WeakKeyDictionary()
-"""One clock a file system, for all folders there."""
+"""One clock a file system, shared by all stores on it."""
 
 
 class RemoteStore(Store):
-    """Objects below a prefix, by fsspec.
+    """Objects below a prefix, through fsspec.
 
     Args:
         fs: fsspec's file system.
-        protocol: what it is called in URLs.
-        root: the folder, as that file system calls it.
-        options: what it was opened with.
+        protocol: its scheme in URLs.
+        root: the folder, as a path of that file system.
+        options: the storage options it was opened with.
     """
 
     is_remote = True
@@ -71,33 +70,33 @@ class RemoteStore(Store):
         return f"{self._root}/{safe_path(path)}"
 
     @contextmanager
-    def _told(self, what: str, path: str) -> Iterator[None]:
-        """Failures of the file system in our words."""
+    def _translated(self, what: str, path: str) -> Iterator[None]:
+        """Translate errors of the file system into StorageError."""
         try:
             yield
         except VersionedError:
             raise
-        except Exception as error:  # file systems raise what their libraries do
+        except Exception as error:  # file systems raise errors of their libraries
             raise StorageError(f"can't {what} {self.url}/{path}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
         return str(error) or type(error).__name__
 
-    def _is_passing(self, error: BaseException) -> bool:
-        """Whether a failure may be gone if the same is asked again."""
+    def _is_transient(self, error: BaseException) -> bool:
+        """Whether a retry may succeed after an error."""
         return isinstance(error, ConnectionError | TimeoutError)
 
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._full(path)
-        with self._told("read", path):
+        with self._translated("read", path):
             try:
-                return again_after(self._is_passing, lambda: bytes(self._whole(full, limit)))
+                return retry_errors(self._is_transient, lambda: bytes(self._whole(full, limit)))
             except (FileNotFoundError, IsADirectoryError) as error:
                 self._check_absent(error)
                 return None
 
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        with ThreadPoolExecutor(max(1, min(len(paths), AT_ONCE))) as pool:
+        with ThreadPoolExecutor(max(1, min(len(paths), MAX_PARALLEL))) as pool:
             yield from pool.map(self.read, paths)
 
     def _whole(self, full: str, limit: int) -> bytes:
@@ -106,21 +105,21 @@ class RemoteStore(Store):
         return data
 
     def _check_absent(self, error: OSError) -> None:
-        """Refuse where it is not the file alone that is missing."""
+        """Raise StorageError if more than the file is missing."""
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         if self._protocol not in CONDITIONAL:
             raise InvalidRequestError(
-                f"tables can be read from {self._protocol}://, but not be made or changed there: it "
-                "has no way to make a file only where there is none, so two writers could both win; "
-                "put the table on a local disk, S3, GCS or Azure"
+                f"can't write to {self._protocol}://: it can't create a file only if it is absent, so "
+                "two writers could both commit a version; reading works; to write, put the table on a "
+                "local disk, S3, GCS or Azure"
             )
         try:
             self._fs.pipe_file(self._full(path), data, mode="create")
         except FileExistsError:
             return Put.TAKEN
         except PermissionError as error:
-            with self._told("write", path):
+            with self._translated("write", path):
                 raise
             raise AssertionError from error
         except Exception:
@@ -128,14 +127,14 @@ class RemoteStore(Store):
         return Put.WON
 
     def overwrite(self, path: str, data: bytes) -> None:
-        with self._told("write", path):
+        with self._translated("write", path):
             self._fs.pipe_file(self._full(path), data)
 
     def list(self, folder: str) -> list[str]:
         return [file.name for file in self.files(folder) if not file.name.startswith(".")]
 
     def files(self, folder: str) -> Sequence[StoredFile]:
-        with self._told("list", folder):
+        with self._translated("list", folder):
             try:
                 found = self._fs.ls(self._full(folder), detail=True, refresh=True)
             except (FileNotFoundError, NotADirectoryError):
@@ -149,9 +148,9 @@ class RemoteStore(Store):
         return StoredFile(name.rpartition("/")[2], int(one["size"]), as_time(modified))
 
     def now(self) -> datetime:
-        """By the date of a file that is made for it."""
+        """Read the clock from the date of a probe file."""
         path = f".clock.{uuid.uuid4().hex}"
-        with self._told("write", path):
+        with self._translated("write", path):
             self._fs.pipe_file(self._full(path), b"")
             try:
                 return as_time(self._fs.modified(self._full(path)))
@@ -165,12 +164,12 @@ class RemoteStore(Store):
     def modified(self, path: str) -> datetime | None:
         full = self._full(path)
         try:
-            return again_after(self._is_passing, lambda: as_time(self._fs.modified(full)))
-        except Exception:  # file systems raise what their libraries do
+            return retry_errors(self._is_transient, lambda: as_time(self._fs.modified(full)))
+        except Exception:  # file systems raise errors of their libraries
             return None
 
     def delete(self, path: str) -> None:
-        with self._told("delete", path):
+        with self._translated("delete", path):
             try:
                 self._fs.rm_file(self._full(path))
             except FileNotFoundError:
@@ -178,34 +177,34 @@ class RemoteStore(Store):
 
     @contextmanager
     def create(self, path: str) -> Iterator[Sink]:
-        with self._told("write", path):
+        with self._translated("write", path):
             file = self._fs.open(self._full(path), "wb", block_size=_BLOCK)
         try:
-            yield ToldSink(file, lambda: self._told("write", path))
+            yield TranslatingSink(file, lambda: self._translated("write", path))
         except BaseException:
             self._discard(file)
             raise
-        with self._told("write", path):
+        with self._translated("write", path):
             self._finish(file)
 
     def _finish(self, file: Any) -> None:
-        """Put a file in its place."""
+        """Complete a file, which makes it visible."""
         file.close()
 
     def _discard(self, file: Any) -> None:
-        """Give up a file: closing it would put what is there of it in its place."""
+        """Abandon a file: closing it would make the incomplete file visible."""
         file.closed = True
 
     def open(self, path: str) -> RangedFile:
         full = self._full(path)
-        with self._told("read", path):
+        with self._translated("read", path):
             try:
                 return self._ranged(full)
             except FileNotFoundError:
                 raise CorruptTableError(f"{self.url}/{path} is missing") from None
 
     def _ranged(self, full: str) -> RangedFile:
-        size = again_after(self._is_passing, lambda: int(self._fs.info(full)["size"]))
+        size = retry_errors(self._is_transient, lambda: int(self._fs.info(full)["size"]))
         return RangedFile(lambda ranges: self._fetch(full, ranges), size)
 
     def _fetch(self, full: str, ranges: Sequence[Range]) -> Sequence[bytes]:
@@ -218,9 +217,9 @@ class RemoteStore(Store):
             found: Sequence[bytes] = self._fs.cat_ranges(paths, starts, ends, on_error="raise")
             return found
 
-        with self._told("read", os.path.basename(full)):
+        with self._translated("read", os.path.basename(full)):
             try:
-                return again_after(self._is_passing, attempt)
+                return retry_errors(self._is_transient, attempt)
             except FileNotFoundError:
                 raise CorruptTableError(f"{self._protocol}://{full} is missing") from None
 

@@ -1,4 +1,4 @@
-"""Room on a full disk for what frees room: a vacuum commits a fence first (FORMAT.md, section 10)."""
+"""Reserved disk space for vacuum, which commits a fence before it frees any (FORMAT.md, section 10)."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from contextlib import suppress
 from typing import TypeVar
 
 from versioned_catalog.errors import StorageError, VersionedError
-from versioned_catalog.storage.failing import is_full
 from versioned_catalog.storage.store import Store
+from versioned_catalog.storage.system_errors import is_full
 
 T = TypeVar("T")
 
 RESERVE = "_versioned/reserve"
 RESERVE_BYTES = 16 * 1024
-"""Some blocks: a log entry takes one, and its folder may take another."""
+"""A few blocks: a log entry takes one, and its folder may take another."""
 
 
 def make_reserve(store: Store) -> None:
-    """Keep some room of a local disk, where a table has none yet; without it, all else goes on."""
+    """Reserve space on a local disk unless the table has some; a failure is ignored."""
     if not store.has_disk:
         return
     with suppress(VersionedError):
         if len(store.read(RESERVE, RESERVE_BYTES) or b"") < RESERVE_BYTES:
-            # Bytes that no file system makes smaller.
+            # Random bytes, which no file system compresses.
             store.overwrite(RESERVE, os.urandom(RESERVE_BYTES))
 
 
 def with_room(store: Store, act: Callable[[], T], spare: Sequence[str]) -> T:
-    """Do something that takes a little room, on a disk that may be full.
+    """Call a function that needs a little disk space, and give up the reserve if the disk is full.
 
     Args:
         store: the table's folder.
-        act: is called again once the reserve is given up.
-        spare: files that nobody needs, whatever comes of it.
+        act: called again after the reserve was deleted.
+        spare: files that may be deleted in any case.
 
     Raises:
-        StorageError: the disk is full nevertheless.
+        StorageError: the disk is still full.
     """
     try:
         return act()

@@ -1,4 +1,4 @@
-"""When something is tried again, and after how long: bounded, and with jitter."""
+"""Bounded retries with jitter."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from versioned_catalog.errors import VersionedError
 
 T = TypeVar("T")
 PUT_TRIES = 8
-"""How often a put without an answer is put again before the outcome is called unknown."""
+"""Attempts of a put without an answer before its outcome is unknown."""
 
 _READ_TRIES = 5
 _SECONDS = 60
-"""After how long nothing is begun again: a server that is silent takes its time-out each time."""
+"""Seconds after which no new attempt begins: each one may take a whole time-out."""
 
 _PAUSE, _LONGEST_PAUSE = 0.005, 1.0
 
 
-def again_while(is_open: Callable[[T], bool], attempt: Callable[[], T]) -> T:
-    """What an attempt gives, tried again while that leaves the question open.
+def retry_while(is_open: Callable[[T], bool], attempt: Callable[[], T]) -> T:
+    """Repeat an attempt while its outcome is open, and return the last result.
 
     Args:
-        is_open: of a result, whether it is no answer yet.
-        attempt: is called up to ``PUT_TRIES`` times; whatever it raises ends it.
+        is_open: whether a result leaves the outcome open.
+        attempt: called up to ``PUT_TRIES`` times; an error ends the retries.
     """
     policy = Retrying(
         stop=stop_after_attempt(PUT_TRIES) | stop_after_delay(_SECONDS),
@@ -45,21 +45,21 @@ def again_while(is_open: Callable[[T], bool], attempt: Callable[[], T]) -> T:
     return policy(attempt)
 
 
-def again_after(is_passing: Callable[[BaseException], bool], attempt: Callable[[], T]) -> T:
-    """What an attempt gives, tried again after errors that may pass; the last one is raised."""
+def retry_errors(is_transient: Callable[[BaseException], bool], attempt: Callable[[], T]) -> T:
+    """Repeat an attempt after transient errors, and return its result; the last error is raised."""
     policy = Retrying(
         stop=stop_after_attempt(_READ_TRIES) | stop_after_delay(_SECONDS),
         wait=wait_random_exponential(multiplier=0.05, max=5.0),
-        retry=retry_if_exception(lambda e: not isinstance(e, VersionedError) and is_passing(e)),
+        retry=retry_if_exception(lambda e: not isinstance(e, VersionedError) and is_transient(e)),
         reraise=True,
     )
     return policy(attempt)
 
 
-def pause_after(losses: int) -> None:
-    """Let others go first after a race was lost, the longer the more were lost, with full jitter.
+def back_off(losses: int) -> None:
+    """Sleep after a lost race, longer after more losses, with full jitter.
 
-    Writers who all try again at once mostly keep each other busy with losing.
+    Writers that retry at the same moment would mostly make each other lose again.
     """
-    longest = min(_PAUSE * 2 ** min(losses, 10), _LONGEST_PAUSE)  # beyond 1,000 it would overflow
+    longest = min(_PAUSE * 2 ** min(losses, 10), _LONGEST_PAUSE)  # avoids an overflow
     time.sleep(random.uniform(0, longest))

@@ -1,4 +1,4 @@
-"""Where credentials may stand: not in URLs, which are shown; and which options are such."""
+"""Recognizing credentials in URLs, which are refused, and in the names of options."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from versioned_catalog.errors import InvalidRequestError
 _IN_URL = re.compile(r"://[^/@]*:[^/@]*@")
 _SECRET = re.compile(r"(?i)key|secret|token|passw|credential|signature|sas|connection_string")
 
-WAY_OUT = (
+CREDENTIALS_ADVICE = (
     "give credentials by the environment (such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), a "
     "profile or the machine's role"
 )
 
 
 def check_url(url: str) -> None:
-    """Refuse a URL that holds a user's password: URLs stand in plans, logs and errors.
+    """Refuse a URL with a password: plans, logs and errors show URLs.
 
     Raises:
-        InvalidRequestError: it does; it is not repeated.
+        InvalidRequestError: the URL holds a password, which the message does not repeat.
     """
     if _IN_URL.search(url):
-        raise InvalidRequestError(f"the URL holds credentials, and would be shown; {WAY_OUT}")
+        raise InvalidRequestError(
+            f"the URL holds credentials, which plans and logs would show; {CREDENTIALS_ADVICE}"
+        )
 
 
 def is_secret(option: str) -> bool:
-    """Whether what a storage option of that name holds is likely a secret."""
+    """Whether the value of a storage option is probably a secret, by its name."""
     return _SECRET.search(option) is not None

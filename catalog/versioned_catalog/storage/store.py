@@ -1,6 +1,6 @@
-"""The one interface between the format and bytes on storage.
+"""The interface between the table format and storage.
 
-A store is rooted at a folder. Paths given to it are relative, use ``/`` and stay inside.
+A store is rooted at a folder. Its paths are relative, use ``/`` and stay inside.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.clock import Clock
 
 FAR_AHEAD = timedelta(minutes=10)
-"""How far a commit's time may be ahead of the store's clock (FORMAT.md, section 10)."""
+"""The most that a commit's time may be ahead of the store's clock (FORMAT.md, section 10)."""
 
 
 class Put(enum.Enum):
-    """What came of a put-if-absent."""
+    """The outcome of a put-if-absent."""
 
     WON = "won"
     TAKEN = "taken"
     UNKNOWN = "unknown"
-    """No answer, or one that may be wrong: the object may be there, or may still appear."""
+    """No answer, or one that may be wrong: the object may exist, or may still appear."""
 
 
 class Sink(Protocol):
@@ -40,27 +40,27 @@ class Sink(Protocol):
         ...
 
 
-class ToldSink:
-    """A file whose failing writes are told in a store's words, whoever writes.
+class TranslatingSink:
+    """Translate write failures into StorageError.
 
     Args:
-        file: what is written to.
-        telling: makes what tells of a failure.
+        file: the file to write to.
+        translating: makes a context that translates errors.
     """
 
-    def __init__(self, file: Sink, telling: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, file: Sink, translating: Callable[[], AbstractContextManager[None]]) -> None:
         self._file = file
-        self._telling = telling
+        self._translating = translating
 
     def write(self, data: Any, /) -> int:
         """Append bytes."""
-        with self._telling():
+        with self._translating():
             return self._file.write(data)
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A store as a value that travels to other processes: its URL, and how to open it."""
+    """A store as a value that can be sent to other processes: its URL, and options to open it."""
 
     url: str
     options: tuple[tuple[str, Any], ...] = ()
@@ -88,82 +88,82 @@ class StoredFile:
 class Store(abc.ABC):
     """Files below one folder.
 
-    Every method raises StorageError where the file system refuses or fails, and CorruptTableError for
-    a path that would leave the folder.
+    Every method raises StorageError if the file system fails or refuses, and CorruptTableError if a path
+    would leave the folder.
     """
 
     location: Location
     is_remote = False
-    """Whether a request takes long, so that several at once pay."""
+    """Whether requests have a high latency, so that parallel ones pay off."""
     has_disk = False
-    """Whether the folder is on a disk, which may be full."""
+    """Whether the folder is on a disk, which may become full."""
 
     @property
     def url(self) -> str:
-        """Where the folder is, for people."""
+        """The URL of the folder, for messages."""
         return self.location.url
 
-    def is_there(self) -> bool:
-        """Whether the folder exists; an object store has no folders that could be missing."""
+    def exists(self) -> bool:
+        """Whether the folder exists; in an object store every folder does."""
         return True
 
     @abc.abstractmethod
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
-        """The whole content, or None where there is no such file.
+        """Read a whole file; None if it does not exist.
 
         Args:
             path: the file.
-            limit: how many bytes it may have, so that no file takes all memory.
+            limit: its greatest allowed length in bytes, so that no file takes all memory.
 
         Raises:
-            CorruptTableError: it is longer, or no plain file.
+            CorruptTableError: it is longer, or not a regular file.
         """
 
     def read_in_order(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """The content of several files, as ``read`` gives it; where that pays, read at once."""
+        """Read several files as ``read`` does, in parallel if that pays off."""
         return map(self.read, paths)
 
     @abc.abstractmethod
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
-        """Make a small file, whole and durable, only where there is none.
+        """Create a small file atomically and durably, unless it exists.
 
-        A definite failure, after which the file can't be there, raises StorageError.
+        StorageError means that the file was not created.
 
         Args:
             path: the file.
             data: its content.
-            dated: the time in it, if that is by the clock of this process. A store that knows the date
-                of a file before anybody sees it refuses one that is dated far ahead.
+            dated: the time in the content, if it is by the clock of this process. A store that knows
+                the date of a file before it is visible refuses a time that is far ahead of it.
         """
 
     @abc.abstractmethod
     def overwrite(self, path: str, data: bytes) -> None:
-        """Make or replace a small file; readers see the old or the new content."""
+        """Create or replace a small file atomically."""
 
     @abc.abstractmethod
     def list(self, folder: str) -> list[str]:
-        """The names of the files in a folder, sorted, without those that begin with a dot."""
+        """List the names of the files in a folder, sorted, without those that begin with a dot."""
 
     @abc.abstractmethod
     def files(self, folder: str) -> Sequence[StoredFile]:
-        """The files in a folder, sorted by name, temporary ones too, but none of folders below."""
+        """List the files in a folder itself, sorted by name, with temporary ones."""
 
     @abc.abstractmethod
     def now(self) -> datetime:
-        """What time the store's clock shows, which is the one that files are dated by."""
+        """The time by the store's clock, which also dates files."""
 
     @cached_property
     def clock(self) -> Clock:
-        """What this process knows of the store's clock."""
+        """The store's clock, as known to this process."""
         return Clock()
 
     def time(self) -> datetime:
-        """The time by the store's clock, which is asked once in a while; by the process's own clock
-        where the store can't be asked."""
+        """The time by the store's clock, which is read now and then; by the process's clock if the
+        store's can't be read."""
         return self.clock.now(self.now)
 
     def modified(self, path: str) -> datetime | None:
-        """When a file was written, by the store's clock; None where it is not there, or nobody says."""
+        """When a file was written, by the store's clock; None if it is missing or has no date."""
         folder, _, name = path.rpartition("/")
         try:
             found = (file.modified for file in self.files(folder) if file.name == name)
@@ -173,42 +173,42 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def delete(self, path: str) -> None:
-        """Remove a file; it is no error if there is none."""
+        """Delete a file if it exists."""
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Remove many files, in as few requests as the store can."""
+        """Delete files in as few requests as the store allows."""
         for path in paths:
             self.delete(path)
 
     @abc.abstractmethod
     def create(self, path: str) -> AbstractContextManager[Sink]:
-        """Write a large file under a name that is new; durable when the block ends without error."""
+        """Write a large file under a new name; durable when the block ends without an error."""
 
     @abc.abstractmethod
     def open(self, path: str) -> Any:
-        """A file to read from at random, as PyArrow takes it (a path, where it can be mapped).
+        """Open a file for random access by PyArrow: a path if it can be mapped, else a file object.
 
         Raises:
-            CorruptTableError: it is not there.
+            CorruptTableError: it is missing.
         """
 
     @abc.abstractmethod
     def child(self, path: str) -> Store:
-        """The store of a folder below this one."""
+        """The store of a subfolder."""
 
 
 UNSAFE = r"(?:^|/)\.{0,2}(?:/|$)|[\\\x00-\x1f\x7f]"
-"""An empty part, one that is ``.`` or ``..``, or a character that a path may not hold, as Python and
-Arrow both take it; text in Arrow holds no surrogates."""
+"""A regular expression for Python and Arrow: an empty segment of a path, ``.`` or ``..``, or a character
+that a path may not hold. Text in Arrow holds no surrogates."""
 
 _UNSAFE = re.compile(UNSAFE + r"|[\ud800-\udfff]")
 
 
 def safe_path(path: str) -> str:
-    """The path itself, if it stays inside its folder (FORMAT.md, section 1).
+    """Check that a path stays inside its folder, and return it (FORMAT.md, section 1).
 
     Raises:
-        CorruptTableError: it does not.
+        CorruptTableError: the path leads outside.
     """
     if _UNSAFE.search(path):
         raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
@@ -216,20 +216,20 @@ def safe_path(path: str) -> str:
 
 
 def check_size(size: int, limit: int, what: str) -> None:
-    """Refuse a file that is larger than its like may be.
+    """Refuse a file that is too large.
 
     Raises:
-        CorruptTableError: naming it.
+        CorruptTableError: the file is larger than the limit.
     """
     if size > limit:
         raise CorruptTableError(f"{what} has {size} bytes; such files have up to {limit}")
 
 
 def check_date(dated: datetime | None, date: datetime, what: str) -> None:
-    """Refuse a file whose content is dated far ahead of the file itself.
+    """Refuse content whose time is far ahead of the date of its file.
 
     Raises:
-        StorageError: naming both clocks.
+        StorageError: it is; the message names both clocks.
     """
     if dated is not None and dated - date > FAR_AHEAD:
         raise StorageError(
@@ -240,7 +240,7 @@ def check_date(dated: datetime | None, date: datetime, what: str) -> None:
 
 
 def as_time(value: datetime | float) -> datetime:
-    """A time as file systems tell it: seconds since the epoch, or a datetime (without offset: UTC)."""
+    """Convert a time of a file system: seconds since 1970, or a datetime, in UTC if it has no zone."""
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     return datetime.fromtimestamp(value, UTC)

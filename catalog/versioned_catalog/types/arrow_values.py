@@ -12,6 +12,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -80,6 +82,15 @@ ZERO = array_of([0], pa.int64())[0]
 def repeat(value: bool | None, count: int) -> pa.BooleanArray:
     """An array of the same boolean, or null, ``count`` times."""
     return pa.repeat(NULL if value is None else TRUE if value else FALSE, count)
+
+
+def from_numpy(values: npt.NDArray[Any]) -> pa.Array:
+    """Booleans or 64-bit integers as an Arrow array."""
+    if values.dtype == np.bool_:
+        packed = pa.py_buffer(np.packbits(values, bitorder="little"))
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, packed])
+    whole = pa.py_buffer(np.ascontiguousarray(values, np.int64))
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, whole])
 
 
 def extreme_of(values: pa.Array, greatest: bool) -> pa.Scalar:

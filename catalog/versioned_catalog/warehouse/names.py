@@ -69,7 +69,7 @@ class Names:
             NotFoundError: there is no folder. Creating a namespace or a table creates it.
         """
         state = self.state()
-        if state.version < 0 and not self.log.store.is_there():
+        if state.version < 0 and not self.log.store.exists():
             raise NotFoundError(
                 f"there is no warehouse at {self._url}: the folder does not exist; check the path, or "
                 "create a warehouse there with create_namespace(...)"

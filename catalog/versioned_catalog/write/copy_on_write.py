@@ -9,8 +9,9 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.datafile.open_segment import WriteSpec
-from versioned_catalog.datafile.reader import SegmentTask, read_marked, read_segment
+from versioned_catalog.datafile.reader import read_marked, read_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
+from versioned_catalog.datafile.segment_writer import WriteSpec
 from versioned_catalog.datafile.writer import write_segments
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import BoundFilter, columns_of

@@ -8,11 +8,10 @@ import pyarrow as pa
 
 from versioned_catalog.conflicts.operations import KeyCheck
 from versioned_catalog.datafile.arrange import key_columns
-from versioned_catalog.datafile.reader import SegmentTask, read_segment
+from versioned_catalog.datafile.reader import read_segment
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.projection.resolver import plan_segment
+from versioned_catalog.scan.tasks import record_task
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
@@ -74,17 +73,7 @@ class _Keys:
 
     def _read(self, record: SegmentRecord, schema: Schema, state: TableState) -> pa.Table:
         wanted = tuple(map(state.schema.column, state.schema.row_key))
-        task = SegmentTask(
-            path=record.path,
-            table_uuid=state.table_uuid,
-            schema_version=schema.version,
-            rows=record.rows,
-            sequence=0,
-            commit_time=UNIX_EPOCH,
-            plan=plan_segment(schema, wanted),
-            filter=None,
-            shown=len(wanted),
-        )
+        task = record_task(state.table_uuid, schema, record, wanted)
         key = Schema(wanted, primary_key=state.schema.row_key)
         found = pa.Table.from_batches(read_segment(self._store, task), to_arrow_schema(wanted))
         columns = key_columns(found, key)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from versioned_catalog.datafile.open_segment import WriteSpec
+from versioned_catalog.datafile.segment_writer import WriteSpec
 from versioned_catalog.datafile.writer import write_segments
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.expressions.filters import BoundFilter

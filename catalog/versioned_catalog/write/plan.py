@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from versioned_catalog.conflicts.entries.creation import first_evolution
 from versioned_catalog.conflicts.operations import Base, Create
-from versioned_catalog.datafile.open_segment import WriteSpec
+from versioned_catalog.datafile.segment_writer import WriteSpec
 from versioned_catalog.datafile.writer import target_bytes, write_segments
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.bind import plan_changes

@@ -1,4 +1,4 @@
-"""Segments far away that are merged are read side by side, and no more of them than is bounded."""
+"""A merge prefetches remote segments, within bounds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from keyed.tables import make, rows, shown
-from versioned_catalog.datafile import open_ahead
+from versioned_catalog.datafile import merge_prefetch
 from versioned_catalog.storage.local import LocalStore
 
 
 @pytest.mark.parametrize("ahead", [0, 7, 1000])
-def test_they_are_read_side_by_side(
+def test_small_segments_are_prefetched_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
     table = make(tmp_path / "t")
@@ -36,6 +36,6 @@ def test_they_are_read_side_by_side(
 
     monkeypatch.setattr(LocalStore, "open", slow)
     monkeypatch.setattr(LocalStore, "is_remote", True)
-    monkeypatch.setattr(open_ahead, "AHEAD_ROWS", ahead)
+    monkeypatch.setattr(merge_prefetch, "PREFETCH_ROWS", ahead)
     assert shown(table) == expected
     assert (most > 4) if ahead == 1000 else (most <= 4)

@@ -1,4 +1,4 @@
-"""One segment in the making, and what the log will say of it."""
+"""Writing one segment, and its record for the log."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from versioned_catalog.types.types import Column
 
 ROW_GROUP_ROWS = 1024 * 1024
 KEYED_ROW_GROUP_ROWS = 128 * 1024
-"""Rows of a row group that is sorted by row key: ranges of it are read, and merges hold one of each
-run."""
+"""Rows of a row group of a keyed table: scans read ranges of keys, and a merge holds one row group of
+each segment."""
 
-BESIDE_ROWS = 64 * 1024
-"""From so many rows on, statistics are told by a thread beside the one that writes."""
+PARALLEL_ROWS = 64 * 1024
+"""The number of rows from which statistics are computed in a second thread."""
 
 Partition = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What the rows of one segment are.
+class SegmentKind:
+    """The kind of the rows of one segment.
 
     Args:
-        op: what all of them do: PUT, DELETE or PATCH.
-        patch: the IDs of the columns that they assign, where they are PATCH.
-        order: (sequence, ordinal) of rows that were written before; None for those of the commit.
-        sequences: whether each of them has a sequence of its own, the last column.
+        op: the type of operation of all rows: PUT, DELETE or PATCH.
+        patch: the IDs of the columns that PATCH rows assign.
+        order: (sequence, ordinal) of rewritten rows; None for those of the commit.
+        sequences: whether each row has its own sequence, in the last column.
     """
 
     op: int = PUT
@@ -53,45 +53,45 @@ class Kind:
     sequences: bool = False
 
 
-PLAIN_ROWS = Kind()
-TOMBSTONES = Kind(DELETE)
+PLAIN_ROWS = SegmentKind()
+TOMBSTONES = SegmentKind(DELETE)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the columns of rows go in a file.
+    """The layout of rows in a file.
 
     Args:
-        columns: what the file holds, in order.
-        places: for each but the type of operation, its place in the rows.
-        told: those, from the first, that statistics are kept of.
-        op: the type of operation of all rows, where the file holds it.
+        columns: the columns of the file, in order.
+        places: the place in the rows of each column but the type of operation.
+        with_statistics: the leading columns that have statistics.
+        op: the type of operation of all rows, if the file holds it.
     """
 
     columns: tuple[Column, ...]
     places: tuple[int, ...]
-    told: tuple[Column, ...]
+    with_statistics: tuple[Column, ...]
     op: int | None
 
     @staticmethod
-    def of(schema: Schema, kind: Kind) -> _Layout:
+    def of(schema: Schema, kind: SegmentKind) -> _Layout:
         """The layout of rows of a kind."""
         arranged = arranged_columns(schema)
         by_id = {column.id: at for at, column in enumerate(schema.columns)}
         places = tuple(by_id[column.id] for column in arranged)
-        told = arranged[: len(schema.row_key)] if kind.op == DELETE else arranged
-        # A tombstone holds its key; the rest means nothing, and is null.
-        kept = {column.id for column in told}
+        with_statistics = arranged[: len(schema.row_key)] if kind.op == DELETE else arranged
+        # A tombstone holds only its key; other values are null.
+        kept = {column.id for column in with_statistics}
         stored = tuple(
             column if column.id in kept else replace(column, nullable=True) for column in arranged
         )
         if kind.sequences:
             stored, places = (*stored, SEQUENCE), (*places, len(schema.columns))
         op = None if kind.op == PUT else kind.op
-        return _Layout(stored if op is None else (*stored, OP_TYPE), places, told, op)
+        return _Layout(stored if op is None else (*stored, OP_TYPE), places, with_statistics, op)
 
     def lay(self, rows: pa.Table) -> pa.Table:
-        """Rows as the file holds them."""
+        """Arrange the columns of rows as in the file."""
         if self.op is None and self.places == tuple(range(rows.num_columns)):
             return rows
         columns = [rows.column(at) for at in self.places]
@@ -105,14 +105,14 @@ DEFAULT_TARGET_BYTES = 128 * 1024 * 1024
 
 @dataclass(frozen=True)
 class WriteSpec:
-    """What a writer of segments must know; it travels to executors.
+    """How segments are written. It is sent to executors.
 
     Args:
-        table_uuid, base_version: what the write was planned on.
-        schema: what the rows are, and what the segments are tagged with.
-        target_bytes: at which size of file a new segment is begun.
-        ops: whether rows come with their types of operation, after the columns.
-        patch: the IDs of the columns that the rows assign, where they are partial upserts.
+        table_uuid, base_version: the table and the snapshot that the write was planned on.
+        schema: the schema of the rows, under which the segments are written.
+        target_bytes: the size of a file at which a new segment begins.
+        ops: whether rows have their type of operation after the columns.
+        patch: the IDs of the columns that the rows of a partial upsert assign.
     """
 
     table_uuid: str
@@ -123,11 +123,11 @@ class WriteSpec:
     patch: tuple[int, ...] | None = None
 
 
-class OpenSegment:
-    """One segment in the making."""
+class SegmentWriter:
+    """Writes one segment."""
 
     def __init__(
-        self, store: Store, spec: WriteSpec, partition: Partition, kind: Kind = PLAIN_ROWS
+        self, store: Store, spec: WriteSpec, partition: Partition, kind: SegmentKind = PLAIN_ROWS
     ) -> None:
         self._spec = spec
         self._partition = partition
@@ -135,7 +135,7 @@ class OpenSegment:
         self._layout = _Layout.of(spec.schema, kind)
         self._path = f"data/{max(spec.base_version, 0)}-{uuid.uuid4().hex}.parquet"
         self._target = file_schema(spec.schema, spec.table_uuid, self._layout.columns)
-        self._stats = StatsCollector(self._layout.told)
+        self._stats = StatsCollector(self._layout.with_statistics)
         self._sequences: tuple[int, int] | None = None
         self._rows = 0
         self._context: AbstractContextManager[Sink] = store.create(self._path)
@@ -147,31 +147,31 @@ class OpenSegment:
             store_schema=False,
             use_dictionary=text_paths(self._layout.columns),
         )
-        # Without Arrow's own schema, PyArrow leaves the metadata of ours out as well.
+        # With store_schema=False, PyArrow writes no metadata of the schema.
         self._writer.add_key_value_metadata(self._target.metadata)
 
     @property
     def is_full(self) -> bool:
-        """Whether the file has the size that is wanted."""
+        """Whether the file has reached its target size."""
         return self._sink.size >= self._spec.target_bytes
 
     def write(self, rows: pa.Table) -> None:
-        """Append a row group (or a few).
+        """Append one or more row groups.
 
         Args:
-            rows: of the schema's columns, in its order; after them their sequences, where the kind
-                says that each has its own.
+            rows: the columns of the schema in its order, followed by the sequences if the kind has
+                them.
         """
         laid = self._layout.lay(rows)
-        told = laid.select(range(len(self._layout.told)))
-        if rows.num_rows < BESIDE_ROWS:
-            self._stats.update(told)
+        counted = laid.select(range(len(self._layout.with_statistics)))
+        if rows.num_rows < PARALLEL_ROWS:
+            self._stats.update(counted)
             self._append(laid, rows)
             return
         with ThreadPoolExecutor(1) as pool:
-            telling = pool.submit(self._stats.update, told)
+            statistics = pool.submit(self._stats.update, counted)
             self._append(laid, rows)
-            telling.result()
+            statistics.result()
 
     def _append(self, laid: pa.Table, rows: pa.Table) -> None:
         self._rows += rows.num_rows
@@ -187,7 +187,7 @@ class OpenSegment:
         self._sequences = min(old[0], least), max(old[1], greatest)
 
     def close(self) -> list[SegmentRecord]:
-        """Finish the file and tell what it is."""
+        """Finish the file and return its record."""
         delta = self._delta()
         text = delta_to_text(delta)
         if text is not None:
@@ -215,29 +215,29 @@ class OpenSegment:
         return PLAIN if delta == PLAIN else delta
 
     def abandon(self) -> None:
-        """Give up: what is left on storage, if anything, is for vacuum."""
+        """Abandon the file; vacuum deletes what is left on storage."""
         error = StorageError("the write was abandoned")
         with suppress(StorageError):
             self._context.__exit__(type(error), error, None)
-        # PyArrow's writer would write its footer whenever Python frees it.
-        self._sink.deaf = True
+        # PyArrow's writer would write the footer when Python frees it.
+        self._sink.ignores = True
         with suppress(pa.ArrowException, OSError):
             self._writer.close()
 
 
 class _Counting:
-    """A sink that knows the size and the checksum of what went through it."""
+    """A sink that counts bytes and computes their checksum."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self.size = 0
         self.crc = 0
         self.closed = False
-        self.deaf = False
+        self.ignores = False
 
     def write(self, data: Any) -> int:
         view = memoryview(data)
-        if self.deaf:
+        if self.ignores:
             return view.nbytes
         self.size += view.nbytes
         self.crc = zlib.crc32(view, self.crc)
@@ -248,7 +248,7 @@ class _Counting:
         return self.size
 
     def flush(self) -> None:
-        """Nothing: the store syncs at the end."""
+        """Does nothing: the store syncs at the end."""
 
     def writable(self) -> bool:
         return True

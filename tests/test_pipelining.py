@@ -1,4 +1,4 @@
-"""The next value is made while this one is used, and no further one."""
+"""One value is computed ahead, and no more."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from versioned_catalog.datafile.one_ahead import one_ahead
+from versioned_catalog.datafile.pipelining import pipelined
 
 
-def test_values_come_in_order() -> None:
-    assert list(one_ahead(range(5))) == [0, 1, 2, 3, 4]
-    assert list(one_ahead([None, None])) == [None, None]
-    assert list(one_ahead([])) == []
+def test_values_keep_their_order() -> None:
+    assert list(pipelined(range(5))) == [0, 1, 2, 3, 4]
+    assert list(pipelined([None, None])) == [None, None]
+    assert list(pipelined([])) == []
 
 
-def test_the_next_one_is_made_meanwhile_and_none_after_it() -> None:
+def test_one_value_is_computed_ahead() -> None:
     made, more = list[int](), threading.Semaphore(0)
 
     def values() -> Iterator[int]:
@@ -25,7 +25,7 @@ def test_the_next_one_is_made_meanwhile_and_none_after_it() -> None:
             more.release()
             yield number
 
-    found = one_ahead(values())
+    found = pipelined(values())
     assert next(found) == 0
     more.acquire()
     assert more.acquire(timeout=10), "1 is made while 0 is used"
@@ -35,12 +35,12 @@ def test_the_next_one_is_made_meanwhile_and_none_after_it() -> None:
     assert made == [0, 1]
 
 
-def test_what_goes_wrong_is_told() -> None:
+def test_errors_are_raised() -> None:
     def values() -> Iterator[int]:
         yield 1
         raise OSError("the disk is gone")
 
-    found = one_ahead(values())
+    found = pipelined(values())
     assert next(found) == 1
     with pytest.raises(OSError, match="the disk is gone"):
         next(found)

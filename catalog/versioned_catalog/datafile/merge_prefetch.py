@@ -1,4 +1,4 @@
-"""The segments of a merge, small ones read before they are asked for where requests take long."""
+"""Prefetching the small segments of a merge from remote storage."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from versioned_catalog.datafile.reader import BATCH_ROWS, SegmentTask, read_segment
+from versioned_catalog.datafile.reader import BATCH_ROWS, read_segment
+from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.storage.store import Store
 
-AHEAD = 16
-"""How many segments are on their way at most."""
+PREFETCH_SEGMENTS = 16
+"""The most segments that are prefetched."""
 
-AHEAD_ROWS = 2 * BATCH_ROWS
-"""How many rows these hold at most, so that large segments are read batch by batch."""
+PREFETCH_ROWS = 2 * BATCH_ROWS
+"""The most rows that these hold together, so that large segments are read batch by batch."""
 
 
-class OpenedAhead:
-    """Reads segments, the next small ones at once.
+class MergePrefetch:
+    """Reads the segments of a merge, and prefetches the next small ones.
 
     Args:
         store: the table's folder.
-        tasks: the segments, in about the order in which they will be asked for.
-        pool: where they are read.
+        tasks: the segments, in about the order of their use.
+        pool: the threads that prefetch.
     """
 
     def __init__(
@@ -37,11 +38,11 @@ class OpenedAhead:
         self._running: dict[int, Future[list[pa.RecordBatch]]] = {}
 
     def read(self, at: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a segment, each segment asked for once.
+        """Read a segment; each may be read once.
 
         Args:
             at: its place.
-            batch_rows: how many rows there are in a batch at most.
+            batch_rows: the most rows of a batch.
         """
         self._start(at)
         running = self._running.pop(at, None)
@@ -57,7 +58,7 @@ class OpenedAhead:
         self._next = max(self._next, at)
         while self._next < len(self._tasks):
             rows = self._tasks[self._next].rows
-            if self._held + rows > AHEAD_ROWS or len(self._running) >= AHEAD:
+            if self._held + rows > PREFETCH_ROWS or len(self._running) >= PREFETCH_SEGMENTS:
                 return
             task = self._tasks[self._next]
             self._running[self._next] = self._pool.submit(_all, self._store, task)

@@ -1,4 +1,4 @@
-"""Errors of the operating system: which of them say something of a file, and which do not."""
+"""Errors of the operating system, told apart from errors of a file's content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 from versioned_catalog.errors import StorageError
 
-_OF_THE_FILE = frozenset(
+_FILE_ERRORS = frozenset(
     (
         errno.ENOENT,
         errno.ENOTDIR,
@@ -18,8 +18,8 @@ _OF_THE_FILE = frozenset(
         errno.ENXIO,
     )
 )
-"""The file is not there, is no plain file, or asks for what can't be; so do errors without a number,
-which are PyArrow's own over damaged content."""
+"""Errors that concern the file: it is missing or not a regular file, or its content asks for something
+impossible. PyArrow's errors about damaged content have no number, and count as such, too."""
 
 _SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 _NO_SPACE = frozenset((errno.ENOSPC, errno.EDQUOT))
@@ -30,23 +30,23 @@ _ADVICE = {
 }
 
 
-def is_of_system(error: BaseException) -> bool:
-    """Whether an error is the operating system's, and does not say that the file is damaged."""
-    return isinstance(error, OSError) and error.errno not in (None, *_OF_THE_FILE)
+def is_system_error(error: BaseException) -> bool:
+    """Whether an error is the operating system's and does not mean that the file is damaged."""
+    return isinstance(error, OSError) and error.errno not in (None, *_FILE_ERRORS)
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether a StorageError comes of a limit of this process or machine: any file would meet it."""
+    """Whether a StorageError is due to a limit of this process or machine, whatever the file."""
     return _errno_of(error) in _SHORTAGES
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a StorageError comes of a full disk, or of a quota."""
+    """Whether a StorageError is due to a full disk or a quota."""
     return _errno_of(error) in _NO_SPACE
 
 
-def is_bad_block(error: BaseException) -> bool:
-    """Whether a StorageError comes of a medium that can't give back what was written."""
+def is_media_error(error: BaseException) -> bool:
+    """Whether a StorageError is due to a medium that can't be read (EIO)."""
     return _errno_of(error) == errno.EIO
 
 
@@ -56,12 +56,12 @@ def _errno_of(error: BaseException) -> int | None:
 
 
 def storage_error(what: str, path: str, error: OSError) -> StorageError:
-    """The StorageError of an error of the operating system; raise it from that error.
+    """The StorageError for an error of the operating system; raise it from that error.
 
     Args:
-        what: what can't be done: ``read``.
+        what: the action that failed, such as ``read``.
         path: the file.
-        error: what the system said.
+        error: the error of the system.
     """
     # PyArrow's own text repeats the path and the number.
     reason = os.strerror(error.errno) if error.errno else str(error)

@@ -1,7 +1,8 @@
-"""What a Parquet file says of its columns, looked at before PyArrow does.
+"""Checks of Parquet metadata that PyArrow lacks.
 
-PyArrow ends the process where what a footer says of a column can't be, and takes memory by what a
-page's header says.
+PyArrow ends the process when it is asked for a column chunk with inconsistent metadata, and allocates
+whatever a page header states. PyArrow's own limits bound single strings and lists of a footer, and
+neither its consistency nor the sizes of pages: hence these checks, over a parser of our own.
 """
 
 from __future__ import annotations
@@ -30,30 +31,30 @@ _LISTS_OF_FILE = {2: dict, 4: dict, 5: dict, 7: dict}
 _LISTS_OF_GROUP = {1: dict, 4: dict}
 _LISTS_OF_META = {2: int, 3: Length, 8: dict, 13: dict}
 _LISTS_OF_SIZES = {2: int, 3: int}
-"""By field, what the lists of FileMetaData, RowGroup, ColumnMetaData and SizeStatistics hold."""
+"""The element types of the lists in FileMetaData, RowGroup, ColumnMetaData and SizeStatistics."""
 
 _PAGE_SIZE, _PAGE_COMPRESSED = 2, 3
 
 
 def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
-    """Refuse a footer over whose columns PyArrow would end the process.
+    """Refuse a footer if PyArrow would end the process when asked for its columns.
 
     Args:
-        footer: as it stands in the file.
-        metadata: what PyArrow made of it.
+        footer: its bytes.
+        metadata: the footer as parsed by PyArrow.
 
     Raises:
-        Damaged: it is one.
+        Damaged: it would.
     """
     schema = metadata.schema
     leaves = [schema.column(at) for at in range(metadata.num_columns)]
-    told = Reader(footer, most=FOOTER_ITEMS).struct()
-    _check_lists(told, _LISTS_OF_FILE)
-    for group in _listed(told, _ROW_GROUPS):
+    parsed = Reader(footer, most=FOOTER_ITEMS).struct()
+    _check_lists(parsed, _LISTS_OF_FILE)
+    for group in _listed(parsed, _ROW_GROUPS):
         _check_lists(group, _LISTS_OF_GROUP)
         chunks = _listed(group, _COLUMNS)
         if len(chunks) != len(leaves):
-            raise Damaged("a row group has not the columns of the file")
+            raise Damaged("a row group does not have the columns of the file")
         for chunk, leaf in zip(chunks, leaves, strict=True):
             _check_column(chunk, leaf)
 
@@ -66,22 +67,22 @@ def _listed(value: Any, field: int) -> list[Any]:
 
 
 def _check_lists(value: Any, kinds: Mapping[int, type[Any]]) -> None:
-    """PyArrow reads what it expects in a list, whatever the list says that it holds."""
+    """Check element types: PyArrow reads the elements as those it expects, whatever the list states."""
     if not isinstance(value, dict):
         raise Damaged("a part is missing")
     for field, kind in kinds.items():
         found = value.get(field)
         if isinstance(found, list) and not all(type(one) is kind for one in found):
-            raise Damaged("a list holds what it can't")
+            raise Damaged("a list has elements of a wrong type")
 
 
 def _check_column(chunk: Any, leaf: Any) -> None:
     meta = chunk.get(_CHUNK_META) if isinstance(chunk, dict) else None
     if not isinstance(meta, dict) or _CHUNK_KEY in chunk:
-        raise Damaged("a column says nothing of itself, or is encrypted")
+        raise Damaged("a column has no metadata, or is encrypted")
     _check_lists(meta, _LISTS_OF_META)
     if meta.get(_META_TYPE) != _TYPES.get(leaf.physical_type):
-        raise Damaged("a column has another type than in the schema")
+        raise Damaged("the type of a column differs from the schema")
     sizes = meta.get(_META_SIZES, {})
     _check_lists(sizes, _LISTS_OF_SIZES)
     _check_bounds(meta.get(_META_BOUNDS, {}), leaf)
@@ -89,27 +90,27 @@ def _check_column(chunk: Any, leaf: Any) -> None:
     for field, most in levels:
         found = sizes.get(field, [])
         if not isinstance(found, list) or len(found) not in (0, most + 1):
-            raise Damaged("a column has sizes of another one")
+            raise Damaged("the size statistics of a column do not fit its levels")
 
 
 def _check_bounds(bounds: Any, leaf: Any) -> None:
-    """Bounds are as long as the values of a type that has one length."""
+    """Check that bounds of a fixed-length type have its length."""
     size = leaf.length if leaf.physical_type == _FIXED else _SIZES.get(leaf.physical_type)
     if not isinstance(bounds, dict):
-        raise Damaged("bounds are none")
+        raise Damaged("bounds are not a structure")
     if size is not None and any(bounds.get(field, size) != size for field in _BOUNDS):
-        raise Damaged("a column has bounds of another type")
+        raise Damaged("a bound does not have the length of its type")
 
 
 def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:
-    """How many bytes all pages of a file are together when they are uncompressed.
+    """The uncompressed size of all pages of a file, in bytes.
 
     Args:
         data: the whole file.
-        footer: what it says of itself, its columns checked.
+        footer: its footer, after ``check_columns``.
 
     Raises:
-        Damaged: the headers are.
+        Damaged: a page header is invalid.
     """
     groups = (footer.row_group(group) for group in range(footer.num_row_groups))
     chunks = (group.column(at) for group in groups for at in range(footer.num_columns))
@@ -117,14 +118,14 @@ def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:
 
 
 def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
-    if chunk.num_values == 0:  # PyArrow reads none of its pages, of which there may be no first one
+    if chunk.num_values == 0:  # it may have no pages, and PyArrow reads none
         return 0
     at = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset < at:
         at = chunk.dictionary_page_offset
     end = at + chunk.total_compressed_size
     if not 0 <= at <= end <= len(data):
-        raise Damaged("a column is outside of the file")
+        raise Damaged("a column chunk is outside the file")
     total = 0
     while at < end:
         header = Reader(data, at)
@@ -135,7 +136,7 @@ def _chunk_bytes(data: bytes | memoryview, chunk: Any) -> int:
             or not isinstance(compressed, int)
             or min(size, compressed) < 0
         ):
-            raise Damaged("a page has no size")
+            raise Damaged("a page header has no valid size")
         total += size
         at = header.at + compressed
     return total

@@ -1,4 +1,4 @@
-"""Why a segment is not there: it was given up, or the table is damaged."""
+"""The error for a missing segment: it was vacuumed after expiry, or the table is damaged."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from versioned_catalog.log.table_log import TableCodec, TableLog
 from versioned_catalog.storage.store import Store
 
 
-def why_missing(store: Store, path: str, version: int, error: VersionedError) -> VersionedError:
-    """What is told of a segment that can't be opened, by what the log says now.
+def missing_segment_error(
+    store: Store, path: str, version: int, error: VersionedError
+) -> VersionedError:
+    """The error for a segment that can't be opened, by the newest state of the table.
 
     Args:
         store: the table's folder.
         path: the segment.
-        version: of the snapshot that is read.
-        error: what opening it came to.
+        version: of the snapshot that is read; negative for none.
+        error: the error of opening it.
     """
     if version < 0:
         return error
-    gone = _given_up(CommitLog(store, TableCodec()), version)
+    gone = _why_gone(CommitLog(store, TableCodec()), version)
     if gone is not None:
         return NotFoundError(
             f"{store.url}: {gone} since this was planned, and {path} was vacuumed; load the table "
-            "again. Versions that must stay are tagged, or expired later",
+            "again. To keep a version for longer, tag it, or expire versions later",
             condition="VERSION_NOT_FOUND",
         )
     return CorruptTableError(
         f"{error}, and version {version} needs it; restore it from a copy, or read an older version; "
-        "verify() tells what else is damaged"
+        "verify() reports what else is damaged"
     )
 
 
-def _given_up(timeline: TableLog, version: int) -> str | None:
-    """How a version came not to be kept; None if it is."""
+def _why_gone(timeline: TableLog, version: int) -> str | None:
+    """Why a version is not kept; None if it is."""
     state = timeline.load().state
     if state is None:
         return None

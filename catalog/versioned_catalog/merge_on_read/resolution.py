@@ -1,4 +1,4 @@
-"""The rows that count, of rows that are in memory."""
+"""The newest row of each key, from rows in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.op_types import DELETE_OP, PATCH, PATCH_OP, PUT, PUT_OP
-from versioned_catalog.merge_on_read.chunks import Part, keys_of
+from versioned_catalog.merge_on_read.chunks import RunRows, keys_of
 from versioned_catalog.merge_on_read.codes import codes_of, packed
 from versioned_catalog.merge_on_read.keys import key_at
 from versioned_catalog.merge_on_read.ordering import (
@@ -23,49 +23,51 @@ from versioned_catalog.merge_on_read.patching import Patches
 from versioned_catalog.merge_on_read.runs import Shape
 
 
-def resolve(parts: Sequence[Part], shape: Shape, *, tombstones: bool) -> Sequence[pa.RecordBatch]:
-    """The rows that count, sorted by row key, one a key.
+def newest_rows(
+    parts: Sequence[RunRows], shape: Shape, *, tombstones: bool
+) -> Sequence[pa.RecordBatch]:
+    """Merge rows into the newest of each key, sorted by row key.
 
     Args:
-        parts: all rows of their keys, at least one part, one of each run.
-        shape: how rows are laid out.
-        tombstones: whether a key whose last row is a DELETE is shown, as that row.
+        parts: all rows of their keys, by run; at least one run.
+        shape: the layout of rows.
+        tombstones: whether the result has a DELETE row for a key whose newest row is one.
     """
-    if len(parts) == 1 and _are_answer(parts[0].batches, shape):
+    if len(parts) == 1 and _are_distinct_puts(parts[0].batches, shape):
         return parts[0].batches
     interleaved = interleave(part.run for part in parts)
     parts = sorted(parts, key=lambda part: by_age(part.run, interleaved))
-    rows = _together([batch for part in parts for batch in part.batches])
+    rows = _concatenated([batch for part in parts for batch in part.batches])
     order, last = _sorted(rows, shape, is_sorted=len(parts) == 1, by_sequence=interleaved)
     ops = rows.column(shape.op)
-    worst = _worst(ops)
-    if worst == PUT:
+    greatest = _greatest_op(ops)
+    if greatest == PUT:
         return [rows.take(order.filter(last))]
     ops = ops.take(order)
     shown = last if tombstones else pc.and_(last, pc.not_equal(ops, DELETE_OP))
-    if worst != PATCH:
+    if greatest != PATCH:
         return [rows.take(order.filter(shown))]
     return [_patched(rows, Patches(order, ops, last, parts), shown, shape)]
 
 
-def _are_answer(batches: Sequence[pa.RecordBatch], shape: Shape) -> bool:
-    """Whether all rows of a run count, as they are."""
+def _are_distinct_puts(batches: Sequence[pa.RecordBatch], shape: Shape) -> bool:
+    """Whether all rows are PUT rows of distinct keys."""
     keys = [keys_of(batch, shape) for batch in batches]
     return (
-        all(_worst(batch.column(shape.op)) == PUT for batch in batches)
+        all(_greatest_op(batch.column(shape.op)) == PUT for batch in batches)
         and all(key_at(some, -1) != key_at(next_, 0) for some, next_ in pairwise(keys))
-        # The last column mostly tells all rows apart.
+        # The last key column usually tells all rows apart.
         and all(last_of_keys(reversed(some), len(some[0])).false_count == 0 for some in keys)
     )
 
 
-def _worst(ops: pa.Array) -> int:
-    worst: int = pc.min_max(ops)["max"].as_py()
-    return worst
+def _greatest_op(ops: pa.Array) -> int:
+    greatest: int = pc.min_max(ops)["max"].as_py()
+    return greatest
 
 
-def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches of one schema, at least one, as one batch."""
+def _concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Concatenate batches of one schema, at least one."""
     if len(batches) == 1:
         return batches[0]
     columns = zip(*(batch.columns for batch in batches), strict=True)
@@ -76,7 +78,7 @@ def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 def _sorted(
     rows: pa.RecordBatch, shape: Shape, *, is_sorted: bool, by_sequence: bool
 ) -> tuple[pa.Array, pa.BooleanArray]:
-    """Where each row is when they are sorted by key and age, and whether it is the last of its key."""
+    """Indices that sort rows by key and age, and whether each sorted row is the last of its key."""
     keys, count = keys_of(rows, shape), rows.num_rows
     if is_sorted:
         return numbers(count), last_of_keys(keys, count)
@@ -89,7 +91,7 @@ def _sorted(
 def _patched(
     rows: pa.RecordBatch, patches: Patches, shown: pa.BooleanArray, shape: Shape
 ) -> pa.RecordBatch:
-    """The shown rows, each of whose values comes from the row that gives it."""
+    """The shown rows, with each value from the row that assigned it last."""
     winners = patches.order.filter(shown)
     sources = [
         *[winners] * shape.keys,

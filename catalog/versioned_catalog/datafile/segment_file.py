@@ -1,0 +1,151 @@
+"""An open segment: checked against the log, its row groups chosen and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from versioned_catalog.datafile.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.datafile.missing_segment import missing_segment_error
+from versioned_catalog.datafile.segment_task import SegmentTask
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.projection.adapter import batch_of_nothing
+from versioned_catalog.pruning.bounds import RowGroupBounds
+from versioned_catalog.pruning.inclusive import may_match
+from versioned_catalog.storage.footer import Footer, Path
+from versioned_catalog.storage.parquet import footer_of, open_parquet
+from versioned_catalog.storage.ranged import RangedFile
+from versioned_catalog.storage.store import Store
+from versioned_catalog.types.types import Array, Column, Map, Struct
+
+
+@dataclass(frozen=True)
+class SegmentFile:
+    """The file of a segment.
+
+    Args:
+        task: how it is to be read.
+        source: a path, or a remote file.
+        parquet: the file as PyArrow opened it.
+        footer: its footer.
+    """
+
+    task: SegmentTask
+    source: Any
+    parquet: pq.ParquetFile
+    footer: Footer
+
+    def row_groups(self) -> Iterator[tuple[int, int, int]]:
+        """The row groups to read: number, position of the first row, and number of rows."""
+        wanted = self.kept_groups()
+        position = 0
+        for group, rows in enumerate(self.footer.rows):
+            if group in wanted:
+                yield group, position, rows
+            position += rows
+
+    def kept_groups(self) -> set[int]:
+        """The row groups of this part of the file that may hold wanted rows."""
+        task = self.task
+        mine = _groups_of_part(self.footer.rows, task.part)
+        if task.filter is None or not task.prune or not mine:
+            return set(mine)
+        bounds = RowGroupBounds(self.footer, mine, task.plan, task.nan_free)
+        mask = may_match(task.filter, bounds, len(mine))
+        return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
+
+    def read(self, group: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The columns that the plan needs of one row group, at most so many rows in a batch."""
+        if not self._paths:
+            rows = self.footer.rows[group]
+            for start in range(0, rows, batch_rows):
+                yield batch_of_nothing(min(batch_rows, rows - start))
+            return
+        if isinstance(self.source, RangedFile):
+            self.source.prefetch(self.footer.ranges(group, self._leaves))
+        yield from self.parquet.iter_batches(batch_rows, [group], self._paths, use_threads=False)
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return self.task.plan.physical_paths()
+
+    @cached_property
+    def _leaves(self) -> list[Path]:
+        return self.footer.leaves(self._paths)
+
+
+def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
+    """Open the file of a segment and check that it is the one that the log records.
+
+    Raises:
+        CorruptTableError: it is missing, damaged, or another one.
+        NotFoundError: it is missing since its version is expired and was vacuumed.
+    """
+    try:
+        source = store.open(task.path)
+    except CorruptTableError as error:
+        raise missing_segment_error(store, task.path, task.version, error) from error
+    what = f"{store.url}/{task.path}"
+    parquet = open_parquet(source, what, memory_map=isinstance(source, str), pre_buffer=False)
+    found = SegmentFile(task, source, parquet, footer_of(source, parquet))
+    _check(found, what)
+    return found
+
+
+def _check(file: SegmentFile, what: str) -> None:
+    task, metadata = file.task, file.parquet.metadata
+    stored = metadata.metadata or {}
+    if stored.get(TABLE_UUID) != task.table_uuid.encode():
+        raise CorruptTableError(f"{what} is not a segment of this table")
+    if stored.get(SCHEMA_VERSION) != str(task.schema_version).encode():
+        raise CorruptTableError(f"{what} says another schema version than the log does")
+    if metadata.num_rows != task.rows:
+        raise CorruptTableError(
+            f"{what} holds {metadata.num_rows} rows, and {task.rows} were committed"
+        )
+    for column in task.plan.needed:
+        if not _holds(file.footer.schema, column):
+            raise CorruptTableError(
+                f"{what} has no column {column.physical_name} with ID {column.id}, or not all of "
+                "what the log says is inside it"
+            )
+
+
+def _holds(parent: pa.Schema | pa.DataType, column: Column) -> bool:
+    """Whether a schema or a struct in a file holds a column and all that is needed inside it."""
+    at = parent.get_field_index(column.physical_name)
+    return at >= 0 and _is_same(parent.field(at), column)
+
+
+def _is_same(field: pa.Field, column: Column) -> bool:
+    if field_id(field) != column.id:
+        return False
+    match column.type:
+        case Struct(fields):
+            return pa.types.is_struct(field.type) and all(_holds(field.type, f) for f in fields)
+        case Array(element):
+            return pa.types.is_list(field.type) and _is_same(field.type.value_field, element)
+        case Map(key, value):
+            inside = pa.types.is_map(field.type) and _is_same(field.type.key_field, key)
+            return inside and _is_same(field.type.item_field, value)
+        case _:
+            return True
+
+
+def _groups_of_part(rows: list[int], part: tuple[int, int]) -> list[int]:
+    """The row groups whose middle, counted in rows, falls into a part of the file."""
+    first, end = part
+    total = max(sum(rows), 1)
+    found: list[int] = []
+    position = 0
+    for group, count in enumerate(rows):
+        middle = (2 * position + count) * 500_000 // total
+        if first <= middle < end:
+            found.append(group)
+        position += count
+    return found

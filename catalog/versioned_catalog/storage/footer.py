@@ -1,0 +1,165 @@
+"""The column chunks of a Parquet file, found in its footer without asking PyArrow for them.
+
+PyArrow ends the process when it is asked for a chunk whose metadata is inconsistent, and to check a
+whole footer first takes many times longer than to parse it. So a chunk is found by the path of its
+column, which the footer repeats in each row group. If other bytes look like that path, it occurs more
+often than there are row groups, and nothing is known of the column. A footer that was made to mislead
+can only state wrong bounds, which it can do anyway.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeGuard
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from versioned_catalog.storage.thrift import Damaged, Reader, string_list_field
+
+Path = tuple[str, ...]
+"""The names that lead to a leaf column inside a file."""
+
+_PATH, _SIZE, _DATA_PAGE, _DICTIONARY_PAGE, _STATISTICS = 3, 7, 9, 11, 12
+"""Fields of ``ColumnMetaData``."""
+
+_NULLS, _MAX, _MIN = 3, 5, 6
+"""Fields of ``Statistics``."""
+
+_TYPE_FIELD, _LIST_FIELD = 0x15, b"\x19"
+"""How the fields begin before a path: the physical type, and the list of encodings. Encodings are even
+and below 0x19 as Thrift writes them, so that the last 0x19 before the path begins their list."""
+
+_NUMBER = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
+_BEFORE_STATISTICS = re.compile(rb"\x15%b(?:\x16%b){3}\x26%b(?:\x26%b\x1c|\x3c)" % ((_NUMBER,) * 4))
+"""The fields between a path and the statistics, as most writers write them: the codec, three sizes, and
+the places of the data and dictionary pages."""
+
+_ENCODINGS_BYTES = 24
+"""The longest list of encodings."""
+
+
+class Chunk(NamedTuple):
+    """One column of one row group; ``min`` and ``max`` are in Parquet's plain encoding."""
+
+    physical_type: int
+    nulls: int | None
+    min: bytes | None
+    max: bytes | None
+
+
+class Footer:
+    """The footer of an open Parquet file.
+
+    Args:
+        data: its bytes.
+        file: the file. Of its metadata only the schema and the numbers of rows are safe to ask for.
+    """
+
+    def __init__(self, data: bytes, file: pq.ParquetFile) -> None:
+        self._data = data
+        self._file = file
+        self._metadata = file.metadata
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the file."""
+        return self._file.schema_arrow
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """The number of rows in each row group."""
+        groups = range(self._metadata.num_row_groups)
+        return [self._metadata.row_group(group).num_rows for group in groups]
+
+    def chunks(self, path: Path) -> list[Chunk] | None:
+        """The chunks of a leaf column, one a row group; None if they are not certain."""
+        places = self._places(path)
+        try:
+            return None if places is None else [self._chunk(path, place) for place in places]
+        except Damaged:
+            return None
+
+    def leaves(self, paths: Sequence[str]) -> list[Path]:
+        """The leaf columns of dotted paths, in their order; a nested column stands for all below it."""
+        wanted, below = {*paths}, tuple(f"{path}." for path in paths)
+        schema: Any = self._metadata.schema
+        leaves = [schema.column(at) for at in range(len(schema))]
+        return [
+            (leaf.name,) if leaf.path == leaf.name else tuple(leaf.path.split("."))
+            for leaf in leaves
+            if leaf.path in wanted or leaf.path.startswith(below)
+        ]
+
+    def ranges(self, group: int, leaves: Sequence[Path]) -> list[tuple[int, int]]:
+        """Where the pages of some columns of a row group stand, to fetch them ahead.
+
+        Args:
+            group: the row group.
+            leaves: from ``leaves``. What is not found is left out, and read when it is needed.
+        """
+        places = self._places(leaves[0]) if leaves else None
+        found: list[tuple[int, int]] = []
+        at = -1 if places is None else places[group]
+        for path in leaves:
+            at = self._data.find(_marker(path), at) if at >= 0 else at
+            if at >= 0:
+                with suppress(Damaged):
+                    found.append(self._range(at + len(_marker(path))))
+        return found
+
+    def _places(self, path: Path) -> list[int] | None:
+        """Where a path stands, once a row group."""
+        marker = _marker(path)
+        found: list[int] = []
+        at = self._data.find(marker)
+        while at >= 0 and len(found) <= len(self.rows):
+            found.append(at)
+            at = self._data.find(marker, at + 1)
+        return found if len(found) == len(self.rows) else None
+
+    def _chunk(self, path: Path, place: int) -> Chunk:
+        encodings = self._data.rfind(_LIST_FIELD, max(2, place - _ENCODINGS_BYTES), place)
+        if encodings < 0 or self._data[encodings - 2] != _TYPE_FIELD:
+            raise Damaged("a path is not that of a column chunk")
+        physical_type = self._data[encodings - 1] >> 1
+        statistics = self._statistics(place + len(_marker(path)))
+        nulls, low, high = (statistics.get(field) for field in (_NULLS, _MIN, _MAX))
+        known = isinstance(low, bytes) and isinstance(high, bytes)
+        return Chunk(
+            physical_type,
+            nulls if _is_count(nulls) else None,
+            low if known else None,
+            high if known else None,
+        )
+
+    def _statistics(self, at: int) -> dict[int, Any]:
+        """The statistics of the chunk whose path ends at a place; empty if it has none."""
+        usual = _BEFORE_STATISTICS.match(self._data, at)
+        if usual is not None:
+            return Reader(self._data, usual.end(), strings=True).struct()
+        found = Reader(self._data, at, strings=True).struct(_PATH, _STATISTICS).get(_STATISTICS)
+        return found if isinstance(found, dict) else {}
+
+    def _range(self, at: int) -> tuple[int, int]:
+        """Where the pages of the chunk stand whose path ends at a place."""
+        fields = Reader(self._data, at).struct(_PATH, _DICTIONARY_PAGE)
+        first, dictionary = fields.get(_DATA_PAGE), fields.get(_DICTIONARY_PAGE)
+        size = fields.get(_SIZE)
+        if not (_is_count(first) and _is_count(size) and _is_count(dictionary or 0)):
+            raise Damaged("a column chunk has no place in the file")
+        first = min(first, dictionary or first)
+        return first, first + size
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < 2**62
+
+
+@lru_cache(maxsize=1024)
+def _marker(path: Path) -> bytes:
+    """The field that holds a path in the metadata of a chunk."""
+    return string_list_field([name.encode() for name in path])
