@@ -146,7 +146,7 @@ def overlapping(report: Report, runs: int, rows: int) -> None:
     for what, key in (("one number", ("id",)), ("text and number", ("host", "id"))):
         parts = [rows_of(ids(n, rows // 10, 10)) for n in range(10)]
         table, one = keyed("runs", parts, key), keyed("compacted", parts, key)
-        one.compact()
+        one.maintenance.compact()
         peers: dict[str, tuple[Work, float | None]] = {
             "compacted": (lambda one=one: one.scan().to_arrow(), 2.5)
         }
@@ -173,11 +173,23 @@ def compaction(report: Report, runs: int) -> None:
 
     what = "compact 100 small segments"
     compare(
-        report, f"{what}, without a key", runs, lambda run: unkeyed[run].compact(), optimize, 1.0
+        report,
+        f"{what}, without a key",
+        runs,
+        lambda run: unkeyed[run].maintenance.compact(),
+        optimize,
+        1.0,
     )
     for n in range(runs + 1):
         delta(f"unkeyed{n}", parts)
-    compare(report, f"{what}, with a key", runs, lambda run: tables[run].compact(), optimize, 1.0)
+    compare(
+        report,
+        f"{what}, with a key",
+        runs,
+        lambda run: tables[run].maintenance.compact(),
+        optimize,
+        1.0,
+    )
     assert unkeyed[0].state.segments.count == tables[0].state.segments.count == 1
 
 

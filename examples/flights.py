@@ -224,7 +224,7 @@ class Flights:
         rewritten = data_of(self.table.refresh()) != before
         self.rewritten |= rewritten
 
-        text = self.table.history()["changes"][-1].as_py()
+        text = self.table.inspect.history()["changes"][-1].as_py()
         cost = f"{took:>5.1f}  {self.table.version - version:>7}  {'SOME' if rewritten else 'none'}"
         print(f"{self.table.version:>7}  {', '.join(text):70} {cost}")
 
@@ -245,7 +245,7 @@ class Flights:
 
 def data_of(table: Table) -> tuple[set[tuple[str, str]], set[tuple[str, int]]]:
     """The table's segments, and all data files with their checksums."""
-    segments = table.segments().select(["path", "checksum"]).to_pylist()
+    segments = table.inspect.segments().select(["path", "checksum"]).to_pylist()
     files = [f"data/{file.name}" for file in table.store.files("data")]
     return (
         {(segment["path"], segment["checksum"]) for segment in segments},
@@ -375,8 +375,8 @@ def show_table(flights: Flights) -> None:
     """Print the schema, and one flight through the year."""
     table = flights.table
     print(f"\nThe table at version {table.version}, {table.count():,} rows:\n")
-    newest = pc.equal(table.schemas()["schema_version"], table.schema.version)
-    columns = table.schemas().filter(newest)
+    newest = pc.equal(table.inspect.schemas()["schema_version"], table.schema.version)
+    columns = table.inspect.schemas().filter(newest)
     names = ["column_id", "path", "type", "nullable", "read_default", "write_default", "comment"]
     show(columns.select(names))
     print()

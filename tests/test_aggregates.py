@@ -45,7 +45,7 @@ def column(scan: Scan, name: str = "c") -> Column:
 def ends(table: Table, name: str = "c", **how: Any) -> list[tuple[bool, str | None]]:
     """MIN and MAX, the same from a checkpoint as from records."""
     found = []
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     for one in (table, Catalog.load_path(table.location)):
         scan = one.scan(**how)
         found.append([extreme(scan, column(scan, name), greatest) for greatest in (False, True)])
@@ -207,7 +207,7 @@ def test_a_widened_column(
     make: Make, old: str, kind: Any, value: Any, new: str, wide: Any, other: Any, expected: Any
 ) -> None:
     table = filled(make, old, kind, [value])
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     table = Catalog.load_path(table.location)
     table.alter().change_type("c", new).commit()
     table.append(pa.table({"c": pa.array([other], wide)}))
@@ -249,10 +249,10 @@ def test_filters(make: Make, filters: Any, rows: Any, values: Any, low: Any, hig
 def forget(table: Table, values: pa.Array, **less: Any) -> None:
     """Append values, in whose statistics some members are others."""
     data = pa.table({"c": values})
-    plan = table.plan_write(data.schema)
+    plan = table.transaction().plan_write(data.schema)
     (record,) = plan.write(data.schema, iter(data.to_batches()), table.store)
     stats = {1: dataclasses.replace(record.columns[1], **less)} if less else {}
-    table.commit_append(plan, [dataclasses.replace(record, columns=stats)])
+    table.transaction().commit_append(plan, [dataclasses.replace(record, columns=stats)])
 
 
 @pytest.mark.parametrize(

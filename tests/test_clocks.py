@@ -207,7 +207,7 @@ def test_a_commit_from_the_future_hides_no_young_row(tmp_path: Path, keyed: bool
     table.append(readings(2 * DAY, host="b"))
     assert ages(table) == [0, 2, 5]
     assert table.scan(filters=[("age", ">", 1)]).count() == 2
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert (ages(table), table.state.segments.rows) == ([0, 2, 5], 3)
     assert count_rows(table.scan()) == 3, (
         "no row of it is too old: metadata knows how many there are"
@@ -238,7 +238,7 @@ def test_a_row_that_a_compaction_left_out_is_hidden_for_ever(tmp_path: Path) -> 
     table = make(tmp_path / "t")
     put_ahead(tmp_path / "t", [0, 1], by=6 * DAY)
     table = load(tmp_path / "t")
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert ages(table) == [0, 5]
     put_ahead(tmp_path / "t", [1], by=-6 * DAY)
     assert ages(load(tmp_path / "t")) == [0, 5]
@@ -287,7 +287,7 @@ def test_a_table_without_ttl_asks_nobody(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(LocalStore, name, refuse)
     assert ages(table) == [0, 5, 100]
     assert table.count() == 3
-    assert table.plan_compaction(strategy="full")
+    assert table.maintenance.plan_compaction(strategy="full")
 
 
 def test_a_reader_that_may_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,13 +371,13 @@ def test_what_came_after_a_commit_from_the_future_is_recovered(tmp_path: Path) -
     table = make(tmp_path / "t", ttl=None, keyed=False)
     put_ahead(tmp_path / "t", [1])
     stale = load(tmp_path / "t")
-    plan = stale.plan_write(readings(DAY).schema)
+    plan = stale.transaction().plan_write(readings(DAY).schema)
     table = load(tmp_path / "t")
     table.append(readings(2 * DAY))
     pause(tmp_path / "t")
     data = readings(DAY)
     records = plan.write(data.schema, iter(data.to_batches()), stale.store)
-    stale.commit_append(plan, records)
+    stale.transaction().commit_append(plan, records)
     (tmp_path / "t/_versioned/log" / f"{3:020d}.json").unlink()
     told = Catalog.recover(tmp_path / "t", tmp_path / "new")
     assert (told.known_until, told.guessed) == (2, (records[0].path,))

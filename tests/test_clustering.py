@@ -31,7 +31,7 @@ def test_the_curve_is_mortons() -> None:
     """A grid of four by four, numbered by hand; the first column has the higher bit."""
     grid = list(product(range(4), range(4)))
     columns = [ints(*(row for row, _ in grid)), ints(*(column for _, column in grid))]
-    places = Curve.of([ints(0, 1, 2, 3), ints(0, 1, 2, 3)]).places(columns)
+    places = Curve.of([ints(0, 1, 2, 3), ints(0, 1, 2, 3)]).positions(columns)
     order = sorted(range(16), key=lambda at: int(places[at]))
     assert [grid[at] for at in order] == [
         *[(0, 0), (0, 1), (1, 0), (1, 1)],
@@ -48,14 +48,14 @@ def test_each_column_counts_for_the_same() -> None:
     large = [small[0], ints(*(10 ** (2 * column) for _, column in grid))]
     few = ints(0, 1, 2, 3)
     many = ints(*(10 ** (2 * n) for n in range(4)))
-    expected = Curve.of([few, few]).places(small)
-    assert list(Curve.of([few, many]).places(large)) == list(expected)
+    expected = Curve.of([few, few]).positions(small)
+    assert list(Curve.of([few, many]).positions(large)) == list(expected)
 
 
 def test_a_value_that_many_rows_have_is_in_the_middle_of_its_ranks() -> None:
     """Else the first bit of a column of two values would not tell them apart."""
     halves = ints(*[0, 7] * 50)
-    places = [int(place) for place in Curve.of([halves]).places([ints(0, 7, 3, None)])]
+    places = [int(place) for place in Curve.of([halves]).positions([ints(0, 7, 3, None)])]
     assert places[0] < 512 <= places[1]
     assert places[0] < places[2] < places[1] < places[3]
 
@@ -85,7 +85,7 @@ def test_filters_on_either_column_skip_segments(tmp_path: Path) -> None:
     table = table_of_points(tmp_path / "t")
     before = shown(table)
     assert (read(table, ("a", "=", 5)), read(table, ("b", "=", 5))) == (1, 1)
-    told = table.compact(zorder=["a", "b"])
+    told = table.maintenance.compact(zorder=["a", "b"])
     assert (told.removed, told.version) == (16, 17)
     assert shown(table) == before == shown(table, version=16)
     assert table.state.segments.count >= 8
@@ -96,18 +96,18 @@ def test_filters_on_either_column_skip_segments(tmp_path: Path) -> None:
         "0-5",
         "1-5",
     ]
-    assert table.verify(deep=True, every_version=True).complaints == ()
+    assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
 
 def test_segments_follow_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However rows are parted on the way, and however few are looked at before."""
     whole = table_of_points(tmp_path / "whole")
-    whole.compact(zorder=["a", "b"])
+    whole.maintenance.compact(zorder=["a", "b"])
     order = whole.scan().to_arrow().to_pylist()
     # One in 27 is no power of two, so that what is looked at is no corner of the grid.
     monkeypatch.setattr(clustering, "SAMPLE_ROWS", SIDE * SIDE // 27)
     again = table_of_points(tmp_path / "again")
-    again.compact(zorder=["a", "b"])
+    again.maintenance.compact(zorder=["a", "b"])
     assert shown(again) == shown(whole)
     assert read(again, ("a", "=", 5)) < 0.7
     corners = [(row["a"] // 32, row["b"] // 32) for row in order]
@@ -136,7 +136,7 @@ def test_every_plain_type(tmp_path: Path, type_: str) -> None:
         row = {"id": n, "x": value, "s": None if n == 4 else {"y": other}}
         table.append(pa.Table.from_pylist([row], schema))
     before = shown(table)
-    assert table.compact(zorder=["s.y", "x"]).removed == len(values)
+    assert table.maintenance.compact(zorder=["s.y", "x"]).removed == len(values)
     assert shown(table) == before
     for value in filter(None, VALUES[type_]):
         with_it = [row for row in before if row["x"] == value]
@@ -149,7 +149,7 @@ def test_columns_are_told_by_their_ids(tmp_path: Path) -> None:
     table.alter().drop_column("a").add_column("a", "INT", default=70).commit()
     table.append(pa.table({"a": ints(1), "b": ints(1), "c": ["new"]}))
     before = shown(table)
-    table.compact(zorder=["a", "b"])
+    table.maintenance.compact(zorder=["a", "b"])
     assert shown(table) == before
     assert shown(table, filters=[("a", "<", 70)]) == [{"b": 1, "c": "new", "a": 1}]
     assert read(table, ("b", "=", 5)) < 0.3
@@ -159,10 +159,10 @@ def test_each_partition_by_itself(tmp_path: Path) -> None:
     table = table_of_points(tmp_path / "t", partitioned_by=["bucket(2, a)"])
     before = shown(table)
     assert read(table, ("b", "=", 5)) == 1
-    table.compact(zorder=["a", "b"])
+    table.maintenance.compact(zorder=["a", "b"])
     assert shown(table) == before
     assert read(table, ("b", "=", 5)) < 0.7
-    partitions = [row["partition"] for row in table.segments().to_pylist()]
+    partitions = [row["partition"] for row in table.inspect.segments().to_pylist()]
     assert len(set(map(str, partitions))) == 2
 
 
@@ -170,11 +170,13 @@ def test_segments_of_another_partitioning(tmp_path: Path) -> None:
     """Each stretch of the curve would be parted again: many small segments."""
     table = table_of_points(tmp_path / "t")
     table.alter().set_partitioning(["bucket(4, a)"]).commit()
-    with pytest.raises(InvalidRequestError, match=r"16 segments are not partitioned .* 'full'"):
-        table.compact(zorder=["a", "b"])
-    table.compact(strategy="full")
+    with pytest.raises(
+        InvalidRequestError, match=r"16 segments have another partitioning .* 'full'"
+    ):
+        table.maintenance.compact(zorder=["a", "b"])
+    table.maintenance.compact(strategy="full")
     before = table.state.segments.count
-    table.compact(zorder=["a", "b"])
+    table.maintenance.compact(zorder=["a", "b"])
     assert table.state.segments.count <= 2 * before
 
 
@@ -183,7 +185,7 @@ def test_rows_that_are_all_alike(tmp_path: Path) -> None:
     for _ in range(3):
         table.append(pa.table({"a": ints(*[1] * 1000)}))
         table.append(pa.table({"a": ints(None)}))
-    table.compact(zorder=["a"])
+    table.maintenance.compact(zorder=["a"])
     assert table.count() == 3003
     assert len(shown(table, filters=[("a", "=", 1)])) == 3000
 
@@ -194,7 +196,7 @@ def test_a_bucket_that_is_too_large_is_sorted_in_parts(
     monkeypatch.setattr(clustering, "HELD_BYTES", 1000)
     table = table_of_points(tmp_path / "t")
     before = shown(table)
-    table.compact(zorder=["a", "b"])
+    table.maintenance.compact(zorder=["a", "b"])
     assert shown(table) == before
     groups = sum(
         pq.read_metadata(tmp_path / "t" / path).num_row_groups
@@ -207,8 +209,8 @@ def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "local").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "local"))
     table = table_of_points(tmp_path / "t")
-    (piece,) = table.plan_compaction(zorder=["a", "b"])
-    table.compact(zorder=["a", "b"])
+    (piece,) = table.maintenance.plan_compaction(zorder=["a", "b"])
+    table.maintenance.compact(zorder=["a", "b"])
     assert list((tmp_path / "local").iterdir()) == []
     write, held = SegmentWriter.write, list[int]()
 
@@ -220,7 +222,7 @@ def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(SegmentWriter, "write", fails)
     with pytest.raises(OSError, match="full") as failed:
-        piece.carry_out(table.store, str(tmp_path / "local"))
+        piece.run(table.store, str(tmp_path / "local"))
     assert failed.value.__traceback__, "what it holds may hold everything"
     assert list((tmp_path / "local").iterdir()) == []
     assert piece.clustering
@@ -238,29 +240,29 @@ def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT, l ARRAY<INT>, s STRUCT<x: INT>, v VARIANT")
     table.append(pa.Table.from_pylist([{"a": 1}], pa.schema([("a", pa.int32())])))
     for names, message in {
-        ("l",): "can't be clustered by l",
-        ("s",): "can't be clustered by s, which is a STRUCT",
-        ("v",): "can't be clustered by v, which is VARIANT",
-        ("l.element",): "can't be clustered by l.element, which has many",
+        ("l",): "cannot be clustered by l",
+        ("s",): "cannot be clustered by s, which is a STRUCT",
+        ("v",): "cannot be clustered by v, which is VARIANT",
+        ("l.element",): "cannot be clustered by l.element, which has many",
         ("a", "A"): "names a column twice",
         ("a",) * 7: "1 to 6 columns",
     }.items():
         with pytest.raises(InvalidRequestError, match=message) as refused:
-            table.compact(zorder=names)
+            table.maintenance.compact(zorder=names)
         assert table.name in str(refused.value)
-    with pytest.raises(InvalidRequestError, match="give the names"):
-        table.compact(zorder="a")
+    with pytest.raises(InvalidRequestError, match="must be the names"):
+        table.maintenance.compact(zorder="a")
     with pytest.raises(NotFoundError, match="zz") as missing:
-        table.compact(zorder=["zz"])
+        table.maintenance.compact(zorder=["zz"])
     assert table.name in str(missing.value)
     with pytest.raises(InvalidRequestError, match="leave out the strategy 'small'"):
-        table.compact(strategy="small", zorder=["a"])
+        table.maintenance.compact(strategy="small", zorder=["a"])
 
 
 def test_rows_that_have_an_order_keep_it(tmp_path: Path) -> None:
     ordered = Catalog.create_path(tmp_path / "o", "a INT", properties={"sort_by": "a"})
     keyed = Catalog.create_path(tmp_path / "k", "a INT, b INT", primary_key=["a"])
     with pytest.raises(InvalidRequestError, match="unset sort_by"):
-        ordered.compact(zorder=["a"])
+        ordered.maintenance.compact(zorder=["a"])
     with pytest.raises(InvalidRequestError, match=r"row key \(a\)"):
-        keyed.compact(zorder=["b"])
+        keyed.maintenance.compact(zorder=["b"])

@@ -169,9 +169,9 @@ def test_time_travel(cpu: Table) -> None:
         "attrs",
     ]
     assert [cpu.scan(version=v).count() for v in range(8)] == [0, 3, 3, 4, 4, 5, 5, 7]
-    time = cpu.history()["time"][1].as_py()
+    time = cpu.inspect.history()["time"][1].as_py()
     assert rows(cpu, timestamp=time) == FIRST
-    assert cpu.history()["operation"].to_pylist() == [
+    assert cpu.inspect.history()["operation"].to_pylist() == [
         *("create", "append", "alter", "append", "alter", "append", "alter", "append")
     ]
 

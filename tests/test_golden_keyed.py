@@ -31,8 +31,8 @@ def test_it_is_what_it_was(tmp_path: Path) -> None:
         assert shown(table, 4) == shown(table, 5) == before
         now = [("a", 1, "again"), ("b", 20, "again"), ("d", 4, "late"), ("e", 7, "again")]
         assert shown(table) == now
-        assert table.verify(deep=True, every_version=True).complaints == ()
-    table.compact()
+        assert table.maintenance.verify(deep=True, every_version=True).findings == ()
+    table.maintenance.compact()
     assert shown(table) == now
     day = pa.array([19800], pa.int32()).cast(pa.date32())
     table.upsert(pa.table({"name": ["c"], "day": day, "v": pa.array([5], pa.int32())}))

@@ -115,7 +115,7 @@ def test_time_travel_goes_below_a_checkpoint(make: Make) -> None:
     table = make("a INT")
     for value in (1, 2, 3):
         table.append(pa.table({"a": ints(value)}))
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     loaded = Catalog.load_path(table.location)
     assert loaded.scan(version=1).to_arrow()["a"].to_pylist() == [1]
     assert loaded.scan(version=3).to_arrow()["a"].to_pylist() == [1, 2, 3]

@@ -32,7 +32,7 @@ def test_as_many_segments_as_needed(
     limit: int | None, segments: int, checkpoint: bool, table: Table
 ) -> None:
     if checkpoint:
-        table._timeline.write_checkpoint(table.state)
+        table.log.write_checkpoint(table.state)
         table = Catalog.load_path(table.location)
     scan = table.scan(limit=limit)
     shown = range(10)[:limit]
@@ -60,5 +60,5 @@ def test_no_columns_and_no_rows(table: Table) -> None:
 
 @pytest.mark.parametrize("limit", [-1, "5", 2.0, True])
 def test_limits_that_are_none(limit: Any, table: Table) -> None:
-    with pytest.raises(InvalidRequestError, match="is no limit"):
+    with pytest.raises(InvalidRequestError, match="limit must be a non-negative integer"):
         table.scan(limit=limit)

@@ -33,21 +33,21 @@ def table() -> Table:
 
 def test_the_types_are_known_without_reading(table: Table) -> None:
     for name, schema in tables.SCHEMAS.items():
-        assert getattr(table, name)().schema.equals(schema), name
-        table._timeline.write_checkpoint(table.state)
+        assert getattr(table.inspect, name)().schema.equals(schema), name
+        table.log.write_checkpoint(table.state)
         again = Catalog.load_path(table.location)
-        assert getattr(again, name)().schema.equals(schema), name
+        assert getattr(again.inspect, name)().schema.equals(schema), name
     assert list(tables.SCHEMAS) == ["history", "schemas", "segments", "snapshots", "partitions"]
-    assert table.lineage("a").schema.equals(lineage.LINEAGE)
-    assert table.holding("a").schema.equals(lineage.HOLDING)
+    assert table.inspect.lineage("a").schema.equals(lineage.LINEAGE)
+    assert table.inspect.holding("a").schema.equals(lineage.HOLDING)
     empty = Catalog.create_path(f"memory://{uuid4()}", "a INT")
     for name, schema in tables.SCHEMAS.items():
-        assert getattr(empty, name)().schema.equals(schema), name
-    assert empty.holding("a").schema.equals(lineage.HOLDING)
+        assert getattr(empty.inspect, name)().schema.equals(schema), name
+    assert empty.inspect.holding("a").schema.equals(lineage.HOLDING)
 
 
 def test_snapshots(table: Table) -> None:
-    found = table.snapshots()
+    found = table.inspect.snapshots()
     columns = ["version", "operation", "schema_version", "segments", "rows", "tags"]
     shown = [tuple(row.values()) for row in found.select(columns).to_pylist()]
     assert shown == [
@@ -61,20 +61,20 @@ def test_snapshots(table: Table) -> None:
         (7, "tag", 3, 2, 3, []),
         (8, "delete", 3, 1, 2, []),
     ]
-    sizes = {s["sequence"]: s["bytes"] for s in table.segments().to_pylist()}
+    sizes = {s["sequence"]: s["bytes"] for s in table.inspect.segments().to_pylist()}
     assert found["bytes"].to_pylist()[0] == 0
     assert found["bytes"].to_pylist()[8] == sizes[4]
-    assert found["time"].to_pylist() == table.history()["time"].to_pylist()
+    assert found["time"].to_pylist() == table.inspect.history()["time"].to_pylist()
 
 
 def test_snapshots_of_a_table_that_was_dropped(table: Table) -> None:
     table.drop()
     again = Catalog.create_path(table.location, "z INT")
-    assert again.snapshots()["version"].to_pylist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10]
+    assert again.inspect.snapshots()["version"].to_pylist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10]
 
 
 def test_schemas_tell_since_when_and_all_names(table: Table) -> None:
-    found = table.schemas().to_pylist()
+    found = table.inspect.schemas().to_pylist()
     told = {row["column_id"]: (row["since_version"], row["names"]) for row in found}
     assert told == {
         1: (0, ["a"]),
@@ -91,28 +91,31 @@ def row(*values: Any) -> dict[str, Any]:
 
 
 def test_lineage(table: Table) -> None:
-    assert table.lineage("T.y").to_pylist() == [
+    assert table.inspect.lineage("T.y").to_pylist() == [
         row(0, 0, "s.x", "INT", True, None, None),
         row(1, 2, "s.x", "INT", True, None, None),
         row(2, 3, "t.y", "INT", True, None, None),
         row(3, 5, "t.y", "BIGINT", True, None, None),
     ]
-    assert table.lineage("b").to_pylist() == [
+    assert table.inspect.lineage("b").to_pylist() == [
         row(1, 2, "b", "INT", False, "50", "50"),
         row(2, 3, "b", "INT", False, "50", "50"),
         row(3, 5, "b", "INT", False, "50", "60"),
     ]
-    assert table.lineage(2).to_pylist() == [row(0, 0, "b", "INT", True, None, None)]
-    assert table.lineage(("t", "y")) == table.lineage(4)
+    assert table.inspect.lineage(2).to_pylist() == [row(0, 0, "b", "INT", True, None, None)]
+    assert table.inspect.lineage(("t", "y")) == table.inspect.lineage(4)
 
 
 def test_lineage_over_a_rollback(table: Table) -> None:
     table.rollback(1)
-    assert table.lineage("b").to_pylist() == [
+    assert table.inspect.lineage("b").to_pylist() == [
         row(0, 0, "b", "INT", True, None, None),
         row(4, 9, "b", "INT", True, None, None),
     ]
-    assert {r["column_id"]: r["names"] for r in table.schemas().to_pylist()}[4] == ["s.x", "t.y"]
+    assert {r["column_id"]: r["names"] for r in table.inspect.schemas().to_pylist()}[4] == [
+        "s.x",
+        "t.y",
+    ]
 
 
 def test_holding(table: Table) -> None:
@@ -120,11 +123,11 @@ def test_holding(table: Table) -> None:
     table.append(pa.table({"a": pa.array([4], INTS)}))
     table.rollback(8)
     table.rollback(7)
-    paths = table.segments()["path"].to_pylist()
+    paths = table.inspect.segments()["path"].to_pylist()
     versions = [2, 0]  # the one that the delete took away came back last
 
     def told(path: Any) -> list[tuple[Any, ...]]:
-        found = table.holding(path).to_pylist()
+        found = table.inspect.holding(path).to_pylist()
         assert [one["path"] for one in found] == paths
         assert [one["schema_version"] for one in found] == versions
         assert [one["rows"] for one in found] == [2, 1]
@@ -138,7 +141,7 @@ def test_holding(table: Table) -> None:
 
 
 def test_columns_that_are_not_there(table: Table) -> None:
-    for ask in (table.lineage, table.holding):
+    for ask in (table.inspect.lineage, table.inspect.holding):
         with pytest.raises(NotFoundError, match="no column s; the columns are a, t, b") as caught:
             ask("s")
         assert "schemas()" in str(caught.value)

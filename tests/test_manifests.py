@@ -70,7 +70,7 @@ def stored(table: Table) -> set[str]:
 
 def named(table: Table) -> list[str]:
     """The manifests that entries name."""
-    found = [table._timeline.read(version) for version in range(table.version + 1)]
+    found = [table.log.read(version) for version in range(table.version + 1)]
     commits = [one[0] for one in found if one is not None and isinstance(one[0], Commit)]
     return [commit.manifest.path for commit in commits if commit.manifest is not None]
 
@@ -89,12 +89,12 @@ def again(table: Table) -> Table:
 
 def vacuum(table: Table) -> tuple[str, ...]:
     tick()
-    return table.vacuum(NOW, dry_run=False, force=True).segments
+    return table.maintenance.vacuum(NOW, dry_run=False, force=True).segments
 
 
 def expire(table: Table, keep_last: int = 1) -> int:
     tick()
-    return table.expire(NOW, keep_last, dry_run=False, force=True).floor
+    return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).oldest_version
 
 
 # The same as without.
@@ -102,12 +102,12 @@ def expire(table: Table, keep_last: int = 1) -> int:
 
 def with_rows(catalog: Catalog, name: str, mode: Any, how: dict[str, Any]) -> Table:
     operation, data = creation("id LONG, b STRING", **how), rows(100, 101)
-    placement = catalog.place_table(name, mode)
+    placement = catalog.plan_creation(name, mode)
     plan = catalog.plan_rows(name, placement, operation, data.schema)
     store = catalog._store.child(placement.folder)
     records = tuple(plan.write(data.schema, iter(data.to_batches()), store))
     made = replace(operation, records=records)
-    return catalog.make_table(name, placement, made, f"{mode} with rows")
+    return catalog.commit_creation(name, placement, made, f"{mode} with rows")
 
 
 def history(place: Path, how: dict[str, Any]) -> Table:
@@ -122,7 +122,7 @@ def history(place: Path, how: dict[str, Any]) -> Table:
     before = table.version
     table.overwrite(rows(7, 8))
     table.rollback(before)
-    table.compact()
+    table.maintenance.compact()
     table.append(pa.table({"id": [99], "b": ["x"], "c": [1]}), merge_schema=True)
     with_rows(catalog, "n.t", "replace", how)
     table = catalog.load_table("n.t")
@@ -132,17 +132,17 @@ def history(place: Path, how: dict[str, Any]) -> Table:
 
 def told(table: Table) -> list[Any]:
     """All that is shown of a table, but for what is random."""
-    history = table.history().drop_columns(["time", "commit_id"]).to_pylist()
+    history = table.inspect.history().drop_columns(["time", "commit_id"]).to_pylist()
     versions = [
         sorted(table.scan(version=version).to_arrow().to_pylist(), key=lambda row: row["id"])
         for version in range(table.version + 1)
     ]
-    snapshots = table.snapshots().drop_columns(["time"]).to_pylist()
+    snapshots = table.inspect.snapshots().drop_columns(["time"]).to_pylist()
     return [
         history,
         versions,
         snapshots,
-        table.segments().drop_columns(["path", "commit_time", "checksum"]),
+        table.inspect.segments().drop_columns(["path", "commit_time", "checksum"]),
     ]
 
 
@@ -154,7 +154,7 @@ def test_every_operation(
     assert not plain.store.list(FOLDER)
     monkeypatch.setattr(bounds, "MANIFEST_FROM", 0)
     table = history(tmp_path / "large", how)
-    adding = [row for row in table.history().to_pylist() if row["segments_added"]]
+    adding = [row for row in table.inspect.history().to_pylist() if row["segments_added"]]
     assert len(set(named(table))) == len(adding) > 10
     assert {
         "create",
@@ -169,8 +169,11 @@ def test_every_operation(
     assert stored(table) == set(named(table)), "one a commit"
     for reader in (table, again(table)):
         assert told(reader) == told(plain)
-    assert table.verify(deep=True, every_version=True).is_clean
-    assert table.verify(every_version=True).segments == plain.verify(every_version=True).segments
+    assert table.maintenance.verify(deep=True, every_version=True).is_clean
+    assert (
+        table.maintenance.verify(every_version=True).segments
+        == plain.maintenance.verify(every_version=True).segments
+    )
     if not how:
         ours = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
         log = Log(Path(table.location))
@@ -191,7 +194,7 @@ def test_an_entry_without_segments_needs_none(tmp_path: Path) -> None:
     needs = [entry["features"]["read"] for entry in log.entries]
     assert needs == [[], *[["manifest"]] * 5], "what a table needs, it goes on needing"
     table.overwrite(rows())
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     assert again(table).state.features.write == frozenset({"manifest"})
 
 
@@ -252,10 +255,10 @@ def test_another_plan_has_another_manifest(tmp_path: Path) -> None:
     base = Base.of(table.state)
     operations = iter([Append(base, (first,)), Append(base, (second,))])
     again(table).append(rows(4))
-    table._loaded = table._timeline.commit(
-        table._loaded,
+    table._handle.loaded = table.log.commit(
+        table._handle.loaded,
         "me",
-        lambda state: propose(next(operations), state, "me", "t", table._timeline),
+        lambda state: propose(next(operations), state, "me", "t", table.log),
     )
     assert second.path in again(table).state.segments.paths
     assert first.path not in again(table).state.segments.paths
@@ -302,7 +305,7 @@ def test_a_writer_dies_before_its_entry(at: str, tmp_path: Path) -> None:
     table.refresh().append(rows(5))
     assert orphan in vacuum(again(table))
     assert stored(table) == set(named(again(table)))
-    assert again(table).verify(deep=True).is_clean
+    assert again(table).maintenance.verify(deep=True).is_clean
 
 
 @pytest.mark.usefixtures("small")
@@ -311,9 +314,9 @@ def test_an_answer_is_lost(fault: Fault, tmp_path: Path) -> None:
     table = make(tmp_path)
     store = FaultyStore(LocalStore(table.location), Plan(0, fault, only="put _versioned/log"))
     ours = load_at(store, "t")
-    plan = ours.plan_write(rows(4).schema)
+    plan = ours.transaction().plan_write(rows(4).schema)
     records = plan.write(rows(4).schema, iter(rows(4).to_batches()), ours.store)
-    assert ours.commit_append(plan, records, commit_id="me") == 4
+    assert ours.transaction().commit_append(plan, records, commit_id="me") == 4
     assert again(table).find_commit("me") == 4
     assert shown(again(table)) == [1, 2, 3, 4]
     assert len(stored(table)) == 4
@@ -331,7 +334,7 @@ def test_what_is_kept_keeps_its_manifest(tmp_path: Path) -> None:
     vacuum(table)
     assert stored(table) == set(known)
     assert expire(table, 3) == 2
-    assert again(table).verify(every_version=True).is_clean
+    assert again(table).maintenance.verify(every_version=True).is_clean
     gone = set(vacuum(table))
     assert gone == {known[0]}, "the tagged version is read from kept/ alone"
     for path in tmp_path.glob("t/_versioned/checkpoint/*"):
@@ -339,10 +342,10 @@ def test_what_is_kept_keeps_its_manifest(tmp_path: Path) -> None:
     (tmp_path / "t/_versioned/last_checkpoint.json").unlink(missing_ok=True)
     table = again(table)
     assert [shown(table, version) for version in (1, 2, 3)] == [[1], [1, 2], [1, 2, 3]]
-    assert table.history()["commit_id"].null_count == 0
+    assert table.inspect.history()["commit_id"].null_count == 0
     table.rollback(1)
     assert shown(again(table)) == [1]
-    assert again(table).verify(deep=True, every_version=True).is_clean
+    assert again(table).maintenance.verify(deep=True, every_version=True).is_clean
 
 
 @pytest.mark.usefixtures("small")
@@ -355,7 +358,7 @@ def test_an_expiry_that_died_keeps_all_manifests(
         raise StorageError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("versioned_catalog.maintained.write_stubs", die)
+        patch.setattr("versioned_catalog.maintenance.expiry.write_stubs", die)
         with pytest.raises(StorageError):
             expire(table)
     table = again(table)
@@ -375,26 +378,26 @@ def test_an_expiry_that_died_keeps_all_manifests(
 def test_stubs_need_no_manifest(tmp_path: Path) -> None:
     """What says who committed and when is in the entry."""
     table = make(tmp_path)
-    table._timeline.write_checkpoint(table.state)
-    commit_id = table.history()["commit_id"].to_pylist()[1]
+    table.log.write_checkpoint(table.state)
+    commit_id = table.inspect.history()["commit_id"].to_pylist()[1]
     os.unlink(tmp_path / "t" / named(table)[0])
     table = again(table)
     assert table.find_commit(commit_id) == 1
     assert expire(table) == 3
     assert table.find_commit(commit_id) == 1
-    assert again(table).verify().is_clean
+    assert again(table).maintenance.verify().is_clean
 
 
 @pytest.mark.usefixtures("small")
 def test_a_reader_is_overtaken_by_expire_and_vacuum(tmp_path: Path) -> None:
     """It holds the content of an entry whose manifest is gone: a stub stands there now."""
     table = make(tmp_path)
-    data = table.store.read(table._timeline.entry_path(1))
+    data = table.store.read(table.log.entry_path(1))
     assert data is not None
     expire(table)
     table.append(rows(4))
     vacuum(table)
-    found = table._timeline.decoded(1, data)
+    found = table.log.decoded(1, data)
     assert isinstance(found, Stub)
     assert found.floor == 3
 
@@ -415,14 +418,14 @@ def test_a_dropped_table_frees_its_manifests(tmp_path: Path) -> None:
 def test_recover(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.delete([("id", "=", 2)])
-    plan = table.plan_write(rows(4).schema)
-    table.commit_append(plan, [], batch=Batch("sink", 4))
+    plan = table.transaction().plan_write(rows(4).schema)
+    table.transaction().commit_append(plan, [], batch=Batch("sink", 4))
     (tmp_path / "t/_versioned/log" / f"{1:020d}.json").write_bytes(b"lost")
     Catalog.recover(tmp_path / "t", tmp_path / "new")
     new = Catalog.load_path(tmp_path / "new")
     assert shown(new) == [1, 3]
     assert stored(new) == set(named(new)) != set()
-    assert new.verify(deep=True).is_clean
+    assert new.maintenance.verify(deep=True).is_clean
     batch = Log(tmp_path / "new").entries[-1]
     assert ("added" in batch, batch["features"]["read"]) == (False, ["manifest"])
     new.append(rows(7))
@@ -505,7 +508,7 @@ def test_damage_is_told(name: str, one: tuple[Table, Path]) -> None:
     damage, fragment = DAMAGES[name]
     damage(*one)
     corrupt(one[0], fragment)
-    assert fragment in str(Catalog.verify_path(one[0].location).complaints[0])
+    assert fragment in str(Catalog.verify_path(one[0].location).findings[0])
 
 
 def test_bits_that_flip(one: tuple[Table, Path]) -> None:
@@ -543,7 +546,7 @@ def test_an_older_library_refuses_by_the_name_of_the_feature(
     one: tuple[Table, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, _ = one
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     table.alter().set_property("p", "v").commit()
     monkeypatch.setattr(features, "KNOWN_FEATURES", features.KNOWN_FEATURES - {"manifest"})
     with pytest.raises(UnsupportedFeatureError, match="needs the feature manifest"):
@@ -562,13 +565,13 @@ def test_what_becomes_too_small_is_not_compressed(
     monkeypatch.setattr(bounds, "JSON_VALUES", -1000)
     table = Catalog.create_path(tmp_path / "t", ", ".join(f"c{at} INT" for at in range(200)))
     nothing = pa.table({f"c{at}": pa.nulls(1, pa.int32()) for at in range(200)})
-    plan = table.plan_write(nothing.schema)
+    plan = table.transaction().plan_write(nothing.schema)
     records = [
         record
         for _ in range(20)
         for record in plan.write(nothing.schema, iter(nothing.to_batches()), table.store)
     ]
-    table.commit_append(plan, records)
+    table.transaction().commit_append(plan, records)
     (path,) = stored(table)
     assert (
         pq.read_metadata(tmp_path / "t" / path).row_group(0).column(0).compression == "UNCOMPRESSED"
@@ -619,13 +622,13 @@ def test_many_segments_of_two_thousand_texts(tmp_path: Path) -> None:
         return Base.of(table.state)
 
     assert sum(len(json.dumps(record_to_json(one))) for one in records(1)) > bounds.ENTRY_BYTES
-    table._commit(Append(base(), records(1)))
-    table._commit(Overwrite(base(), ()))
+    table._handle.commit(Append(base(), records(1)))
+    table._handle.commit(Overwrite(base(), ()))
     assert table.state.segments.count == 0
     table.rollback(1)
-    table._commit(Compact(base(), records(2), tuple(table.state.segments.paths)))
+    table._handle.commit(Compact(base(), records(2), tuple(table.state.segments.paths)))
     paths = tuple(table.state.segments.paths)
-    table._commit(Rewrite(base(), "delete", records(3), paths, None))
+    table._handle.commit(Rewrite(base(), "delete", records(3), paths, None))
     assert len(stored(table)) == 4
     assert max(path.stat().st_size for path in tmp_path.glob("t/_versioned/log/*")) < bounds.MIB
     for path in tmp_path.glob("t/_versioned/checkpoint/*"):

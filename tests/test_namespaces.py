@@ -119,7 +119,7 @@ def test_one_that_is_there_stays_as_it_is(catalog: Catalog, tmp_path: Path) -> N
     catalog.create_namespace("N", if_not_exists=True, properties={"k": "other"})
     assert catalog.namespace_properties("n") == {"k": "v"}
     assert len(log(tmp_path)) == 1
-    with pytest.raises(AlreadyExistsError, match="N is there already"):
+    with pytest.raises(AlreadyExistsError, match="N already exists"):
         catalog.create_namespace("N")
     with pytest.raises(NotFoundError, match="there is no namespace a"):
         catalog.create_namespace("a.b", if_not_exists=True)
@@ -137,7 +137,7 @@ def test_properties_are_text(catalog: Catalog, properties: Any) -> None:
 @pytest.mark.parametrize("keys", ["k", [5]])
 def test_what_to_unset_is_a_list(catalog: Catalog, keys: Any) -> None:
     catalog.create_namespace("n")
-    with pytest.raises(InvalidRequestError, match="list of keys"):
+    with pytest.raises(InvalidRequestError, match="keys to unset must be a list"):
         catalog.alter_namespace("n", unset=keys)
 
 

@@ -54,7 +54,7 @@ def test_partitions_of_the_rows_are_replaced(make: Make) -> None:
     table.append(data([(1, 5), (3, 6)]))
     version = table.overwrite_partitions(data([(1, 7), (None, 8), (9, 9)]))
     assert shown(table) == [(1, 7), (2, 3), (3, 6), (9, 9), (None, 8)]
-    last = table.history().to_pylist()[-1]
+    last = table.inspect.history().to_pylist()[-1]
     assert (last["version"], last["operation"], last["segments_removed"]) == (
         *(version, "overwrite"),
         3,
@@ -237,9 +237,11 @@ def test_every_kind_of_key_from_before(
 
 def test_unknown_statistics_are_refused(make: Make) -> None:
     table = make("k INT, v INT")
-    plan = table.plan_write(data([]).schema)
+    plan = table.transaction().plan_write(data([]).schema)
     records = plan.write(data([]).schema, iter(data([(1, 1)]).to_batches()), table.store)
-    table.commit_append(plan, [dataclasses.replace(record, columns={}) for record in records])
+    table.transaction().commit_append(
+        plan, [dataclasses.replace(record, columns={}) for record in records]
+    )
     table.alter().set_partitioning(["k"]).commit()
     for key in (1, 2, None):
         with pytest.raises(InvalidRequestError):
@@ -314,11 +316,11 @@ def test_what_the_filter_means_is_replaced(days: Table, filters: Any, gone: set[
 def test_other_rows_of_a_segment_are_copied(
     days: Table, filters: Any, gone: set[Any], touched: int
 ) -> None:
-    before = set(days.segments()["path"].to_pylist())
+    before = set(days.inspect.segments()["path"].to_pylist())
     version = days.overwrite_where(data([(50, 1)]), filters)
     assert shown(days) == sorted([*((k, 0) for k in ALL_KEYS - gone), (50, 1)], key=repr)
-    assert len(before - set(days.segments()["path"].to_pylist())) == touched
-    last = days.history().to_pylist()[-1]
+    assert len(before - set(days.inspect.segments()["path"].to_pylist())) == touched
+    last = days.inspect.history().to_pylist()[-1]
     assert (last["version"], last["operation"]) == (version, "overwrite")
     assert last["segments_removed"] == touched
 
@@ -335,7 +337,7 @@ def test_copies_are_of_the_schema_and_the_partitioning_of_the_base(days: Table) 
         {"k": 50, "w": 6, "x": 7}
     ]
     assert days.count() == 7
-    segments = days.segments().to_pylist()
+    segments = days.inspect.segments().to_pylist()
     assert sorted(str(s["partition"]) for s in segments if s["partition"]) == ["['3']", "['50']"]
 
 
@@ -365,13 +367,13 @@ def test_a_filter_on_what_the_segments_lack(make: Make) -> None:
 
 
 def test_a_filter_names_columns_of_the_base(days: Table) -> None:
-    plan = days.plan_write(data([]).schema)
+    plan = days.transaction().plan_write(data([]).schema)
     records = plan.write(data([]).schema, iter(data([(50, 1)]).to_batches()), days.store)
     Catalog.load_path(days.location).alter().rename_column("k", "old").add_column(
         "k", "int"
     ).commit()
     later = Catalog.load_path(days.location)
-    later.commit_overwrite_where(plan, records, [("k", "<", 4)], commit_id="me")
+    later.transaction().commit_overwrite_where(plan, records, [("k", "<", 4)], commit_id="me")
     found = later.scan().to_arrow()["old"].to_pylist()
     assert sorted(found, key=repr) == [4, 50, 6, 7, 9, None]
     assert later.find_commit("me") == later.version
@@ -401,7 +403,7 @@ def test_truncate(days: Table) -> None:
     assert (days.count(), days.version, days.find_commit("me")) == (0, version, version)
     assert shown(days) == []
     assert days.scan(version=version - 1).count() == 8
-    assert days.history().to_pylist()[-1]["segments_removed"] == 3
+    assert days.inspect.history().to_pylist()[-1]["segments_removed"] == 3
     days.truncate()
     days.append(data([(1, 1)]))
     assert shown(days) == [(1, 1)]

@@ -52,15 +52,15 @@ def put(table: Table, way: str, *, own: bool = True) -> int:
             plan.location, replace(read, creation=created), plan.table, "c"
         )
         return done.version
-    plan = table.plan_write(new.schema)
+    plan = table.transaction().plan_write(new.schema)
     records = plan.write(new.schema, new.to_batches(), table.store)
     match way:
         case "all":
-            return table.commit_overwrite(plan, records, own_rows=own)
+            return table.transaction().commit_overwrite(plan, records, own_rows=own)
         case "partitions":
-            return table.commit_overwrite_partitions(plan, records, own_rows=own)
+            return table.transaction().commit_overwrite_partitions(plan, records, own_rows=own)
         case _:
-            return table.commit_overwrite_where(plan, records, where, own_rows=own)
+            return table.transaction().commit_overwrite_where(plan, records, where, own_rows=own)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -66,7 +66,7 @@ def days_of(rows: pa.Table) -> Counter[str]:
 
 def found(table: Table) -> Counter[tuple[str, ...]]:
     """How many rows each partition has, if it has one segment."""
-    segments = table.segments()
+    segments = table.inspect.segments()
     keys = [tuple(key) for key in segments["partition"].to_pylist()]
     assert len(keys) == len(set(keys)), "a partition has several segments"
     return Counter(dict(zip(keys, segments["rows"].to_pylist(), strict=True)))
@@ -88,7 +88,7 @@ def test_a_segment_a_partition(make: Make) -> None:
         days[day] += count
     assert days == days_of(rows)
     assert rows_of(table.scan().to_arrow()) == rows_of(rows)
-    assert table.verify(deep=True).complaints == ()
+    assert table.maintenance.verify(deep=True).findings == ()
 
 
 @pytest.mark.usefixtures("held")
@@ -125,12 +125,12 @@ def test_keyed_tables(make: Make) -> None:
     got = table.scan().to_arrow()
     assert dict(zip(got["u"].to_pylist(), got["v"].to_pylist(), strict=True)) == last
     table.delete([("v", "<", 18_000)])
-    assert table.segments().num_rows <= 200
+    assert table.inspect.segments().num_rows <= 200
     got = table.scan().to_arrow()
     assert dict(zip(got["u"].to_pylist(), got["v"].to_pylist(), strict=True)) == {
         u: v for u, v in last.items() if v >= 18_000
     }
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert len(found(table)) <= 100
     assert table.scan().to_arrow().num_rows == len([v for v in last.values() if v >= 18_000])
 
@@ -160,7 +160,7 @@ def test_compaction_into_another_partitioning(make: Make, monkeypatch: pytest.Mo
         some = numbers[part * 2_000 : (part + 1) * 2_000]
         table.append(pa.table({"u": some % 50, "v": some}))
     table.alter().set_partitioning(["u"]).commit()
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert found(table) == Counter({(str(u),): 200 for u in range(50)})
     assert sorted(table.scan().to_arrow()["v"].to_pylist()) == list(range(10_000))
 
@@ -174,7 +174,7 @@ def test_a_full_segment_is_followed_by_another(make: Make) -> None:
     random = np.random.default_rng(1)
     text = [random.bytes(500).hex() for _ in range(2_000)]
     table.append(pa.table({"u": [1] * 2_000, "t": text}).combine_chunks())
-    assert table.segments().num_rows == 1, "rows that come at once are one row group"
+    assert table.inspect.segments().num_rows == 1, "rows that come at once are one row group"
     assert table.count() == 2_000
 
 

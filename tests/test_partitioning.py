@@ -55,9 +55,9 @@ def test_old_segments_keep_their_partitions(make: Make) -> None:
     table.append(data([1]))
     table.alter().set_partitioning([]).commit()
     table.append(data([1, 2]))
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     for one in (table, Catalog.load_path(table.location)):
-        segments = one.segments()
+        segments = one.inspect.segments()
         assert segments["schema_version"].to_pylist() == [0, 0, 1, 2]
         texts = segments["partition"].to_pylist()
         assert texts[:2] == [["1"], ["2"]]
@@ -79,7 +79,7 @@ def test_a_bucketed_column_that_is_widened(make: Make) -> None:
     table.append(data(keys, pa.int64()))
     table.alter().change_type("k", "decimal(22,2)").commit()
     table.append(data(list(map(Decimal, keys)), pa.decimal128(22, 2)))
-    versions = table.segments()["schema_version"].to_pylist()
+    versions = table.inspect.segments()["schema_version"].to_pylist()
     assert {*versions} == {0, 1, 2}
     for key in keys:
         assert found(table, ("k", "=", key)) == [Decimal(key).quantize(Decimal("0.01"))] * 3
@@ -136,31 +136,31 @@ def test_histories(make: Make, seed: int) -> None:
                 level += 1
                 table.alter().change_type("k", KINDS[level][0]).commit()
             case _:
-                table._timeline.write_checkpoint(table.state)
+                table.log.write_checkpoint(table.state)
     for key in (-7, -6, -1, 0, 5, 11):
         assert found(table, ("k", "=", key)) == [key] * kept.count(key)
         among = sorted(k for k in kept if k in (key, key + 2))
         assert sorted(map(int, found(table, ("k", "in", [key, key + 2, None])))) == among
     assert len(found(table, ("k", "is null"))) == kept.count(None)
     assert len(found(table)) == len(kept)
-    partitions = table.partitions()
+    partitions = table.inspect.partitions()
     assert sum(partitions["rows"].to_pylist()) <= len(kept)
     if table.partitioning == ["k"]:
         assert partitions.num_rows == len({tuple(p) for p in partitions["partition"].to_pylist()})
 
 
-# table.partitions()
+# table.inspect.partitions()
 
 
 def shown(table: Table) -> list[tuple[Any, ...]]:
-    rows = Catalog.load_path(table.location).partitions().to_pylist()
+    rows = Catalog.load_path(table.location).inspect.partitions().to_pylist()
     return [(*row["partition"], row["rows"], row["segments"]) for row in rows]
 
 
 def test_partitions(make: Make) -> None:
     table = make("k INT, v INT", partitioned_by=["k", "bucket(1, v)"])
     assert shown(table) == []
-    assert table.partitions().schema.names == ["partition", "rows", "segments"]
+    assert table.inspect.partitions().schema.names == ["partition", "rows", "segments"]
     table.append(data([10, 9, None, 9]))
     table.append(data([9, -1]))
     assert shown(table) == [
@@ -216,8 +216,8 @@ def test_partitions_in_the_order_of_values(
     in_order = [table.scan(filters=[("k", "=", key)]).tasks()[0][0].path for key in sorted(keys)]
     by_path = dict(
         zip(
-            table.segments()["path"].to_pylist(),
-            table.segments()["partition"].to_pylist(),
+            table.inspect.segments()["path"].to_pylist(),
+            table.inspect.segments()["partition"].to_pylist(),
             strict=True,
         )
     )

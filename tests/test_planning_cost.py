@@ -43,7 +43,7 @@ def wide(table: Table, count: int) -> Table:
     for name, values in columns.items():
         base = base.set_column(base.schema.get_field_index(name), base.schema.field(name), values)
     state = dataclasses.replace(table.state, segments=SegmentSet.of(base))
-    timeline, loaded = table._timeline, dataclasses.replace(table.loaded, state=state)
+    timeline, loaded = table.log, dataclasses.replace(table.loaded, state=state)
     return Table(timeline, loaded, table.name)
 
 

@@ -74,7 +74,7 @@ def test_keys_of_ones_own_are_kept(tmp_path: Path, way: str) -> None:
 
 
 def test_what_the_table_keeps_by_itself_is_not_set(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequestError, match="ttl_floor is kept by the table itself"):
+    with pytest.raises(InvalidRequestError, match="ttl_floor is maintained by the table"):
         Catalog.create_path(tmp_path, "a INT", properties={"ttl_floor": "1"})
 
 

@@ -26,7 +26,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import Mode, Placement, begin_at
+from versioned_catalog.catalog.locations import Mode, Placement, create_at
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.storage.local import LocalStore
 
@@ -76,7 +76,12 @@ def test_a_new_life(place: Path) -> None:
     assert rows(place) == [{"b": 7, "c": 5}]
     assert rows(place, filters=[("b", "=", 7)]) == [{"b": 7, "c": 5}]
     assert rows(place, version=1) == OLD.to_pylist()
-    assert table.history()["operation"].to_pylist() == ["create", "append", "replace", "append"]
+    assert table.inspect.history()["operation"].to_pylist() == [
+        "create",
+        "append",
+        "replace",
+        "append",
+    ]
     assert len(log(place)) == names, "the warehouse's log has nothing to say"
 
 
@@ -97,7 +102,7 @@ def test_the_name_holds_through_every_life(checkpoint: bool, place: Path) -> Non
     for number in range(3):
         table = Catalog(place).replace_table("n.t", f"c{number} INT")
         if checkpoint:
-            table._timeline.write_checkpoint(table.state)
+            table.log.write_checkpoint(table.state)
             shutil.rmtree(place / "n/t/_versioned/log")
         assert Catalog(place).load_table("n.t").schema.names == [f"c{number}"]
     Catalog(place).rename_table("n.t", "n.u")
@@ -159,7 +164,7 @@ def operation() -> Create:
 def planned(place: Path, mode: Mode, name: str = "n.t") -> tuple[Sent, Create]:
     """A plan whose row is written."""
     catalog = Catalog(place)
-    placement = catalog.place_table(name, mode)
+    placement = catalog.plan_creation(name, mode)
     plan = catalog.plan_rows(name, placement, operation(), NEW.schema)
     records = plan.write(NEW.schema, iter(NEW.to_batches()))
     return Sent.of(placement), dataclasses.replace(operation(), records=tuple(records))
@@ -169,7 +174,7 @@ def commit(
     place: Path | Catalog, sent: Sent, made: Create, commit_id: str = "", name: str = "n.t"
 ) -> Table:
     catalog = place if isinstance(place, Catalog) else Catalog(place)
-    return catalog.make_table(name, sent.placement, made, commit_id or str(uuid4()))
+    return catalog.commit_creation(name, sent.placement, made, commit_id or str(uuid4()))
 
 
 @pytest.mark.parametrize(
@@ -184,12 +189,12 @@ def test_rows_come_in_the_same_commit(mode: Mode, name: str, place: Path) -> Non
     assert rows(place, name) == [{"b": 7, "c": 5}]
     assert (table.properties, table.comment) == ({"l": "w"}, "new")
     assert table.state.table_uuid == sent.placement.table_uuid
-    assert table.segments()["partition"].to_pylist() == [["7"]]
+    assert table.inspect.segments()["partition"].to_pylist() == [["7"]]
 
 
 def test_rows_that_do_not_fit_are_refused_by_the_plan(place: Path) -> None:
     catalog = Catalog(place)
-    placement = catalog.place_table("n.t", "replace")
+    placement = catalog.plan_creation("n.t", "replace")
     with pytest.raises(InvalidRequestError, match=r"n\.t"):
         catalog.plan_rows("n.t", placement, operation(), pa.schema({"no": INTS}))
     assert catalog.plan_rows("n.t", placement, operation()).spec.schema.ids == {3, 4}
@@ -241,7 +246,7 @@ ENDING = {"drop", "drop and create", "rename", "rename and create"}
 @pytest.mark.parametrize("theirs", ACTIONS)
 def test_what_comes_before_a_replacement(theirs: str, place: Path) -> None:
     """Without rows, nothing stands in its way but the end of the table or of its name."""
-    sent = Sent.of(Catalog(place).place_table("n.t", "replace"))
+    sent = Sent.of(Catalog(place).plan_creation("n.t", "replace"))
     ACTIONS[theirs](Catalog(place))
     if theirs in ENDING:
         with pytest.raises(CommitConflictError, match="run it again"):
@@ -288,7 +293,7 @@ def test_what_comes_before_a_replacement_with_rows(theirs: str, mode: Mode, plac
 
 @pytest.mark.parametrize("theirs", ACTIONS)
 def test_create_or_replace_without_rows_always_lands(theirs: str, place: Path) -> None:
-    sent = Sent.of(Catalog(place).place_table("n.t", "create or replace"))
+    sent = Sent.of(Catalog(place).plan_creation("n.t", "create or replace"))
     ACTIONS[theirs](Catalog(place))
     table = commit(place, sent, creation("c INT"))
     table.append(pa.table({"c": pa.array([3], INTS)}))
@@ -323,13 +328,13 @@ def test_a_replacement_by_folder_is_of_that_table(place: Path) -> None:
     table.drop()
     Catalog.create_path(table.location, "z INT")
     with pytest.raises(CommitConflictError, match="run it again"):
-        begin_at(table.store, replacement, "n.t", str(uuid4()))
+        create_at(table.store, replacement, "n.t", str(uuid4()))
     assert Catalog.load_path(table.location).schema.names == ["z"]
 
 
 def test_a_fence_stops_rows_only(place: Path) -> None:
     sent, made = planned(place, "replace")
-    bare = Sent.of(Catalog(place).place_table("n.t", "replace"))
+    bare = Sent.of(Catalog(place).plan_creation("n.t", "replace"))
     table = Catalog(place).load_table("n.t")
     entry = log(place / "n/t")[1]
     fence = {k: entry[k] for k in ("format", "features", "table_uuid", "time", "next_column_id")}
@@ -345,14 +350,14 @@ def test_a_fence_stops_rows_only(place: Path) -> None:
 def test_what_was_planned_on_the_old_life(place: Path) -> None:
     table = Catalog(place).load_table("n.t")
     alteration = table.alter().drop_column("a")
-    plan = table.plan_write(OLD.schema)
+    plan = table.transaction().plan_write(OLD.schema)
     records = plan.write(OLD.schema, iter(OLD.to_batches()))
     Catalog(place).replace_table("n.t", "a INT, b STRING")
     for late in (
         alteration.commit,
         table.drop,
-        lambda: table.commit_append(plan, records),
-        lambda: table.commit_overwrite(plan, records),
+        lambda: table.transaction().commit_append(plan, records),
+        lambda: table.transaction().commit_overwrite(plan, records),
     ):
         with pytest.raises(CommitConflictError, match="replaced"):
             late()
@@ -377,7 +382,7 @@ def replaced(place: Path) -> None:
     placement = Placement(
         "replace", "n/t", str(uuid4()), table.version, 3, table.state.created_uuid
     )
-    begin_at(table.store, placement.operation(creation("c INT")), "n.t", str(uuid4()))
+    create_at(table.store, placement.operation(creation("c INT")), "n.t", str(uuid4()))
 
 
 # A worker that dies in a commit: the same question is asked again.
@@ -501,4 +506,4 @@ def test_a_log_does_not_begin_with_a_replacement(place: Path) -> None:
 
 def test_a_name_that_is_taken(place: Path) -> None:
     with pytest.raises(AlreadyExistsError):
-        Catalog(place).place_table("n.t")
+        Catalog(place).plan_creation("n.t")

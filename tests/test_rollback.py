@@ -19,7 +19,7 @@ from versioned_catalog import (
     Table,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.statistics.stats import ColumnStats
 
@@ -50,7 +50,7 @@ def shown(table: Table) -> list[tuple[Any, ...]]:
 
 
 def checkpointed(table: Table) -> Table:
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     return again(table)
 
 
@@ -65,11 +65,11 @@ def entry(table: Table, version: int) -> dict[str, Any]:
 
 
 def test_all_comes_back_in_one_entry(table: Table) -> None:
-    kept = table.segments()["path"].to_pylist()
+    kept = table.inspect.segments()["path"].to_pylist()
     table.alter().drop_column("v").add_column("v", "string", default="x").commit()  # 2
     table.alter().set_property("p", "2").set_property("q", "3").commit()  # 3
     table.overwrite(pa.table({"k": pa.array([9], INTS), "v": ["y"]}))  # 4
-    gone = table.segments()["path"].to_pylist()
+    gone = table.inspect.segments()["path"].to_pylist()
     next_id = table.state.next_column_id
     assert table.rollback(1) == 5
     assert shown(table) == [(1, 1), (2, None)]
@@ -85,7 +85,7 @@ def test_all_comes_back_in_one_entry(table: Table) -> None:
     assert said["schema"]["columns"] == entry(table, 0)["schema"]["columns"]
     assert "comment" not in said
     assert table.scan(version=4).to_arrow().to_pylist() == [{"k": 9, "v": "y"}]
-    assert table.segments()["sequence"].to_pylist() == [5]
+    assert table.inspect.segments()["sequence"].to_pylist() == [5]
 
 
 def test_ids_are_never_given_again(table: Table) -> None:
@@ -110,7 +110,7 @@ def test_a_rollback_is_rolled_back(table: Table) -> None:
     table.rollback(2)
     assert shown(table) == [(1, 1), (2, None), (3, 3)]
     assert again(table).scan(version=3).count() == 2
-    assert table.history()["operation"].to_pylist()[-2:] == ["rollback", "rollback"]
+    assert table.inspect.history()["operation"].to_pylist()[-2:] == ["rollback", "rollback"]
 
 
 @pytest.mark.parametrize("how", [lambda t: t, checkpointed])
@@ -133,7 +133,7 @@ def test_comments_and_what_is_not_rolled_back() -> None:
     table.append(rows((1, 1)))
     base = table.state
     operation = Replace(creation("k INT, v INT", comment="second"), base.created_uuid, base.version)
-    table = begin_at(table.store, operation, "t", str(uuid4()))
+    table = create_at(table.store, operation, "t", str(uuid4()))
     table.append(rows((2, 2)))
     table.set_tag("kept", 1)
     with pytest.raises(
@@ -146,7 +146,7 @@ def test_comments_and_what_is_not_rolled_back() -> None:
 
 
 def test_where_to(table: Table) -> None:
-    time = again(table).history().to_pylist()[1]["time"]
+    time = again(table).inspect.history().to_pylist()[1]["time"]
     table.append(rows((3, 3)))
     table.set_tag("good", 1)
     for given in ({}, {"version": 1, "tag": "good"}, {"version": 1, "timestamp": time}):
@@ -182,13 +182,13 @@ def test_beyond_a_drop(table: Table) -> None:
 def test_segments_keep_their_order_and_statistics(table: Table) -> None:
     table.append(rows((5, 5)))
     table.append(rows((6, None)))
-    paths = table.segments()["path"].to_pylist()
+    paths = table.inspect.segments()["path"].to_pylist()
     table = checkpointed(table)
     table.delete([("k", "in", [1, 2, 6])])
     table.alter().drop_column("v").commit()
     table = checkpointed(table)
     table.rollback(3)
-    assert table.segments()["path"].to_pylist() == [paths[1], paths[0], paths[2]]
+    assert table.inspect.segments()["path"].to_pylist() == [paths[1], paths[0], paths[2]]
     tail = {s.record.path: s.record.columns for s in table.state.segments.tail}
     assert tail[paths[2]][2] == ColumnStats(nulls=1)
     assert len(table.scan(filters=[("v", "=", 1)]).tasks()) == 2, "that of 5 is forgotten"
@@ -199,11 +199,11 @@ def test_segments_keep_their_order_and_statistics(table: Table) -> None:
 def test_from_entries_that_are_expired(table: Table) -> None:
     """Then statistics are unknown, and nothing else is."""
     table.append(rows((5, 5)))
-    path = table.segments()["path"].to_pylist()[0]
+    path = table.inspect.segments()["path"].to_pylist()[0]
     record = {s.record.path: s.record for s in table.state.segments.tail}[path]
     table = checkpointed(table)
     table.delete([("k", "<=", 2)])
-    table._timeline.write_kept(table.at(2))
+    table.log.write_kept(table.at(2))
     stub = {"format": 1, "stub": True, "commit_id": "x", "time": "2020-01-01T00:00:00.000000Z"}
     for number in range(2):
         text = json.dumps(stub | {"version": number, "floor": 2}).encode()
@@ -214,7 +214,7 @@ def test_from_entries_that_are_expired(table: Table) -> None:
     back = table.state.segments.tail[-1].record
     assert (back.path, back.rows, back.bytes) == (path, 2, record.bytes)
     assert (back.checksum, back.partition, back.columns) == (record.checksum, (), {})
-    assert table.snapshots()["version"].to_pylist() == [2, 3, 4]
+    assert table.inspect.snapshots()["version"].to_pylist() == [2, 3, 4]
     with pytest.raises(NotFoundError, match="expired"):
         table.rollback(1)
 
@@ -226,7 +226,7 @@ def test_partitions_and_sort_order_come_back(table: Table) -> None:
     assert (table.partitioning, table.properties) == ([], {"p": "1"})
     table.rollback(3)
     assert (table.partitioning, table.properties) == (["k"], {"p": "1", "sort_by": "v DESC"})
-    assert [s["partition"] for s in table.segments().to_pylist()] == [None, ["7"]]
+    assert [s["partition"] for s in table.inspect.segments().to_pylist()] == [None, ["7"]]
     assert shown(table) == [(1, 1), (2, None), (7, 7)]
 
 
@@ -267,7 +267,7 @@ def test_a_rollback_takes_nothing_back_unseen(
     meanwhile(other)
     with pytest.raises(CommitConflictError):
         table.rollback(1)
-    assert table._timeline.load().version == 3
+    assert table.log.load().version == 3
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_a_commit_that_copies_nothing_follows_a_column_that_is_back(table: Table
     late = [again(table) for _ in range(3)]
     table.rollback(2)
     late[0].append(pa.table({"k": pa.array([3], INTS)}))
-    late[1].delete_whole([("k", "=", 4)])
+    late[1].transaction().delete_whole([("k", "=", 4)])
     assert shown(table) == [(1, 1), (2, None), (3, None)]
     with pytest.raises(CommitConflictError, match="removed by another commit"):
         late[2].overwrite(pa.table({"k": pa.array([5], INTS)}))
@@ -429,7 +429,7 @@ def test_tags(table: Table) -> None:
     table.drop_tag("Größe 1")
     assert entry(table, 7)["tags"] == {}
     assert again(table).tags == {}
-    assert table.history()["operation"].to_pylist()[5:] == ["tag"] * 3
+    assert table.inspect.history()["operation"].to_pylist()[5:] == ["tag"] * 3
 
 
 @pytest.mark.parametrize("name", ["", "7", "007", "a\nb", "\x7f", "\x85", "\ud800", None, 7, b"x"])
@@ -457,7 +457,7 @@ def test_a_tag_survives_checkpoints_and_ends_with_the_table(table: Table) -> Non
     for path in table.store.list("_versioned/log"):
         table.store.overwrite(f"_versioned/log/{path}", b"not looked at")
     assert again(table).tags == {"kept": 1}
-    meta = table.store.read(table._timeline.checkpoint_path(2)) or b""
+    meta = table.store.read(table.log.checkpoint_path(2)) or b""
     said = pq.read_schema(pa.BufferReader(meta)).metadata[b"versioned.state"]
     assert json.loads(said)["tags"] == {"kept": 1}
 
@@ -466,7 +466,7 @@ def test_tags_and_lives_of_a_table(table: Table) -> None:
     table.set_tag("old", 1)
     late, gone = again(table), again(table)
     replacement = Replace(creation("x INT"), table.state.created_uuid, table.version)
-    table = begin_at(table.store, replacement, "t", str(uuid4()))
+    table = create_at(table.store, replacement, "t", str(uuid4()))
     assert table.scan(version="old").count() == 2
     assert late.set_tag("older", 0) == 4
     assert again(table).tags == {"old": 1, "older": 0}

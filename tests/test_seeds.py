@@ -26,7 +26,7 @@ def rows(table: Table, **how: Any) -> list[dict[str, Any]]:
 
 def every_way(table: Table, filters: Any = None) -> Iterator[list[dict[str, Any]]]:
     """The rows by every path that Python has."""
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     for view in (table, Catalog.load_path(table.location)):
         for prune in (True, False):
             scan = view.scan(filters=filters, prune=prune)

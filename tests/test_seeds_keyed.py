@@ -135,7 +135,7 @@ def change(steps: Sequence[Step], table: Table, compacted: int | None) -> None:
     for at, step in enumerate(steps):
         step(table)
         if at == compacted:
-            table.compact()
+            table.maintenance.compact()
 
 
 def put(**columns: Sequence[int | None]) -> Step:

@@ -493,7 +493,7 @@ def test_checkpoint(tmp_path: Path) -> None:
     table.alter().change_type("a", "bigint").drop_column("gone").commit()
     table.append(pa.table({"s": pa.array([{"x": "y" * 70}])}))
     before = listing(tmp_path)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     after = listing(tmp_path)
     made = after.keys() - before.keys()
     path = f"_versioned/checkpoint/{4:020d}.parquet"

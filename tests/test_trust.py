@@ -76,7 +76,7 @@ def test_a_long_entry_is_not_read(table: Table) -> None:
 
 
 def test_a_long_hint_and_a_long_checkpoint_are_ignored(table: Table) -> None:
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     folder = Path(table.location) / "_versioned"
     os.truncate(folder / "last_checkpoint.json", HINT_BYTES + 1)
     assert Catalog.load_path(table.location).count() == 1
@@ -229,7 +229,7 @@ def patience() -> Iterator[None]:
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("floor", [0, 1])
 def test_a_stub_that_refers_to_itself_is_refused(floor: int, table: Table) -> None:
-    table._timeline.write_checkpoint(table.at(0))
+    table.log.write_checkpoint(table.at(0))
     stub(table, 1, floor)
     refused(table, "the stub of version 1")
 
@@ -239,7 +239,7 @@ def test_very_many_stubs() -> None:
     table = Catalog.create_path("memory://stubs", "a INT")
     for value in range(1100):
         table.alter().set_property("p", str(value)).commit()
-    store, timeline = table.store, table._timeline
+    store, timeline = table.store, table.log
     states = {state.version: state for _, state in timeline.walk(table.version)}
     for version in range(0, table.version, 2):
         path = timeline.entry_path(version)

@@ -116,7 +116,7 @@ def test_all_see_the_row_as_it_was(table: Table) -> None:
         ("s", "s || n", "takes text"),
         ("s", "n", "INT does not widen"),
         ("price", "price * 100000000", "precision"),
-        ("price", "price / 2", "decimals are not divided"),
+        ("price", "price / 2", "decimals cannot be divided"),
         ("big", "- -2147483648", "overflow"),  # it is an INT
         ("price", "n + 9223372036854775807", "overflow"),  # it is a BIGINT
         ("x", "1e400", "a number was expected"),
@@ -167,7 +167,7 @@ def test_what_does_not_parse(text: str) -> None:
 
 
 def test_a_column_that_is_not_there(table: Table) -> None:
-    with pytest.raises(NotFoundError, match=r"no column host; .* text stands in quotes"):
+    with pytest.raises(NotFoundError, match=r"no column host; .* write text in quotes"):
         table.update({"s": expr("host")})
     with pytest.raises(InvalidRequestError, match="many values in one row"):
         table.update({"n": expr("l.element + 1")})

@@ -80,7 +80,7 @@ def costs(place: Path, count: int) -> dict[str, int]:
         "alter of many": lambda: add_many(table, count // 4),
         "scan by name": lambda: list(table.scan([f"c{n}" for n in range(count)]).to_batches()),
         "plan": lambda: table.scan(filters=[("c0", ">", 2)]).tasks(),
-        "checkpoint": lambda: table._timeline.write_checkpoint(table.state),
+        "checkpoint": lambda: table.log.write_checkpoint(table.state),
         "load": lambda: Catalog(place).load_table("t"),
         "delete": lambda: table.delete([("c0", ">", 2)]),
     }
@@ -147,7 +147,7 @@ def altered(place: Path) -> Table:
 
 
 def checkpointed(table: Table) -> None:
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
 
 
 def test_schemas_as_deltas_are_what_they_were(
@@ -155,14 +155,14 @@ def test_schemas_as_deltas_are_what_they_were(
 ) -> None:
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = altered(tmp_path)
-    expected = {v: table._timeline.load(n).state.schema for n, v in _made_at(table).items()}
+    expected = {v: table.log.load(n).state.schema for n, v in _made_at(table).items()}
     checkpointed(table)
     again = Catalog(tmp_path).load_table("t")
     assert dict(again.state.schemas) == expected
     assert list(again.state.schemas) == list(range(len(CHANGES) + 1))
     assert len(again.state.schemas) == len(CHANGES) + 1
     assert again.state.features == table.state.features
-    assert again.verify(every_version=True).is_clean
+    assert again.maintenance.verify(every_version=True).is_clean
     # What was dropped is known still: its physical name is not given again.
     again.alter().add_column("renamed", "INT").add_column("x", "INT").commit()
     physical = {c.name: c.physical_name for c in again.schema.columns}
@@ -170,7 +170,7 @@ def test_schemas_as_deltas_are_what_they_were(
 
 
 def _made_at(table: Table) -> dict[int, int]:
-    entries = table._timeline.entries(0, table.version)
+    entries = table.log.entries(0, table.version)
     return {e.head.version: e.schema.version for e in entries if e.schema is not None}
 
 
@@ -258,7 +258,7 @@ def test_deltas_that_can_not_be_are_read_from_the_log(
     found = Catalog(tmp_path).load_table("t")
     assert found.schema.names == ["a", "z", "c"]
     assert found.at(0).schema.names == ["a", "b", "c"]
-    assert not found.verify().is_clean
+    assert not found.maintenance.verify().is_clean
 
 
 def test_a_load_puts_no_old_schema_together(
@@ -329,7 +329,7 @@ def test_statistics_in_lists_are_what_they_were(tmp_path: Path) -> None:
     assert not any(name[0].isdecimal() for name in found.names)
     again = Catalog(tmp_path).load_table("t")
     assert known(again) == expected
-    assert again.verify(deep=True, every_version=True).is_clean
+    assert again.maintenance.verify(deep=True, every_version=True).is_clean
     # Lists that are there are taken on: columns that came and went, segments that went.
     again.alter().add_column("new", "INT", default=3).drop_column("c1").commit()
     again.delete([("_sequence", "<", 4)])
@@ -338,7 +338,7 @@ def test_statistics_in_lists_are_what_they_were(tmp_path: Path) -> None:
     checkpointed(again)
     last = Catalog(tmp_path).load_table("t")
     assert known(last) == expected
-    assert last.verify(deep=True, every_version=True).is_clean
+    assert last.maintenance.verify(deep=True, every_version=True).is_clean
     assert last.scan(filters=[("new", "=", 0)]).to_arrow().num_rows == 1
     assert len(last.scan(filters=[("new", "=", 0)]).tasks()) == 1
 
@@ -370,7 +370,7 @@ def test_columns_of_statistics_stay_beside_lists(
         checkpointed(again)
         again = Catalog(tmp_path).load_table("t")
         assert known(again) == expected
-        assert again.verify(deep=True).is_clean
+        assert again.maintenance.verify(deep=True).is_clean
     names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
     assert "4.max" in names
     monkeypatch.setattr(segment_set, "MOST_COLUMNS", 250)
@@ -387,7 +387,7 @@ def test_a_wide_checkpoint_has_few_columns(tmp_path: Path) -> None:
     assert len(pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names) == 15
     found = Catalog(tmp_path).load_table("t")
     assert found.scan(filters=[("c256", ">", 3)]).tasks() == []
-    assert found.verify(deep=True).is_clean
+    assert found.maintenance.verify(deep=True).is_clean
 
 
 @pytest.mark.usefixtures("narrow_lists")
@@ -416,7 +416,7 @@ def test_lists_that_can_not_be_are_read_from_the_log(
     pq.write_table(found.replace_schema_metadata(kept), path)
     again = Catalog(tmp_path).load_table("t")
     assert known(again) == expected
-    assert not again.verify().is_clean
+    assert not again.maintenance.verify().is_clean
 
 
 def test_picked_and_rearranged() -> None:

@@ -1,9 +1,9 @@
 """Tables that survive schema change: catalog, reading and writing with PyArrow alone.
 
-PyArrow takes most of a second to import, so what needs it is imported when it is asked for: the
-command line's help does not.
+Importing PyArrow takes most of a second, so modules that need it are imported when they are first used.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from versioned_catalog.errors import (
@@ -19,51 +19,55 @@ from versioned_catalog.errors import (
 )
 
 if TYPE_CHECKING:
+    from versioned_catalog.alteration import Alteration
     from versioned_catalog.catalog.catalog import Catalog
+    from versioned_catalog.inspection.inspection import Inspection
+    from versioned_catalog.maintenance.maintenance import Maintenance
     from versioned_catalog.scan.scan import Scan
     from versioned_catalog.schema.schema import Schema
+    from versioned_catalog.snapshot import Snapshot
     from versioned_catalog.table import Table
+    from versioned_catalog.transaction import Transaction
     from versioned_catalog.write.expressions import expr
 
 __all__ = [
     "AlreadyExistsError",
+    "Alteration",
     "Catalog",
     "CommitConflictError",
     "CommitOutcomeUnknown",
     "CorruptTableError",
+    "Inspection",
     "InvalidRequestError",
+    "Maintenance",
     "NotFoundError",
     "Scan",
     "Schema",
+    "Snapshot",
     "StorageError",
     "Table",
+    "Transaction",
     "UnsupportedFeatureError",
     "VersionedError",
     "expr",
 ]
 
+_MODULES = {
+    "Alteration": "alteration",
+    "Catalog": "catalog.catalog",
+    "Inspection": "inspection.inspection",
+    "Maintenance": "maintenance.maintenance",
+    "Scan": "scan.scan",
+    "Schema": "schema.schema",
+    "Snapshot": "snapshot",
+    "Table": "table",
+    "Transaction": "transaction",
+    "expr": "write.expressions",
+}
+"""The modules of what is imported when it is first used."""
+
 
 def __getattr__(name: str) -> Any:
-    match name:
-        case "Catalog":
-            from versioned_catalog.catalog.catalog import Catalog
-
-            return Catalog
-        case "Scan":
-            from versioned_catalog.scan.scan import Scan
-
-            return Scan
-        case "Schema":
-            from versioned_catalog.schema.schema import Schema
-
-            return Schema
-        case "Table":
-            from versioned_catalog.table import Table
-
-            return Table
-        case "expr":
-            from versioned_catalog.write.expressions import expr
-
-            return expr
-        case _:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,11 +1,13 @@
-"""The builder behind ``table.alter()``: collects changes, commits them as one."""
+"""The builder behind ``table.alter()``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from versioned_catalog.conflicts.operations import Alter, Base
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.changes import (
     UNSET,
     AddColumn,
@@ -24,27 +26,38 @@ from versioned_catalog.evolution.changes import (
     UnsetProperty,
     describe,
 )
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.state import TableState
+from versioned_catalog.projection.null_counts import own_nulls
+from versioned_catalog.properties import check_properties
+from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.types.paths import parse_path
-from versioned_catalog.types.types import DataType
+from versioned_catalog.types.types import Column, DataType
 
 Path = str | tuple[str, ...]
 
 
-@names_table_in_errors(lambda alteration: alteration.table)
+@names_table_in_errors(lambda alteration: alteration._handle.error_names)
 class Alteration:
-    """Changes to one table, in order, that are committed together or not at all.
+    """Changes of a table's schema and properties, committed together or not at all.
 
-    A path is dotted text, with backticks around names that hold dots, or a tuple of names:
-    ``"address.zip"``, ``"tags.element.name"``, ``"attrs.value.x"``. Every method returns the builder.
-    Nothing is looked at before ``commit``.
+    Obtained as ``table.alter()``. Every method adds one change and returns the builder; nothing is
+    checked or written before ``commit``. A path is dotted text, with backticks around names that hold
+    dots, or a tuple of names: ``"address.zip"``, ``"tags.element.name"``, ``"attrs.value.x"``.
+
+    >>> table = catalog.create_table("people", "id BIGINT, name STRING")
+    >>> change = table.alter().add_column("age", "INT", default=0).rename_column("name", "nick")
+    >>> change
+    Alteration(ADD COLUMN age INT DEFAULT 0; RENAME COLUMN name TO nick)
+    >>> change.commit()
+    1
+    >>> table.schema.names
+    ['id', 'nick', 'age']
     """
 
-    def __init__(
-        self, commit: Callable[[tuple[Change, ...], str | None], int], table: tuple[str, ...]
-    ) -> None:
-        self.table = table
-        self._commit = commit
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
         self._changes: list[Change] = []
 
     def __repr__(self) -> str:
@@ -68,14 +81,13 @@ class Alteration:
         """Add a column or a nested field.
 
         Args:
-            path: where, its own name last.
-            type: Spark's DDL for it, or a type.
-            default: a Python value: what rows show that are there already, and what writers store
-                that leave the column out.
+            path: path of the new column.
+            type: Spark DDL, or a type.
+            default: a Python value: both the read default of existing rows and the write default.
             nullable: False needs a default.
-            comment: for people.
-            first: put it before its siblings.
-            after: put it after the sibling of this name; with neither, it comes last.
+            comment: the column comment.
+            first: put the column before its siblings.
+            after: put the column after the sibling of this name; last if neither is given.
         """
         _check_text(comment, "a comment")
         _check_text(after, "the name of a sibling")
@@ -84,18 +96,18 @@ class Alteration:
         )
 
     def drop_column(self, path: Path) -> Alteration:
-        """Drop a column. Its values never come back; its ID is never used again."""
+        """Drop a column; its ID is never used again."""
         return self._add(DropColumn(parse_path(path)))
 
     def rename_column(self, path: Path, new_name: str) -> Alteration:
-        """Give a column another name."""
+        """Rename a column."""
         _check_text(new_name, "a new name", required=True)
         return self._add(RenameColumn(parse_path(path), new_name))
 
     def move_column(
         self, path: Path, *, first: bool = False, after: str | None = None
     ) -> Alteration:
-        """Put a column before all its siblings, or after one."""
+        """Move a column before all its siblings, or after one of them."""
         _check_text(after, "the name of a sibling")
         return self._add(MoveColumn(parse_path(path), first, after))
 
@@ -104,40 +116,40 @@ class Alteration:
         return self._add(ChangeType(parse_path(path), _type(type)))
 
     def set_default(self, path: Path, value: object) -> Alteration:
-        """Set what writers store that leave the column out. Rows that are there do not change."""
+        """Set the write default of a column; existing rows do not change."""
         return self._add(SetDefault(parse_path(path), value))
 
     def drop_default(self, path: Path) -> Alteration:
-        """Let writers that leave the column out store null again."""
+        """Drop the write default of a column."""
         return self._add(DropDefault(parse_path(path)))
 
     def set_not_null(self, path: Path) -> Alteration:
-        """Forbid nulls. Refused where the table holds some."""
+        """Make a column NOT NULL; refused if the table holds nulls."""
         return self._add(SetNotNull(parse_path(path)))
 
     def drop_not_null(self, path: Path) -> Alteration:
-        """Allow nulls."""
+        """Make a column nullable."""
         return self._add(DropNotNull(parse_path(path)))
 
     def set_comment(self, path: Path, text: str | None) -> Alteration:
-        """Set a column's comment, or take it away."""
+        """Set the comment of a column, or remove it (None)."""
         _check_text(text, "a comment")
         return self._add(SetComment(parse_path(path), text))
 
     def set_property(self, key: str, value: str) -> Alteration:
-        """Set a property of the table; ``sort_by`` is bound to columns, whatever they are renamed to."""
+        """Set a table property; ``sort_by`` is bound to columns and survives renames."""
         return self._add(SetProperty(key, value))
 
     def unset_property(self, key: str) -> Alteration:
-        """Take a property away."""
+        """Remove a table property."""
         return self._add(UnsetProperty(key))
 
     def set_partitioning(self, fields: Iterable[str]) -> Alteration:
-        """Partition what is written from now on; segments that are there keep their partitions."""
+        """Set the partitioning of new segments; existing segments keep theirs."""
         return self._add(SetPartitioning(listed(fields)))
 
     def add_all(self, changes: Iterable[Change]) -> Alteration:
-        """Add changes that were made elsewhere."""
+        """Add changes that were built elsewhere."""
         self._changes.extend(changes)
         return self
 
@@ -145,36 +157,59 @@ class Alteration:
         """Commit all changes at once.
 
         Args:
-            commit_id: who the commit is, where that is decided already.
+            commit_id: Idempotency key of the commit; generated if omitted.
 
         Returns:
             The version of the commit.
 
         Raises:
-            InvalidRequestError: a change is not legal; none was made.
-            NotFoundError: a column is not there.
-            CommitConflictError: somebody changed the table, and a change is not legal any more.
+            InvalidRequestError: a change is not legal, or there is none; nothing is changed.
+            NotFoundError: there is no such column.
+            CommitConflictError: another commit made a change illegal.
         """
-        return self._commit(tuple(self._changes), commit_id)
+        if not self._changes:
+            raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
+        state = self._handle.state
+        for change in self._changes:
+            if isinstance(change, SetProperty):
+                check_properties({change.key: change.value})  # before anything is written
+        newest = state.schemas.newest.version
+        bound, _ = plan_changes(tuple(self._changes), state.evolution, newest + 1)
+        return self._handle.commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
+
+    def _count_nulls(self, state: TableState, column: Column) -> int:
+        """Count the nulls of a column that are not due to a null parent, by reading it."""
+        above = state.schema.ancestors(column.id)
+        top = above[0] if above else column
+        batches = Scan(self._handle.store, state, (top,)).to_batches()
+        return sum(own_nulls(batch.column(0), (*above, column)) for batch in batches)
 
 
 def _type(type_: str | DataType) -> DataType:
     if isinstance(type_, str):
         return parse_type(type_)
     if not isinstance(type_, DataType):
-        raise InvalidRequestError(f"{type_!r} is no type; write it as Spark does: 'DECIMAL(10,2)'")
+        raise InvalidRequestError(
+            f"a type must be Spark DDL, such as 'DECIMAL(10,2)', got {type_!r}"
+        )
     return type_
 
 
 def listed(fields: Iterable[str]) -> tuple[str, ...]:
-    """What to partition by, as a tuple."""
+    """Return partition transforms as a tuple.
+
+    Raises:
+        InvalidRequestError: not a list of text.
+    """
     listable = isinstance(fields, Iterable) and not isinstance(fields, str)
     found = tuple(fields) if listable else ()
     if not listable or not all(isinstance(field, str) for field in found):
-        raise InvalidRequestError(f"partitioning is a list such as ['days(ts)'], not {fields!r}")
+        raise InvalidRequestError(
+            f"partitioning must be a list such as ['days(ts)'], got {fields!r}"
+        )
     return found
 
 
 def _check_text(text: object, what: str, *, required: bool = False) -> None:
     if not isinstance(text, str) and (required or text is not None):
-        raise InvalidRequestError(f"{text!r} is not {what}, which is text")
+        raise InvalidRequestError(f"{what} must be text, got {text!r}")

@@ -1,4 +1,4 @@
-"""Have the errors of a class's methods name the table that an object of it is about."""
+"""Make the errors of a class's public methods name the table that the object works on."""
 
 from __future__ import annotations
 
@@ -12,32 +12,29 @@ from versioned_catalog.errors import naming_table
 _Class = TypeVar("_Class", bound=type)
 
 
-def names_table_in_errors(
-    names: Callable[[Any], tuple[str, ...]], *also: str
-) -> Callable[[_Class], _Class]:
-    """Decorate a class: errors out of its public methods, inherited ones too, name the table.
+def names_table_in_errors(names: Callable[[Any], tuple[str, ...]]) -> Callable[[_Class], _Class]:
+    """Decorate a class whose public methods raise errors that name the table.
 
     Args:
-        names: what the table of an object is called; see ``VersionedError.name_table``.
-        also: private methods that are handed to other objects.
+        names: returns what errors may call the table of an object; see
+            ``VersionedError.name_table``.
     """
 
     def decorate(cls: _Class) -> _Class:
-        for name in dir(cls):
-            method = inspect.getattr_static(cls, name)
-            if inspect.isfunction(method) and (not name.startswith("_") or name in also):
-                setattr(cls, name, _named(method, names))
+        for name, method in list(vars(cls).items()):
+            if inspect.isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, _naming(method, names))
         return cls
 
     return decorate
 
 
-def _named(
+def _naming(
     method: Callable[..., Any], names: Callable[[Any], tuple[str, ...]]
 ) -> Callable[..., Any]:
     @functools.wraps(method)
-    def named(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def naming(self: Any, *args: Any, **kwargs: Any) -> Any:
         with naming_table(*names(self)):
             return method(self, *args, **kwargs)
 
-    return named
+    return naming

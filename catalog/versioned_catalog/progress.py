@@ -1,12 +1,12 @@
-"""How long work tells how far it is."""
+"""Progress callbacks of long-running work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Called with the name of a step, how much of it is done, and its total."""
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Progress that nobody looks at."""
+    """Report nothing."""

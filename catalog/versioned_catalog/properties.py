@@ -1,4 +1,4 @@
-"""The properties of a table: those that mean something, and those that were meant to."""
+"""Table properties: which are known, and checks of their values."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ KNOWN = (
     PRIMARY_KEY,
     TIME_INDEX,
 )
-"""The keys that mean something; every other key is a user's own."""
+"""The known keys; other keys are free for users."""
 
 
 def check_properties(properties: Mapping[str, str]) -> None:
-    """Refuse what no write could obey, and what looks like a known property and is none.
+    """Refuse invalid values of known properties, and misspelled keys.
 
     Raises:
-        InvalidRequestError: a property is not what it must be, or its key is misspelled.
+        InvalidRequestError: a value is invalid, or a key looks like a misspelled one.
     """
     _check_keys(properties)
     target_bytes(properties)
@@ -46,18 +46,18 @@ def _check_keys(keys: Iterable[str]) -> None:
     for key in keys:
         if key == TTL_FLOOR:
             raise InvalidRequestError(
-                f"the property {key} is kept by the table itself; set {TTL} instead"
+                f"the property {key} is maintained by the table; set {TTL} instead"
             )
         near = _meant(key) if isinstance(key, str) else None
         if near is not None:
             raise InvalidRequestError(
-                f"the property {key} is unknown; did you mean {near}? For one of your own, take a key "
-                f"with a dot, such as myteam.{key}. Known are {', '.join(KNOWN)}"
+                f"the property {key} is unknown; did you mean {near}? For a property of your own, use a "
+                f"key with a dot, such as myteam.{key}. Known properties: {', '.join(KNOWN)}"
             )
 
 
 def _meant(key: str) -> str | None:
-    """The known key that an unknown one looks like; a key with a dot is somebody's own."""
+    """Return the known key that an unknown one resembles; None for keys with a dot."""
     if key in KNOWN or "." in key:
         return None
     plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).casefold())

@@ -1,4 +1,4 @@
-"""Which known name a misspelled one was meant to be."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable
 
 _CLOSE = 0.8
-"""How much of a name must agree with a known one to be taken for a typo."""
+"""How similar a name must be to a known one to count as a typo, from 0 to 1."""
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a name looks like, whatever its case and separators.
+    """Return the known name that a name resembles, ignoring case and separators.
 
     Returns:
-        None where the name is known itself, looks like none, or has a dot and so is somebody's own.
+        None if the name is known, resembles none, or has a dot and so is a user's own.
     """
     by_plain = {_plain(one): one for one in known}
     if name in by_plain.values() or "." in name:

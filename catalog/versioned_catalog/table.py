@@ -2,39 +2,254 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
-
-import pyarrow as pa
+from typing import Any, Self
 
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.compacted import CompactedTable
-from versioned_catalog.conflicts.operations import Alter, Append, Base, Drop, Overwrite
+from versioned_catalog.conflicts.operations import Base, Drop, Overwrite, Rollback, Tag
+from versioned_catalog.conflicts.rollback import check_same_incarnation
+from versioned_catalog.conflicts.tags import check_tag
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.bind import plan_changes
-from versioned_catalog.evolution.changes import Change, SetProperty
-from versioned_catalog.log.entry import Batch
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.inspection.inspection import Inspection
+from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.null_counts import own_nulls
-from versioned_catalog.properties import check_properties
-from versioned_catalog.scan.columns import bind_filters, resolve, shown_columns
+from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.maintenance.maintenance import Maintenance
+from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.scan import Scan
-from versioned_catalog.types.types import Column
-from versioned_catalog.write.partition_overwrite import segments_of_partitions
-from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed, plan_write
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.snapshot import Snapshot
+from versioned_catalog.storage.store import Store
+from versioned_catalog.transaction import Transaction
+from versioned_catalog.write import row_level
+from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
 
-__all__ = ["Table", "resolve"]
+_SHOWN = 20
+"""How many columns a table's ``repr`` names."""
 
 
-@names_table_in_errors(lambda table: (table.name, table.location), "_alter")
-class Table(CompactedTable):
-    """One table, seen at one version: it sees its own commits at once, others' after ``refresh()``.
+@names_table_in_errors(lambda table: table._handle.error_names)
+class Table:
+    """One table, at the newest version it has seen.
 
-    Made by ``Catalog``.
+    Obtained from a ``Catalog``. It sees its own commits at once, and those of others after
+    ``refresh()``.
+
+    Methods that write return the version of their commit; the current version if they change nothing.
+    ``commit_id`` is the idempotency key of the commit, generated if omitted. They raise:
+
+    - ``InvalidRequestError``: what was asked for does not fit the table; nothing is written.
+    - ``CommitConflictError``: another commit made it impossible; nothing is changed.
+    - ``CommitOutcomeUnknown``: the store did not say whether the commit landed; see ``find_commit``.
+
+    >>> table = catalog.create_table("cities", "name STRING, people BIGINT")
+    >>> table.append(pa.table({"name": ["Rome", "Oslo"], "people": [2_800_000, 700_000]}))
+    1
+    >>> table.alter().add_column("country", "STRING", default="unknown").commit()
+    2
+    >>> table.update({"country": "Norway"}, [("name", "=", "Oslo")])
+    3
+    >>> table.scan(["name", "country"]).to_arrow().to_pylist()
+    [{'name': 'Rome', 'country': 'unknown'}, {'name': 'Oslo', 'country': 'Norway'}]
+    >>> table.scan(version=1).schema.names
+    ['name', 'people']
     """
+
+    def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
+        self._handle = TableHandle(log, loaded, name)
+
+    def __repr__(self) -> str:
+        state = self.loaded.state
+        if state is None or state.dropped:
+            return f"Table({self.name!r}, dropped)"
+        names = ", ".join(state.schema.names[:_SHOWN])
+        more = len(state.schema.names) - _SHOWN
+        columns = names + (f", and {more} more" if more > 0 else "")
+        return f"Table({self.name!r}, version={self.version}, columns: {columns})"
+
+    # Metadata
+
+    @property
+    def name(self) -> str:
+        """The table's name, as errors show it."""
+        return self._handle.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._handle.name = name
+
+    @property
+    def location(self) -> str:
+        """URL of the table's folder."""
+        return self._handle.location
+
+    @property
+    def store(self) -> Store:
+        """The store of the table's folder."""
+        return self._handle.store
+
+    @property
+    def log(self) -> TableLog:
+        """The table's log."""
+        return self._handle.log
+
+    @property
+    def loaded(self) -> LoadedState[TableState]:
+        """The state that was read last, and its distance from a checkpoint."""
+        return self._handle.loaded
+
+    @property
+    def state(self) -> TableState:
+        """The metadata of the version that this table shows."""
+        return self._handle.state
+
+    @property
+    def version(self) -> int:
+        """The newest commit version that this table has seen."""
+        return self.state.version
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.state.schema
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties; the sort order and the key are among them."""
+        return self.snapshot().properties
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Paths of the primary key columns, in key order; empty without a primary key."""
+        return self.snapshot().primary_key
+
+    @property
+    def time_index(self) -> str | None:
+        """Path of the time index column; None without one."""
+        return self.snapshot().time_index
+
+    @property
+    def comment(self) -> str | None:
+        """The table comment; None without one."""
+        return self.state.comment
+
+    @property
+    def tags(self) -> dict[str, int]:
+        """Versions by the names that ``set_tag`` gave them."""
+        return self.snapshot().tags
+
+    @property
+    def partitioning(self) -> list[str]:
+        """Partition transforms of new segments, such as ``["days(ts)"]``."""
+        return self.snapshot().partitioning
+
+    @property
+    def inspect(self) -> Inspection:
+        """History, snapshots, segments, partitions and schemas as Arrow tables."""
+        return Inspection(self._handle)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """Compaction, expiry, vacuum and verification."""
+        return Maintenance(self._handle)
+
+    # Versions
+
+    def refresh(self) -> Self:
+        """See what others have committed, and return the table itself."""
+        self._handle.refresh()
+        return self
+
+    def snapshot(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> Snapshot:
+        """Return one version of the table. Arguments and errors are those of ``at``."""
+        return Snapshot(self.store, self.at(version, timestamp), self.name)
+
+    def at(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> TableState:
+        """Return the metadata at a version or time, by default of the version that this table shows.
+
+        Args:
+            version: a version, or the name of a tag.
+            timestamp: a time, as a datetime or ISO 8601 text; UTC if it has no offset.
+
+        Raises:
+            NotFoundError: the version or tag does not exist or is expired, or the table did not exist.
+            InvalidRequestError: both are given, or the time cannot be parsed.
+        """
+        return self._handle.at(version, timestamp)
+
+    def as_of(self, version: int | str) -> Self:
+        """Return the table as it was at a version or tag: to inspect it, or to plan a commit on it."""
+        return type(self)(self.log, LoadedState(self.at(version)), self.name)
+
+    def find_commit(self, commit_id: str, since: int = -1) -> int | None:
+        """Return the version of a commit, None if it has not landed; for ``CommitOutcomeUnknown``.
+
+        Args:
+            commit_id: idempotency key of the commit.
+            since: a version before it; the log is read from there.
+        """
+        return self._handle.find_commit(commit_id, since)
+
+    def rollback(
+        self,
+        version: int | None = None,
+        *,
+        timestamp: datetime | str | None = None,
+        tag: str | None = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Restore the rows, columns (with their IDs), properties and comment of a version.
+
+        A rollback is a commit of its own, which can be rolled back too. Column IDs are never used
+        again; tags stay.
+
+        Args:
+            version, timestamp, tag: the version to restore; exactly one of them.
+
+        Raises:
+            NotFoundError: there is no such version or tag.
+            InvalidRequestError: not exactly one of the three is given, or the table was replaced since.
+            CommitConflictError: another commit landed that this table has not seen.
+        """
+        if sum(given is not None for given in (version, timestamp, tag)) != 1:
+            raise InvalidRequestError(
+                f"{self.name}: give one of version, timestamp and tag to roll back to"
+            )
+        then = self.at(version if tag is None else check_tag(tag, self.name), timestamp)
+        check_same_incarnation(then, self.state, then.version, self.name)
+        return self._handle.commit(Rollback(Base.of(self.state), then.version), commit_id)
+
+    def set_tag(
+        self, name: str, version: int | None = None, *, commit_id: str | None = None
+    ) -> int:
+        """Name a version, for time travel by name; a tag can be moved to another version.
+
+        Args:
+            name: not empty, not digits alone, without control characters.
+            version: the version to name; None for the one that this table shows.
+
+        Raises:
+            NotFoundError: there is no such version.
+        """
+        operation = Tag(Base.of(self.state), check_tag(name, self.name), self.at(version).version)
+        return self._handle.commit(operation, commit_id)
+
+    def drop_tag(self, name: str, *, commit_id: str | None = None) -> int:
+        """Remove a tag.
+
+        Raises:
+            NotFoundError: there is no such tag.
+        """
+        operation = Tag(Base.of(self.state), check_tag(name, self.name), None)
+        return self._handle.commit(operation, commit_id)
 
     # Reading
 
@@ -48,229 +263,137 @@ class Table(CompactedTable):
         prune: bool = True,
         limit: int | None = None,
     ) -> Scan:
-        """A scan of one snapshot; it stays what it is, whatever is committed later.
+        """Scan one snapshot; later commits do not change the scan.
 
         Args:
-            columns: names of top-level columns, implicit ones too (``_segment``,
-                ``_schema_version``, ``_row_position``, ``_sequence``, ``_commit_time``); None for
-                the table's own.
-            filters: tuples as in ``pyarrow.parquet.read_table``: a list of them is an AND, a list of
-                lists an OR of ANDs; with Spark's semantics.
-            version: read the table as of this version, or tag, with the schema of then.
-            timestamp: or as of this time (without offset: UTC).
-            prune: False reads all segments; the answer is the same.
-            limit: show at most so many rows; which ones is not promised.
+            columns: names of top-level columns and metadata columns (``_segment``,
+                ``_schema_version``, ``_row_position``, ``_sequence``, ``_commit_time``); None for all
+                columns of the table.
+            filters: tuples as in ``pyarrow.parquet.read_table``, with Spark's semantics: a list of
+                tuples is an AND, a list of lists an OR of ANDs.
+            version: read this version, or tag, in the schema it had.
+            timestamp: read the version of this time (UTC if it has no offset).
+            prune: False reads all segments; the result is the same.
+            limit: the most rows to return; which ones is not defined.
 
         Raises:
-            NotFoundError: a column, or the version, is not there.
-            InvalidRequestError: the filters or the limit make no sense.
+            NotFoundError: there is no such column or version.
+            InvalidRequestError: the filters or the limit are malformed.
         """
-        if limit is not None and (
-            not isinstance(limit, int) or isinstance(limit, bool) or limit < 0
-        ):
-            raise InvalidRequestError(f"{limit!r} is no limit, which is a number of rows")
-        state = self.at(version, timestamp)
-        shown = state.schema.columns if columns is None else shown_columns(state.schema, columns)
-        bound = bind_filters(filters, state.schema)
-        return Scan(self.store, state, shown, bound, prune=prune, limit=limit)
+        return self.snapshot(version, timestamp).scan(columns, filters, prune=prune, limit=limit)
 
     def count(self) -> int:
-        """How many rows there are: from metadata, where no segments have to be merged."""
-        if not self.schema.row_key:
-            return self.state.segments.rows
-        return self.scan(columns=[]).count()
+        """Count the rows: from metadata alone where no segments have to be merged."""
+        return self.snapshot().count()
 
     # Writing
 
-    def append(self, data: Any, *, merge_schema: bool = False) -> int:
-        """Add rows.
+    def transaction(self) -> Transaction:
+        """Return a transaction, for writes that are planned, carried out and committed apart."""
+        return Transaction(self._handle)
 
-        Columns are bound by name to the schema of now; one that is left out takes its default.
+    def append(self, data: Any, *, merge_schema: bool = False) -> int:
+        """Add rows. Columns are matched by name; a missing column takes its write default.
 
         Args:
             data: a pyarrow Table, RecordBatch or RecordBatchReader.
-            merge_schema: add the columns and nested fields that the table does not have, and widen
-                types to those of the rows, in the same commit.
-
-        Returns:
-            The version of the commit.
-
-        Raises:
-            InvalidRequestError: the rows do not fit the table; nothing is written.
-            CommitConflictError: they do not fit what the table has become meanwhile.
-            CommitOutcomeUnknown: the store did not say whether the commit landed.
+            merge_schema: in the same commit, add the columns and nested fields that the table does not
+                have, and widen its types to those of the rows.
         """
-        plan, records = self._write(data, merge_schema=merge_schema)
-        return self.commit_append(plan, records)
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_append(plan, records)
 
     def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool = False) -> int:
-        """Put rows in the place of those with the same row key, or add them where there is none.
+        """Add rows to a table with a primary key, replacing those with the same row key.
 
-        It reads nothing, and never conflicts with other upserts: the last commit wins; of several rows
-        of one key in ``data``, the last one.
-
-        Args:
-            data, merge_schema: as for ``append``, which does the same to a table with a primary key.
-            partial: columns that are left out keep their value; where there is no row, they take their
-                defaults of now.
-
-        Returns:
-            The version of the commit.
-
-        Raises:
-            InvalidRequestError: the table has no primary key, or the rows do not fit it.
-            CommitConflictError: they do not fit what the table has become meanwhile.
-            CommitOutcomeUnknown: the store did not say whether the commit landed.
-        """
-        check_keyed(self.schema, self.name)
-        plan, records = self._write(data, merge_schema=merge_schema, partial=partial)
-        return self.commit_append(plan, records)
-
-    def overwrite(self, data: Any, *, merge_schema: bool = False) -> int:
-        """Put rows in the place of all that this table shows; schema, IDs and history stay.
-
-        Arguments, result and errors are those of ``append``.
-        """
-        plan, records = self._write(data, merge_schema=merge_schema)
-        return self.commit_overwrite(plan, records)
-
-    def overwrite_partitions(self, data: Any, *, merge_schema: bool = False) -> int:
-        """Put rows in the place of all those that are in the same partitions as one of them.
-
-        Arguments, result and errors are those of ``append``, and:
-
-        Raises:
-            InvalidRequestError: a segment from before ``set_partitioning`` may hold rows of such a
-                partition beside others.
-        """
-        plan, records = self._write(data, merge_schema=merge_schema)
-        return self.commit_overwrite_partitions(plan, records)
-
-    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool = False) -> int:
-        """Put rows in the place of all those that a filter lets pass.
+        An upsert reads nothing and never conflicts with another upsert: the last commit wins, and in
+        ``data`` the last row of a key. On a table with a primary key, ``append`` does the same.
 
         Args:
             data, merge_schema: as for ``append``.
-            filters: as for ``scan``; whether the new rows pass is not looked at. Rows for which it is
-                false or null stay; where segments hold both, they are copied.
+            partial: columns missing in ``data`` keep their value; in new rows they take their default.
+        """
+        check_keyed(self.schema, self.name)
+        plan, records = self._write(data, merge_schema, partial)
+        return self.transaction().commit_append(plan, records)
 
-        Result and errors are those of ``append``; without anything to replace or to write, nothing is
-        committed.
+    def overwrite(self, data: Any, *, merge_schema: bool = False) -> int:
+        """Replace all rows that this table shows. Arguments are those of ``append``."""
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_overwrite(plan, records)
+
+    def overwrite_partitions(self, data: Any, *, merge_schema: bool = False) -> int:
+        """Replace the partitions that the new rows are in. Arguments are those of ``append``.
+
+        Raises:
+            InvalidRequestError: a segment written under another partitioning may hold rows of such a
+                partition and others.
+        """
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_overwrite_partitions(plan, records)
+
+    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool = False) -> int:
+        """Replace the rows that match a filter; rows for which it is false or null stay.
+
+        Args:
+            data, merge_schema: as for ``append``; the rows need not match the filter.
+            filters: as for ``scan``.
         """
         bind_filters(filters, self.schema)  # refuse before anything is written
-        plan, records = self._write(data, merge_schema=merge_schema)
-        return self.commit_overwrite_where(plan, records, filters)
+        plan, records = self._write(data, merge_schema)
+        return self.transaction().commit_overwrite_where(plan, records, filters)
 
     def truncate(self, *, commit_id: str | None = None) -> int:
-        """Take away all rows that this table shows; schema, IDs and history stay.
+        """Remove all rows that this table shows; schema, column IDs and history stay."""
+        return self._handle.commit(Overwrite(Base.of(self.state), ()), commit_id)
+
+    def delete(self, filters: Any, *, commit_id: str | None = None) -> int:
+        """Delete the rows that match a filter; rows for which it is false or null stay.
+
+        Segments without matching rows stay; segments that match as a whole are removed unread; the
+        others are rewritten in the current schema and partitioning.
 
         Args:
-            commit_id: who the commit is, where that is decided already.
-
-        Returns:
-            The version of the commit.
+            filters: as for ``scan``; None for all rows.
         """
-        return self._commit(Overwrite(Base.of(self.state), ()), commit_id)
+        return row_level.delete(self._handle, filters, commit_id)
 
-    def _write(
-        self, data: Any, *, merge_schema: bool, partial: bool = False
-    ) -> tuple[WritePlan, list[SegmentRecord]]:
-        arrow, batches = batches_of(data)
-        plan = self.plan_write(arrow, merge_schema=merge_schema, partial=partial)
-        return plan, plan.write(arrow, batches, self.store)
-
-    def plan_write(
-        self, arrow: pa.Schema, *, merge_schema: bool = False, partial: bool = False
-    ) -> WritePlan:
-        """Plan a write that is carried out elsewhere, and committed by ``commit_append``.
+    def delete_keys(self, keys: Any, *, commit_id: str | None = None) -> int:
+        """Delete rows by row key. Reads nothing and never conflicts with upserts: the last commit wins.
 
         Args:
-            arrow: the schema of what will be written.
-            merge_schema, partial: as for ``upsert``.
+            keys: a pyarrow Table, RecordBatch or RecordBatchReader of the row key columns.
         """
-        how = {"merge_schema": merge_schema, "partial": partial}
-        return plan_write(self.store, self.state, self.name, arrow, **how)
+        return row_level.delete_keys(self._handle, keys, commit_id)
 
-    def commit_append(
-        self,
-        plan: WritePlan,
-        records: Sequence[SegmentRecord],
-        *,
-        commit_id: str | None = None,
-        batch: Batch | None = None,
+    def update(
+        self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
     ) -> int:
-        """Commit segments that were written by a plan. See ``append``."""
-        assert plan.base is not None
-        done = self._commit(Append(plan.base, tuple(records), plan.changes, batch), commit_id)
-        self.compact_if_due()
-        return done
-
-    def commit_overwrite(
-        self,
-        plan: WritePlan,
-        records: Sequence[SegmentRecord],
-        *,
-        own_rows: bool = False,
-        commit_id: str | None = None,
-    ) -> int:
-        """Commit segments that replace all those of the plan's base. See ``overwrite``.
+        """Assign new values to columns in the rows that match a filter.
 
         Args:
-            plan, records: what was written, and how.
-            own_rows: whether it was made of rows of the base. Then it conflicts with what changed these
-                rows meanwhile, as a MERGE does.
-            commit_id: who the commit is, where that is decided already.
-        """
-        assert plan.base is not None
-        if own_rows:
-            removed = tuple(self._planned_on(plan).segments.paths)
-            return self._commit_own_rows(plan, records, removed, commit_id)
-        return self._commit(Overwrite(plan.base, tuple(records), plan.changes), commit_id)
+            assignments: values by column, ``{"col": value}``, or by field of a struct,
+                ``{"a.b": value}`` (a null struct stays null). A value is a Python value, SQL
+                (``expr("n + 1")``), or a ``pyarrow.compute`` expression over the top-level columns
+                (``pc.field("n") + 1``). All of them see the row as it was.
+            filters: as for ``scan``; None for all rows.
 
-    def commit_overwrite_partitions(
-        self,
-        plan: WritePlan,
-        records: Sequence[SegmentRecord],
-        *,
-        own_rows: bool = False,
-        commit_id: str | None = None,
-    ) -> int:
-        """Commit segments that replace those of the plan's base that are in the same partitions.
-
-        Of an unpartitioned table all rows are in one. See ``overwrite_partitions``, and
-        ``commit_overwrite`` for the arguments.
+        Raises:
+            NotFoundError: there is no such column.
         """
-        assert plan.base is not None
-        state, keys = self._planned_on(plan), {record.partition for record in records}
-        removed = segments_of_partitions(state, plan.spec.schema, keys, self.name)
-        if own_rows:
-            return self._commit_own_rows(plan, records, removed, commit_id)
-        operation = Overwrite(plan.base, tuple(records), plan.changes, removed)
-        return self._commit(operation, commit_id)
+        return row_level.update(self._handle, assignments, filters, commit_id)
 
     def alter(self) -> Alteration:
-        """Begin changing the schema or properties: chain changes, then ``commit()``."""
-        return Alteration(self._alter, (self.name, self.location))
-
-    def _alter(self, changes: tuple[Change, ...], commit_id: str | None) -> int:
-        if not changes:
-            raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
-        state = self.state
-        for change in changes:
-            if isinstance(change, SetProperty):
-                check_properties({change.key: change.value})  # refuse what no write could obey
-        bound, _ = plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
-        return self._commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
-
-    def _count_nulls(self, state: TableState, column: Column) -> int:
-        """How often a column is null of itself, by reading it."""
-        above = state.schema.ancestors(column.id)
-        top = above[0] if above else column
-        total = 0
-        for batch in Scan(self.store, state, (top,)).to_batches():
-            total += own_nulls(batch.column(0), (*above, column))
-        return total
+        """Start changing the schema or properties: chain changes, then ``commit()``."""
+        return Alteration(self._handle)
 
     def drop(self) -> int:
-        """End the table. Its log stays; ``Catalog.drop_table`` also frees the name."""
-        return self._commit(Drop(Base.of(self.state)))
+        """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
+        return self._handle.commit(Drop(Base.of(self.state)))
+
+    def _write(
+        self, data: Any, merge_schema: bool, partial: bool = False
+    ) -> tuple[WritePlan, list[SegmentRecord]]:
+        arrow, batches = batches_of(data)
+        plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, partial=partial)
+        return plan, plan.write(arrow, batches, self.store)

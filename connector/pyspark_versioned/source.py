@@ -22,8 +22,8 @@ from pyspark_versioned.writer import WriteOptions, plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
+from versioned_catalog.scan.columns import resolve
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.table import resolve
 
 _PUSHDOWN_MODULE = "pyspark.sql.worker.data_source_pushdown_filters"
 

@@ -78,7 +78,8 @@ class TableWriter(PlannedWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit what all tasks wrote."""
         table: Table = self._target.load()
-        commit = table.commit_overwrite if self._overwrite else table.commit_append
+        transaction = table.transaction()
+        commit = transaction.commit_overwrite if self._overwrite else transaction.commit_append
         commit(self._plan, records_of(messages), commit_id=self._commit_id)
 
 
@@ -173,7 +174,9 @@ def plan_writer(
         return _replacing(target, table, loose, arrow, options)
     _check_key(options.key, table)
     _check_partitioning(options.partition_by, table)
-    plan = table.plan_write(arrow, merge_schema=options.merge_schema, partial=options.partial)
+    plan = table.transaction().plan_write(
+        arrow, merge_schema=options.merge_schema, partial=options.partial
+    )
     return TableWriter(target, plan, overwrite=options.overwrite)
 
 

@@ -22,6 +22,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.alteration import Alteration
+from versioned_catalog.inspection.inspection import Inspection
 
 
 @pytest.mark.parametrize(
@@ -49,10 +50,10 @@ def test_every_error(
     code: int,
     line: str,
 ) -> None:
-    def fail(self: Table) -> None:
+    def fail(self: Inspection) -> None:
         raise error
 
-    monkeypatch.setattr(Table, "history", fail)
+    monkeypatch.setattr(Inspection, "history", fail)
     done = run("history", "db.people")
     assert (done.code, done.out, done.err.strip()) == (code, "", line)
     for arguments in (("--json", "history", "db.people"), ("history", "db.people", "--json")):
@@ -79,7 +80,7 @@ def test_every_error(
         ("history ./nowhere", 3, "there is no table at"),
         ("schema db.people --as-of 9", 3, "no version 9"),
         ("schema db.people --timestamp 1999-01-01", 3, "did not exist yet"),
-        ("schema db.people --timestamp soon", 4, "'soon' is no timestamp"),
+        ("schema db.people --timestamp soon", 4, "got 'soon'"),
         ("history db..people", 4, "not a valid name"),
         ("history s4://bucket/t", 4, "s4://"),
     ],

@@ -65,7 +65,7 @@ def test_verify(run: Run, warehouse: Path) -> None:
     for name in ("db.people", str(warehouse / "db/people")):
         done = run("verify", name)
         assert done.code == 6
-        assert "can't be read" in done.out
+        assert "cannot be read" in done.out
         assert run("verify", name, "--json").code == 6
         assert json.loads(run("verify", name, "--json").out)["clean"] is False
 

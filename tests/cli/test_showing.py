@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run
-from versioned_catalog import Catalog, Table
+from versioned_catalog import Catalog
 from versioned_catalog.cli.secrets import storage_values, without_secrets
+from versioned_catalog.inspection.inspection import Inspection
 
 LONG = "x" * 5000
 
@@ -61,10 +62,10 @@ def test_storage_is_not_shown(run: Run, arguments: list[str]) -> None:
 
 
 def test_storage_of_the_environment_is_not_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Table) -> None:
+    def fail(self: Inspection) -> None:
         raise ValueError("opened with {'key': 'hush', 'token': 'a\\\\b'} at s3://me:word@host/t")
 
-    monkeypatch.setattr(Table, "history", fail)
+    monkeypatch.setattr(Inspection, "history", fail)
     monkeypatch.setenv("VERSIONED_STORAGE", "key=hush token=a\\b")
     said = "unexpected ValueError: opened with {'key': '***', 'token': '***'} at s3://***@host/t"
     assert run("history", "db.people").err == f"error: {said}\n"

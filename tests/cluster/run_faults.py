@@ -151,7 +151,7 @@ def told(catalog: Catalog, name: str) -> dict[str, Any]:
     """What a table is, read without Spark."""
     table = catalog.load_table(name)
     ids = table.scan(columns=["id"]).to_arrow()["id"].to_pylist()
-    live = {Path(path).name for path in table.segments()["path"].to_pylist()}
+    live = {Path(path).name for path in table.inspect.segments()["path"].to_pylist()}
     there = {file.name for file in table.store.files("data")}
     return {
         "rows": len(ids),
@@ -168,7 +168,7 @@ def left_by_vacuum(table: Table, live: set[str]) -> int:
     """How many files there are besides the table's own; attempts that are being killed may end late."""
     for _ in range(20):
         time.sleep(0.5)
-        table.vacuum(timedelta(0), dry_run=False, force=True)
+        table.maintenance.vacuum(timedelta(0), dry_run=False, force=True)
         there = {file.name for file in table.store.files("data")}
         assert live <= there
         if live == there:

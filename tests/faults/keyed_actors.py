@@ -116,7 +116,7 @@ class Stage:
         table = self.load()
         for version in range(table.state.floor, table.version + 1):
             self.check_version(table, version)
-        assert table.verify(deep=True, every_version=True).complaints == ()
+        assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
     def _about(self, version: int) -> str:
         return f"version {version} of\n" + "\n".join(self.told)
@@ -169,7 +169,9 @@ class Stage:
         plan, records = table._write(
             arrow_of(ask), merge_schema=False, partial=bool(ask["partial"])
         )
-        self.pending[who] = Pending(ask, base, lambda: table.commit_append(plan, records))
+        self.pending[who] = Pending(
+            ask, base, lambda: table.transaction().commit_append(plan, records)
+        )
 
     def plan_delete(self, who: int) -> None:
         table = self.tables[who]
@@ -181,7 +183,7 @@ class Stage:
         self.pending[who] = Pending(
             {"do": "delete", "where": where},
             table.version,
-            lambda: table.commit_delta(plan, records, kind="delete", reads=filters),
+            lambda: table.transaction().commit_delta(plan, records, kind="delete", reads=filters),
         )
 
     def plan_update(self, who: int) -> None:
@@ -200,7 +202,7 @@ class Stage:
         self.pending[who] = Pending(
             {"do": "update", "where": where, "set": asked},
             base,
-            lambda: table.commit_delta(plan, records, kind="update", reads=filters),
+            lambda: table.transaction().commit_delta(plan, records, kind="update", reads=filters),
         )
 
     def plan_compaction(self, who: int) -> None:
@@ -209,10 +211,12 @@ class Stage:
         if self.random.random() < 0.6:
             paths = table.state.segments.paths
             how = {"paths": self.random.sample(paths, self.random.randint(0, len(paths)))}
-        pieces = table.plan_compaction(**how)
-        done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+        pieces = table.maintenance.plan_compaction(**how)
+        done = [(piece, piece.run(table.store)) for piece in pieces]
         self.pending[who] = Pending(
-            {"do": "compact"}, table.version, lambda: table.commit_compaction(pieces, done)
+            {"do": "compact"},
+            table.version,
+            lambda: table.maintenance.commit_compaction(pieces, done),
         )
 
     def plan_overwrite(self, who: int) -> None:
@@ -222,7 +226,7 @@ class Stage:
             return
         plan, records = table._write(arrow_of(ask), merge_schema=False)
         self.pending[who] = Pending(
-            ask, table.version, lambda: table.commit_overwrite(plan, records)
+            ask, table.version, lambda: table.transaction().commit_overwrite(plan, records)
         )
 
     def commit(self, who: int) -> None:
@@ -344,12 +348,12 @@ class Stage:
         self.pending[who] = None
         table = self.tables[who]
         time.sleep(0.002)
-        table.vacuum(timedelta(0), dry_run=False, force=True)
+        table.maintenance.vacuum(timedelta(0), dry_run=False, force=True)
         self.landed({"do": "fence"})
 
     def expire(self, who: int) -> None:
         self.pending[who] = None
-        self.tables[who].expire(
+        self.tables[who].maintenance.expire(
             timedelta(0), keep_last=self.random.randint(1, 4), dry_run=False, force=True
         )
         self.landed({"do": "expire"})

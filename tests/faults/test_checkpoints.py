@@ -25,7 +25,7 @@ def make(root: Path) -> Table:
     for number in range(5):
         table.append(ids(number))
         if number in (1, 3):
-            table._timeline.write_checkpoint(table.state)
+            table.log.write_checkpoint(table.state)
     table.alter().rename_column("b", "c").commit()
     return table
 
@@ -110,7 +110,7 @@ def test_an_entry_under_another_name(tmp_path: Path) -> None:
     table = Catalog.load_path(tmp_path / "t")
     assert table.count() == 5, "a checkpoint is after it"
     with pytest.raises(CorruptTableError, match="is the entry of another version, 2"):
-        table.history()
+        table.inspect.history()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_checkpoints_of_a_warehouse(damage: Callable[[Path, Path], object], tmp_
 
 def expire(table: Table, floor: int) -> None:
     """What FORMAT.md, section 9, says of expiry."""
-    table._timeline.write_kept(table.at(floor))
+    table.log.write_kept(table.at(floor))
     for version in range(floor):
         path = f"_versioned/log/{version:020d}.json"
         entry = json.loads(table.store.read(path) or b"")
@@ -154,13 +154,13 @@ def expire(table: Table, floor: int) -> None:
 
 def test_reading_after_expiry(tmp_path: Path) -> None:
     make(tmp_path)
-    commits = Catalog.load_path(tmp_path / "t").history()["commit_id"].to_pylist()
+    commits = Catalog.load_path(tmp_path / "t").inspect.history()["commit_id"].to_pylist()
     old = Catalog.load_path(tmp_path / "t")
     expire(Catalog.load_path(tmp_path / "t"), 4)
     (tmp_path / FOLDER / "last_checkpoint.json").unlink()
     table = Catalog.load_path(tmp_path / "t")
     assert table.count() == 5
-    assert table.history()["commit_id"].to_pylist() == commits
+    assert table.inspect.history()["commit_id"].to_pylist() == commits
     for version in (4, 5, 6):
         assert table.scan(version=version).count() == min(version, 5)
     for version in (0, 1, 3):
@@ -177,7 +177,7 @@ def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
     expire(Catalog.load_path(tmp_path / "t"), 4)
     for number in range(5, 9):
         early.append(ids(number))
-        early._timeline.write_checkpoint(early.state)
+        early.log.write_checkpoint(early.state)
     names = sorted(int(path.stem) for path in newest(tmp_path).parent.iterdir())
     assert names == [2, 9, 10]
     assert [path.stem for path in (tmp_path / FOLDER / "kept").iterdir()] == [f"{4:020d}"]

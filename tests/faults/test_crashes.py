@@ -47,7 +47,7 @@ def delete(catalog: Catalog) -> None:
 
 
 def delete_whole(catalog: Catalog) -> None:
-    catalog.load_table("n.t").delete_whole([("id", ">", 10)])
+    catalog.load_table("n.t").transaction().delete_whole([("id", ">", 10)])
 
 
 def update(catalog: Catalog) -> None:
@@ -88,12 +88,12 @@ def replace(catalog: Catalog) -> None:
 
 def replace_with_rows(catalog: Catalog) -> None:
     operation = creation("id LONG, b STRING")
-    placement = catalog.place_table("n.t", "replace")
+    placement = catalog.plan_creation("n.t", "replace")
     plan = catalog.plan_rows("n.t", placement, operation, ROWS.schema)
     store = catalog._store.child(placement.folder)
     records = plan.write(ROWS.schema, iter(ROWS.to_batches()), store)
     with_rows = dataclasses.replace(operation, records=tuple(records))
-    catalog.make_table("n.t", placement, with_rows, str(uuid4()))
+    catalog.commit_creation("n.t", placement, with_rows, str(uuid4()))
 
 
 def create_namespace(catalog: Catalog) -> None:
@@ -126,12 +126,14 @@ def drop_view(catalog: Catalog) -> None:
 
 def expire(catalog: Catalog) -> None:
     time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
-    catalog.load_table("n.t").expire(timedelta(0), keep_last=2, dry_run=False, force=True)
+    catalog.load_table("n.t").maintenance.expire(
+        timedelta(0), keep_last=2, dry_run=False, force=True
+    )
 
 
 def vacuum(catalog: Catalog) -> None:
     time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
-    catalog.load_table("n.t").vacuum(timedelta(0), dry_run=False, force=True)
+    catalog.load_table("n.t").maintenance.vacuum(timedelta(0), dry_run=False, force=True)
 
 
 def vacuum_dropped(catalog: Catalog) -> None:
@@ -145,7 +147,7 @@ def vacuum_dropped(catalog: Catalog) -> None:
 
 def checkpoint(catalog: Catalog) -> None:
     table = catalog.load_table("n.t")
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
 
 
 OPERATIONS = [
@@ -283,7 +285,7 @@ def prepare(folder: Path) -> None:
     table = catalog.create_table("n.t", "id LONG, b STRING")
     for ids in ([0, 1], [10], [20]):
         table.append(pa.table({"id": pa.array(ids, pa.int64()), "b": pa.nulls(len(ids))}))
-        table._timeline.write_checkpoint(table.state)
+        table.log.write_checkpoint(table.state)
     table.set_tag("there", 2)
     catalog.create_table("n.d", "id LONG").append(pa.table({"id": pa.array([1], pa.int64())}))
     catalog.drop_table("n.d")
@@ -302,16 +304,20 @@ def leave_litter(folder: Path) -> None:
     """Expire old versions of the table, and leave what dead writers would."""
     table = Catalog(folder).load_table("n.t")
     for _ in range(2):
-        table.plan_write(ROWS.schema).write(ROWS.schema, iter(ROWS.to_batches()), table.store)
+        table.transaction().plan_write(ROWS.schema).write(
+            ROWS.schema, iter(ROWS.to_batches()), table.store
+        )
         table.overwrite(ROWS)
         time.sleep(0.015)
-        table.expire(timedelta(0), dry_run=False, force=True)
+        table.maintenance.expire(timedelta(0), dry_run=False, force=True)
     (folder / "n/t/data/.x.tmp").write_bytes(b"x")
 
 
 def readable(table: Table) -> list[int]:
     """The versions that can be read, where some were given up."""
-    versions: list[int] = table.snapshots()["version"].to_pylist() if table.state.floor else []
+    versions: list[int] = (
+        table.inspect.snapshots()["version"].to_pylist() if table.state.floor else []
+    )
     return versions
 
 
@@ -332,7 +338,7 @@ def seen_in(catalog: Catalog) -> dict[str, Any]:
             table.version,
             [(c.id, c.name, c.type) for c in table.schema.columns],
             table.scan().to_arrow().to_pylist(),
-            table.history()["operation"].to_pylist()[table.state.floor :],
+            table.inspect.history()["operation"].to_pylist()[table.state.floor :],
             table.tags,
             {v: table.scan(version=v).to_arrow().num_rows for v in readable(table)},
         )
@@ -367,7 +373,7 @@ def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -
 def assert_clean(folder: Path) -> None:
     """Logs, checkpoints and segments agree, in tables that were dropped, too."""
     for table in (folder / "n").iterdir():
-        assert Catalog.verify_path(table, every_version=True).complaints == ()
+        assert Catalog.verify_path(table, every_version=True).findings == ()
 
 
 def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ def first_append(place: Path) -> int:
 
 def checkpoint(place: Path) -> None:
     table = Catalog.load_path(place)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
 
 
 CLOCK = ["make t/_versioned/.clock.ID.tmp", "unlink t/_versioned/.clock.ID.tmp"]
@@ -106,7 +106,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = Catalog.create_path(folder / "t", "id LONG, b STRING")
     for number in range(3):
         table.append(rows(number))
-        table._timeline.write_checkpoint(table.state)
+        table.log.write_checkpoint(table.state)
     table.append(rows(3))
     Catalog.create_path(folder / "empty", "id LONG, b STRING")
     return folder
@@ -120,7 +120,7 @@ def seen(folder: Path) -> dict[str, Any]:
             table = Catalog.load_path(folder / name)
         except NotFoundError:
             continue
-        operations = table.history()["operation"].to_pylist()
+        operations = table.inspect.history()["operation"].to_pylist()
         found[name] = (table.schema, table.scan().to_arrow().to_pylist(), operations)
     return found
 

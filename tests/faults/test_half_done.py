@@ -78,7 +78,7 @@ def place(tmp_path: Path) -> Path:
     table = catalog.create_table("n.t", "id LONG")
     for number in range(3):
         table.append(pa.table({"id": [number]}))
-        table._timeline.write_checkpoint(table.state)
+        table.log.write_checkpoint(table.state)
     table.append(pa.table({"id": [3]}))
     return tmp_path / "w"
 
@@ -215,7 +215,7 @@ def test_a_read_that_fails_is_told_and_changes_nothing(place: Path) -> None:
         table = catalog.load_table("n.t").refresh()
         old = table.scan(version=1).to_arrow()["id"].to_pylist()
         assert old == [0]
-        assert table.history().num_rows == 5
+        assert table.inspect.history().num_rows == 5
         found: list[int] = table.scan().to_arrow()["id"].to_pylist()
         return found
 

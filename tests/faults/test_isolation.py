@@ -79,12 +79,12 @@ class Interleaving:
                     assignments = {counter: pc.field(counter) + 1}
                     client.update(assignments, [("k", "=", key)], commit_id=commit_id)
                 case "replace":
-                    plan = client.plan_write(
+                    plan = client.transaction().plan_write(
                         rows(*made).rename_columns(["row", "k", counter]).schema
                     )
                     batches = rows(*made).rename_columns(["row", "k", counter]).to_batches()
                     records = plan.write(batches[0].schema, iter(batches), client.store)
-                    client.commit_overwrite_where(plan, records, [("k", "=", key)])
+                    client.transaction().commit_overwrite_where(plan, records, [("k", "=", key)])
                 case "alter":
                     new = "m" if counter == "n" else "n"
                     client.alter().rename_column(counter, new).commit(commit_id=commit_id)
@@ -107,7 +107,7 @@ class Interleaving:
         """What the table shows at each version, by the IDs of its columns."""
         table = Catalog.load_path(self.place)
         found = []
-        for _, state in table._timeline.walk(table.version):
+        for _, state in table.log.walk(table.version):
             scan = Scan(table.store, state, state.schema.columns)
             shown = pa.Table.from_batches(scan.to_batches(), scan.schema).to_pydict()
             found.append(tuple(zip(*shown.values(), strict=True)))
@@ -185,7 +185,7 @@ ACTS: dict[str, Callable[[Table], Any]] = {
     "delete": lambda t: t.delete([("k", "=", 1)]),
     "update": lambda t: t.update({"n": pc.field("n") + 1}, [("k", "=", 1)]),
     "overwrite": lambda t: t.overwrite_where(rows((8, 1, 0)), [("k", "=", 1)]),
-    "whole": lambda t: t.delete_whole([("k", ">", 2)]),
+    "whole": lambda t: t.transaction().delete_whole([("k", ">", 2)]),
     "alter": lambda t: t.alter().rename_column("n", "m").commit(),
     "rollback": lambda t: t.rollback(1),
     "tag": lambda t: t.set_tag(f"x{uuid4()}", 0),
@@ -230,7 +230,7 @@ def test_forced_interleavings(mine: str, theirs: str, level: str, tmp_path: Any)
             ACTS[mine](mixed)
     assert what.happened
     assert base.version == 2
-    log = Catalog(tmp_path).load_table("n.t").history()["operation"].to_pylist()
+    log = Catalog(tmp_path).load_table("n.t").inspect.history()["operation"].to_pylist()
     again = mine == theirs == "alter"  # the column has that name by then
     assert len(log) == (5 if lands(mine, theirs, level) and not again else 4)
 

@@ -55,16 +55,16 @@ def rollback(catalog: Catalog) -> object:
 
 
 def compact(catalog: Catalog) -> object:
-    return catalog.load_table("n.t").compact()
+    return catalog.load_table("n.t").maintenance.compact()
 
 
 def compact_full(catalog: Catalog) -> object:
-    return catalog.load_table("n.t").compact(strategy="full")
+    return catalog.load_table("n.t").maintenance.compact(strategy="full")
 
 
 def compact_paths(catalog: Catalog) -> object:
     table = catalog.load_table("n.t")
-    return table.compact(paths=table.state.segments.paths[-1:])
+    return table.maintenance.compact(paths=table.state.segments.paths[-1:])
 
 
 OPERATIONS: list[Operation] = [
@@ -100,11 +100,11 @@ def prepare(folder: Path) -> None:
     table.upsert(rows((0, 1, 10), (0, 2, 20), (1, 1, 30)))
     table.upsert(rows((0, 2, 21), (0, 3, 30)))
     table.delete([("n", "=", 21)])
-    table._timeline.write_checkpoint(table.state)
-    table.compact()
+    table.log.write_checkpoint(table.state)
+    table.maintenance.compact()
     table.upsert(rows((0, 1, 11), (0, 2, 22)), partial=True)
     table.alter().drop_column("m").add_column("m", "int", default=7).commit()
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     table.upsert(rows((0, 3, 31, 1), (1, 2, 40, 2), names="gknm"))
     table.delete([("n", "=", 22)])
 
@@ -115,7 +115,7 @@ def seen(folder: Path) -> dict[str, Any]:
     versions = {2, 5, table.version - 1, table.version}
     return {
         "version": table.version,
-        "history": table.history()["operation"].to_pylist(),
+        "history": table.inspect.history()["operation"].to_pylist(),
         "segments": table.state.segments.count,
         "rows": {v: rows_at(table, v) for v in versions},
     }
@@ -135,10 +135,10 @@ def again_and_next_works(folder: Path, operation: Operation, after: dict[str, An
     table.upsert(rows((7, 7, 7)))
     table.upsert(rows((7, 7, 8)), partial=True)
     table.delete([("n", "=", 8)])
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert rows_at(Catalog(folder).load_table("n.t"), table.version) == found
     assert_clean(folder)
-    assert Catalog(folder).load_table("n.t").verify(deep=True).complaints == ()
+    assert Catalog(folder).load_table("n.t").maintenance.verify(deep=True).findings == ()
 
 
 @pytest.fixture(scope="module")

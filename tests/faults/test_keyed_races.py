@@ -56,9 +56,9 @@ def shown(table: Table) -> Rows:
 
 def check(table: Table, wanted: Rows) -> None:
     assert shown(table) == wanted
-    again(table).compact(strategy="full")
+    again(table).maintenance.compact(strategy="full")
     assert shown(table) == wanted
-    assert again(table).verify(deep=True, every_version=True).complaints == ()
+    assert again(table).maintenance.verify(deep=True, every_version=True).findings == ()
 
 
 # What somebody else does meanwhile, and what there is then
@@ -130,23 +130,23 @@ def widen(table: Table) -> Rows:
 
 def expire(table: Table) -> Rows:
     time.sleep(0.002)
-    table.expire(timedelta(0), dry_run=False, force=True)
+    table.maintenance.expire(timedelta(0), dry_run=False, force=True)
     return BEFORE
 
 
 def compact(table: Table) -> Rows:
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     return BEFORE
 
 
 def compact_a_part(table: Table) -> Rows:
-    table.compact(paths=table.state.segments.paths[:1])
+    table.maintenance.compact(paths=table.state.segments.paths[:1])
     return BEFORE
 
 
 def write_and_compact(table: Table) -> Rows:
     found = upsert(table)
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     return found
 
 
@@ -155,7 +155,7 @@ def vacuum(table: Table) -> Rows:
     table._write(rows((1, 1, 1)), merge_schema=False)
     found = upsert(table)
     time.sleep(0.002)
-    assert table.vacuum(timedelta(0), dry_run=False, force=True).segments
+    assert table.maintenance.vacuum(timedelta(0), dry_run=False, force=True).segments
     assert again(table).state.fence == table.version - 1
     return found
 
@@ -195,15 +195,15 @@ STOPS_COMPACTION = {
 @pytest.mark.parametrize("when", ["planned", "carried out"])
 def test_compaction(meanwhile: Callable[[Table], Rows], when: str) -> None:
     table = made()
-    pieces = table.plan_compaction(strategy="full")
+    pieces = table.maintenance.plan_compaction(strategy="full")
     assert sum(len(piece.paths) for piece in pieces) == 4
     if when == "planned":
         wanted = meanwhile(again(table))
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     if when == "carried out":
         wanted = meanwhile(again(table))
     before = again(table).version
-    found = table.commit_compaction(pieces, done)
+    found = table.maintenance.commit_compaction(pieces, done)
     assert (again(table).version == before) == (meanwhile.__name__ in STOPS_COMPACTION)
     assert found.removed + found.skipped == 4
     check(table, wanted)
@@ -217,13 +217,13 @@ def test_a_rollback_that_brings_back_what_a_dropped_tombstone_hid() -> None:
     table.delete([("k", "=", 1)])
     older, tombstone = table.state.segments.paths
     table.upsert(rows((1, 20, 2)))
-    table.compact(paths=[older, table.state.segments.paths[-1]])
-    pieces = table.plan_compaction(paths=[tombstone])
+    table.maintenance.compact(paths=[older, table.state.segments.paths[-1]])
+    pieces = table.maintenance.plan_compaction(paths=[tombstone])
     assert [piece.paths for piece in pieces] == [(tombstone,)]
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     assert done[0][1] == ()
     again(table).rollback(2)
-    assert table.commit_compaction(pieces, done).removed == 0
+    assert table.maintenance.commit_compaction(pieces, done).removed == 0
     check(table, {})
 
 
@@ -247,7 +247,7 @@ def test_upserts_never_conflict(meanwhile: Callable[[Table], Rows]) -> None:
 
 def _written(table: Table, data: pa.Table, partial: bool = False) -> Commit:
     plan, records = table._write(data, merge_schema=False, partial=partial)
-    return lambda: table.commit_append(plan, records)
+    return lambda: table.transaction().commit_append(plan, records)
 
 
 # A DELETE or UPDATE by a filter against who writes the same keys, or others in their range
@@ -257,7 +257,7 @@ def delete_of(table: Table, filters: Any) -> Commit:
     """Planned, and its tombstones written."""
     plan = plan_delta(table.store, table.state, table.name)
     records = delete_rows(table.store, table.state, bind_filters(filters, table.schema), plan.spec)
-    return lambda: table.commit_delta(plan, records, kind="delete", reads=filters)
+    return lambda: table.transaction().commit_delta(plan, records, kind="delete", reads=filters)
 
 
 def update_of(table: Table, filters: Any) -> Commit:
@@ -265,7 +265,7 @@ def update_of(table: Table, filters: Any) -> Commit:
     updater = Updater({"m": 99}, table.schema, table.name)
     bound = bind_filters(filters, table.schema)
     records = update_rows(table.store, table.state, bound, plan.spec, updater)
-    return lambda: table.commit_delta(plan, records, kind="update", reads=filters)
+    return lambda: table.transaction().commit_delta(plan, records, kind="update", reads=filters)
 
 
 def wide() -> Table:
@@ -326,7 +326,7 @@ def test_a_delete_is_evaluated_again(compacted: bool) -> None:
     late = again(table)
     table.upsert(rows((1, 11, 1), (5, 80, 1), (8, 80, 1)))
     if compacted:
-        table.compact(strategy="full")
+        table.maintenance.compact(strategy="full")
     late.delete(ENDS)
     assert late.version == table.version + 1
     wanted = {**WIDE, 1: (11, 1)}
@@ -361,7 +361,7 @@ def test_two_deletes_of_the_same_row() -> None:
 def test_compactions_are_no_conflict(planned: Callable[[Table, Any], Commit]) -> None:
     table = wide()
     commit = planned(again(table), ENDS)
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     commit()
     wanted = {**WIDE, 1: (10, 99), 8: (80, 99)}
     if planned is delete_of:
@@ -386,12 +386,12 @@ def test_nulls_of_a_partial_upsert_against_set_not_null() -> None:
     """Where no row is under it, the partial upsert shows what it leaves out: null."""
     table = made()
     late = again(table)
-    plan = late.plan_write(rows((5, 50), names="kn").schema, partial=True)
+    plan = late.transaction().plan_write(rows((5, 50), names="kn").schema, partial=True)
     data = rows((5, 50), names="kn")
     records = plan.write(data.schema, iter(data.to_batches()), late.store)
     table.alter().set_not_null("m").commit()
     with pytest.raises(CommitConflictError, match="NOT NULL"):
-        late.commit_append(plan, records)
+        late.transaction().commit_append(plan, records)
     check(table, BEFORE)
 
 
@@ -437,7 +437,7 @@ def test_a_merge_that_deletes_and_writes_a_key(reverse: bool) -> None:
 
     tasks = [written(1, (1, 0, 0), (2, 0, 0)), written(0, (1, 5, 5), (20, 6, 6))]
     records = [one for task in (reversed(tasks) if reverse else tasks) for one in task]
-    table.commit_delta(plan, records, kind="merge", reads=[("k", "in", [1, 2])])
+    table.transaction().commit_delta(plan, records, kind="merge", reads=[("k", "in", [1, 2])])
     wanted = {**WIDE, 1: (5, 5), 20: (6, 6)}
     del wanted[2]
     check(table, wanted)
@@ -452,7 +452,7 @@ def test_any_segments_together(chosen: tuple[int, ...]) -> None:
     table = made()
     paths = table.state.segments.paths
     assert len(paths) == 4
-    table.compact(paths=[paths[at] for at in chosen])
+    table.maintenance.compact(paths=[paths[at] for at in chosen])
     check(table, BEFORE)
 
 
@@ -463,5 +463,5 @@ def test_segments_of_one_commit(chosen: tuple[int, int]) -> None:
     table.overwrite_where(rows((3, 5, 5)), [("n", "=", 31)])
     table.overwrite_where(rows((2, 7, 7), (4, 8, 8)), [("n", "=", 10)])
     paths = table.state.segments.paths
-    table.compact(paths=[paths[at] for at in chosen])
+    table.maintenance.compact(paths=[paths[at] for at in chosen])
     check(table, {2: (7, 7), 3: (5, 5), 4: (8, 8)})

@@ -23,7 +23,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.storage.local import LocalStore
 
 NAMES = "put _versioned/log/N.json"
@@ -234,10 +234,10 @@ def test_a_table_s_folder_is_no_warehouse(action: Action, state: str, tmp_path: 
     assert whole(tmp_path / "t") == [0]
     match state:
         case "checkpointed":
-            table._timeline.write_checkpoint(table.refresh().state)
+            table.log.write_checkpoint(table.refresh().state)
         case "expired":
             time.sleep(0.02)
-            table.expire(timedelta(0), dry_run=False, force=True)
+            table.maintenance.expire(timedelta(0), dry_run=False, force=True)
             shutil.rmtree(tmp_path / "t/_versioned/checkpoint", ignore_errors=True)
         case "dropped":
             table.refresh().drop()
@@ -276,7 +276,7 @@ def test_a_warehouse_that_comes_before_the_first_commit_of_a_table(tmp_path: Pat
     making = Interruption(NAMES, before=lambda: Catalog(tmp_path).create_namespace("n"))
     store = InterruptedStore(LocalStore(str(tmp_path)), Plan(), making)
     with pytest.raises(InvalidRequestError, match="belongs to a warehouse"):
-        begin_at(store, creation("a INT"), "t", "me")
+        create_at(store, creation("a INT"), "t", "me")
     assert Catalog(tmp_path).list_namespaces() == ["n"]
 
 

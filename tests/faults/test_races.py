@@ -62,7 +62,7 @@ def outcome(table: Table, told: list[tuple[str, int, tuple[int, ...]]]) -> Outco
         acknowledged=[(version, rows) for kind, version, rows in told if kind == "append"],
         altered=[version for kind, version, _ in told if kind == "alter"],
         rows=table.scan(columns=["id"]).to_arrow()["id"].to_pylist(),
-        history=table.history()
+        history=table.inspect.history()
         .select(["version", "operation", "time", "schema_version"])
         .to_pylist(),
     )
@@ -94,7 +94,7 @@ def test_nothing_is_lost_and_nothing_fails(race: tuple[Path, Outcome, list[Any]]
     assert complaints(result) == []
     table = Catalog.load_path(folder)
     assert table.count() == WRITERS * APPENDS
-    assert max(table.schemas()["schema_version"].to_pylist()) == ALTERS
+    assert max(table.inspect.schemas()["schema_version"].to_pylist()) == ALTERS
 
 
 def test_the_checker_rejects_planted_faults(race: tuple[Path, Outcome, list[Any]]) -> None:
@@ -313,7 +313,7 @@ def test_a_fence_stops_a_slow_writer(pair: tuple[Table, Table]) -> None:
     with pytest.raises(CommitConflictError, match="fence"):
         old.append(ids(2))
     new.refresh().append(ids(2))
-    times = Catalog.load_path(new.location).history()["time"].to_pylist()
+    times = Catalog.load_path(new.location).inspect.history()["time"].to_pylist()
     assert times == sorted(set(times)), "a commit is later than the one before, whatever the clock"
 
 
@@ -361,7 +361,7 @@ def many(tmp_path: Path) -> Table:
     for number in range(4):
         table.append(ids(number))
         if number in (1, 3):
-            table._timeline.write_checkpoint(table.state)
+            table.log.write_checkpoint(table.state)
     table.append(ids(4))
     return table
 
@@ -412,4 +412,4 @@ def test_stubs(tmp_path: Path) -> None:
     assert table.scan(version=4).count() == 4
     with pytest.raises(NotFoundError, match="expired"):
         table.scan(version=1)
-    assert table.history()["version"].to_pylist() == [0, 1, 2, 3, 4, 5]
+    assert table.inspect.history()["version"].to_pylist() == [0, 1, 2, 3, 4, 5]

@@ -101,7 +101,7 @@ def test_columns_brought_along_do_not_take_ids_that_were_given(pair: tuple[Table
         return Commit(head, state.next_column_id + 1)
 
     identity = str(uuid4())
-    new._timeline.commit(new.loaded, identity, entry)
+    new.log.commit(new.loaded, identity, entry)
     assert new.refresh().schema.version == old.schema.version
     with pytest.raises(CommitConflictError, match="run it again"):
         old.append(ROW.append_column("new", ROW["id"]), merge_schema=True)
@@ -158,7 +158,7 @@ def test_ids_are_never_given_twice(pair: tuple[Table, Table]) -> None:
     new.alter().add_column("a", "int").commit()
     old.alter().add_column("b", "int").add_column("b2", "STRUCT<q: INT>").commit()
     new.refresh().append(ROW.append_column("c", pa.array([1])), merge_schema=True)
-    schemas = new.schemas().to_pylist()
+    schemas = new.inspect.schemas().to_pylist()
     by_id: dict[int, set[str]] = {}
     for row in schemas:
         by_id.setdefault(row["column_id"], set()).add(row["physical_path"])
@@ -216,16 +216,16 @@ def test_a_batch_is_committed_once(pair: tuple[Table, Table]) -> None:
     old, new = pair
 
     def write(table: Table, application: str, batch: int) -> int:
-        plan = table.plan_write(ROW.schema)
+        plan = table.transaction().plan_write(ROW.schema)
         records = plan.write(ROW.schema, iter(ROW.to_batches()), table.store)
-        return table.commit_append(plan, records, batch=Batch(application, batch))
+        return table.transaction().commit_append(plan, records, batch=Batch(application, batch))
 
     assert write(new, "a", 7) == 1
     for batch in (7, 6):
         with pytest.raises(AlreadyExistsError, match=f"batch {batch} of a"):
             write(old, "a", batch)
     assert write(old, "b", 7) == 2
-    new._timeline.write_checkpoint(new.refresh().state)
+    new.log.write_checkpoint(new.refresh().state)
     with pytest.raises(AlreadyExistsError):
         write(Catalog.load_path(new.location), "a", 7)
     assert write(Catalog.load_path(new.location), "a", 8) == 3
@@ -236,15 +236,15 @@ def test_a_batch_is_committed_once(pair: tuple[Table, Table]) -> None:
 def test_written_segments_are_committed_once(meanwhile: str, pair: tuple[Table, Table]) -> None:
     """A job that is run again with its written segments does not show its rows twice."""
     old, new = pair
-    plan = old.plan_write(ROW.schema)
+    plan = old.transaction().plan_write(ROW.schema)
     records = plan.write(ROW.schema, iter(ROW.to_batches()), old.store)
-    assert Catalog.load_path(old.location).commit_append(plan, records) == 1
+    assert Catalog.load_path(old.location).transaction().commit_append(plan, records) == 1
     match meanwhile:
         case "append":
             new.append(ROW)
         case "compact":
             new.refresh().append(ROW)
-            assert new.compact().removed == 2
+            assert new.maintenance.compact().removed == 2
         case "truncate":
             new.refresh().truncate()
         case "rollback":
@@ -253,28 +253,30 @@ def test_written_segments_are_committed_once(meanwhile: str, pair: tuple[Table, 
     before = fresh(old)
     for again in (old, Catalog.load_path(old.location)):
         with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
-            again.commit_append(plan, records)
+            again.transaction().commit_append(plan, records)
         with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
-            again.commit_overwrite(plan, records)
+            again.transaction().commit_overwrite(plan, records)
     with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
-        again.commit_rewrite(plan, records, (), kind="merge")
-    later = Catalog.load_path(old.location).plan_write(ROW.schema)
+        again.transaction().commit_rewrite(plan, records, (), kind="merge")
+    later = Catalog.load_path(old.location).transaction().plan_write(ROW.schema)
     with pytest.raises(AlreadyExistsError, match="committed already, by version 1 "):
-        again.commit_append(later, records)
+        again.transaction().commit_append(later, records)
     with pytest.raises(AlreadyExistsError, match="twice in one commit"):
-        again.commit_append(later, later.write(ROW.schema, ROW.to_batches(), old.store) * 2)
+        again.transaction().commit_append(
+            later, later.write(ROW.schema, ROW.to_batches(), old.store) * 2
+        )
     assert fresh(old) == before
 
 
 def test_written_segments_that_an_expired_version_added(pair: tuple[Table, Table]) -> None:
     old, new = pair
-    plan = old.plan_write(ROW.schema)
+    plan = old.transaction().plan_write(ROW.schema)
     records = plan.write(ROW.schema, iter(ROW.to_batches()), old.store)
-    Catalog.load_path(old.location).commit_append(plan, records)
+    Catalog.load_path(old.location).transaction().commit_append(plan, records)
     new.refresh().append(ROW)
-    new.expire(timedelta(0), 1, dry_run=False, force=True)
+    new.maintenance.expire(timedelta(0), 1, dry_run=False, force=True)
     with pytest.raises(AlreadyExistsError, match="by a version that is expired"):
-        Catalog.load_path(old.location).commit_append(plan, records)
+        Catalog.load_path(old.location).transaction().commit_append(plan, records)
     assert len(fresh(old)) == 2
 
 
@@ -285,16 +287,16 @@ def test_a_rewrite_whose_base_is_expired() -> None:
     new.append(pa.table({"a": [1, 2]}, kinds))
     new.append(pa.table({"a": [7, 8]}, kinds))
     late = Catalog.load_path(place)
-    plan = late.plan_write(kinds)
-    (path, _) = late.segments()["path"].to_pylist()
+    plan = late.transaction().plan_write(kinds)
+    (path, _) = late.inspect.segments()["path"].to_pylist()
     new.delete([("a", "=", 7)])
-    new.expire(timedelta(0), 1, dry_run=False, force=True)
+    new.maintenance.expire(timedelta(0), 1, dry_run=False, force=True)
     with pytest.raises(CommitConflictError, match="whose base is expired"):
         late.delete([("a", "=", 1)])
     with pytest.raises(CommitConflictError, match="was expired meanwhile"):
-        late.refresh().commit_rewrite(plan, (), [path], kind="delete")
+        late.refresh().transaction().commit_rewrite(plan, (), [path], kind="delete")
     with pytest.raises(CommitConflictError, match="was expired meanwhile"):
-        late.commit_overwrite_where(plan, (), [("a", "=", 1)])
+        late.transaction().commit_overwrite_where(plan, (), [("a", "=", 1)])
 
 
 def test_threads_that_read_the_same_files_of_memory() -> None:

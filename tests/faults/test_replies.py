@@ -70,7 +70,12 @@ def test_the_version_told_is_our_own(fault: Fault, place: Path) -> None:
     assert table.version == 2
     assert shown(table) == [1, 2], "others are seen after refresh()"
     assert shown(table.refresh()) == [1, 2, 3]
-    assert table.history()["operation"].to_pylist() == ["create", "append", "append", "append"]
+    assert table.inspect.history()["operation"].to_pylist() == [
+        "create",
+        "append",
+        "append",
+        "append",
+    ]
 
 
 def test_a_rival_wins_during_the_silence(place: Path) -> None:
@@ -230,12 +235,12 @@ def test_names_are_changed_once(operation: str, fault: Fault, place: Path, tmp_p
 
 def test_an_entry_that_can_not_be_read_is_not_put(place: Path) -> None:
     table = fresh(place)
-    plan = table.plan_write(ids(2).schema)
+    plan = table.transaction().plan_write(ids(2).schema)
     (record,) = plan.write(ids(2).schema, iter(ids(2).to_batches()), table.store)
     with pytest.raises(CorruptTableError):
-        table.commit_append(plan, [replace(record, schema_version=7)])
+        table.transaction().commit_append(plan, [replace(record, schema_version=7)])
     assert fresh(place).version == 1
-    assert table.commit_append(plan, [record]) == 2
+    assert table.transaction().commit_append(plan, [record]) == 2
 
 
 @pytest.fixture

@@ -82,12 +82,12 @@ _READS: list[Callable[[Table], object]] = [
         table.partitioning,
         table.tags,
     ),
-    lambda table: table.history().to_pylist(),
-    lambda table: table.segments().to_pylist(),
-    lambda table: table.partitions().to_pylist(),
-    lambda table: table.schemas().to_pylist(),
-    lambda table: table.snapshots().to_pylist(),
-    lambda table: table.lineage("id").to_pylist(),
+    lambda table: table.inspect.history().to_pylist(),
+    lambda table: table.inspect.segments().to_pylist(),
+    lambda table: table.inspect.partitions().to_pylist(),
+    lambda table: table.inspect.schemas().to_pylist(),
+    lambda table: table.inspect.snapshots().to_pylist(),
+    lambda table: table.inspect.lineage("id").to_pylist(),
     lambda table: table.as_of("then"),
     lambda table: table.count(),
     read,
@@ -112,7 +112,7 @@ _WRITES: list[Callable[[Table], object]] = [
     lambda table: table.overwrite_partitions(rows(7, 1).select(["id", "name"])),
     lambda table: table.rollback(max(0, table.version - 2)),
     lambda table: table.set_tag("now", max(0, table.version - 1)),
-    lambda table: table._timeline.write_checkpoint(table.state),
+    lambda table: table.log.write_checkpoint(table.state),
 ]
 
 

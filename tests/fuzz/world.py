@@ -70,7 +70,7 @@ def _make() -> None:
     catalog.rename_table("made.t", "made.u")
     catalog.rename_table("made.u", "made.t")
     catalog._names.log.write_checkpoint(catalog._names.state())
-    table._timeline.write_checkpoint(table.at(6))
+    table.log.write_checkpoint(table.at(6))
     table.append(rows(100, 1).drop_columns(["d"]))
 
 

@@ -68,7 +68,7 @@ def make_cpu(catalog: Catalog) -> None:
             "attrs": [("r", 2**33)],
         },
     )
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     alter = table.alter().drop_column("host").add_column("host", "string", default="unknown")
     alter.set_default("usage_user", 5).commit()
     append(table, {"ts": moment(2), "host": "d"})

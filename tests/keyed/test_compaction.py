@@ -23,10 +23,10 @@ def test_a_tombstone_is_kept_while_an_older_row_exists(tmp_path: Path) -> None:
     table.append(rows(("b", 1, 2.0), ("c", 1, 1.0)))
     table.delete([("host", "=", "b")])
     before = shown(table)
-    table.compact(paths=paths(table)[1:])
+    table.maintenance.compact(paths=paths(table)[1:])
     assert shown(table) == before == [("a", 1, 1.0, 7), ("c", 1, 1.0, 7)]
     assert table.state.segments.rows == 4, "a, b, c, and the tombstone of b"
-    table.compact()
+    table.maintenance.compact()
     assert shown(table) == before
     assert table.state.segments.rows == 2
 
@@ -37,7 +37,7 @@ def test_a_partial_upsert_is_not_compacted_without_older_rows(tmp_path: Path) ->
     table.append(rows(("a", 1, 1.0, 70), columns="host ts v w"))
     table.upsert(rows(("a", 1, 2.0)), partial=True)
     table.upsert(rows(("a", 1, 3.0)), partial=True)
-    told = table.compact(paths=paths(table)[1:])
+    told = table.maintenance.compact(paths=paths(table)[1:])
     assert told.removed == 3, "with the row under them"
     assert shown(table) == [("a", 1, 3.0, 70)]
 
@@ -45,16 +45,16 @@ def test_a_partial_upsert_is_not_compacted_without_older_rows(tmp_path: Path) ->
 def test_overlapping_segments_of_one_commit_are_compacted_together(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     first, second = rows(("a", 1, 1.0)), rows(("a", 1, 2.0))
-    plan = table.plan_write(first.schema)
+    plan = table.transaction().plan_write(first.schema)
     records = [
         r for d in (first, second) for r in plan.write(d.schema, d.to_batches(), table.store)
     ]
-    table.commit_append(plan, records)
+    table.transaction().commit_append(plan, records)
     table.append(rows(("b", 1, 1.0)))
     for at in (0, 1):
-        told = table.as_of(2).compact(paths=[paths(table)[at]], dry_run=True)
+        told = table.as_of(2).maintenance.compact(paths=[paths(table)[at]], dry_run=True)
         assert told.removed == 2
-    table.compact(paths=paths(table)[:1])
+    table.maintenance.compact(paths=paths(table)[:1])
     assert shown(table)[0] == ("a", 1, 2.0, 7)
 
 
@@ -63,9 +63,9 @@ def test_compacted_rows_keep_their_age(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     for value in (1.0, 2.0, 3.0, 4.0):
         table.append(rows(("a", 1, value), ("b", int(value), value)))
-    table.compact(paths=[paths(table)[at] for at in (0, 2)])
+    table.maintenance.compact(paths=[paths(table)[at] for at in (0, 2)])
     assert shown(table)[0] == ("a", 1, 4.0, 7)
-    table.compact(paths=paths(table)[:2])
+    table.maintenance.compact(paths=paths(table)[:2])
     assert shown(table)[0] == ("a", 1, 4.0, 7)
     table.rollback(3)
     assert shown(table)[0] == ("a", 1, 3.0, 7)
@@ -77,7 +77,7 @@ def test_rows_restored_by_a_rollback_keep_their_age(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
-    table.compact(paths=paths(table)[:1])
+    table.maintenance.compact(paths=paths(table)[:1])
     assert table.rollback(2) == 4
     assert shown(table) == [("a", 1, 2.0, 7)]
 
@@ -90,11 +90,11 @@ def test_a_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> None:
     table.delete([("host", "=", "a")])
     slow.truncate()  # what it saw: the row, and not the tombstone
     late = Catalog.load_path(tmp_path / "t")
-    pieces = late.plan_compaction(paths=paths(late))
-    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    pieces = late.maintenance.plan_compaction(paths=paths(late))
+    done = [(piece, piece.run(late.store)) for piece in pieces]
     assert [made for _, made in done] == [()]
     table.refresh().rollback(2)
-    assert late.commit_compaction(pieces, done).removed == 0
+    assert late.maintenance.commit_compaction(pieces, done).removed == 0
     assert shown(late.refresh()) == []
 
 
@@ -105,11 +105,11 @@ def test_a_tombstone_is_kept_while_a_compacted_segment_holds_an_older_row(tmp_pa
     table.delete([("host", "=", "a")])
     table.append(rows(("a", 2, 3.0), ("c", 1, 3.0)))
     first, tombstone, third = paths(table)
-    table.compact(paths=[first, third])
+    table.maintenance.compact(paths=[first, third])
     assert table.state.segments.core["extra"].to_pylist()[-1].count('"sequences":[1,3]') == 1
-    table.compact(paths=[tombstone])
+    table.maintenance.compact(paths=[tombstone])
     assert shown(table) == [("a", 2, 3.0, 7), ("c", 1, 3.0, 7)]
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert shown(table) == [("a", 2, 3.0, 7), ("c", 1, 3.0, 7)]
     assert table.state.segments.rows == 2
 
@@ -121,7 +121,7 @@ def test_compacted_rows_do_not_replace_newer_ones(tmp_path: Path) -> None:
     table.append(rows(("a", 1, 2.0)))
     table.append(rows(("b", 1, 3.0), ("c", 1, 3.0)))
     first, _, third = paths(table)
-    assert table.compact(paths=[first, third]).added == 1
+    assert table.maintenance.compact(paths=[first, third]).added == 1
     assert shown(table) == [("a", 1, 2.0, 7), ("b", 1, 3.0, 7), ("c", 1, 3.0, 7)]
     sequences = table.scan(["__sequence", "host"]).to_arrow().to_pylist()
     assert {row["host"]: row["__sequence"] for row in sequences} == {"a": 2, "b": 3, "c": 3}
@@ -132,12 +132,12 @@ def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
-    table.compact(paths=paths(table)[:1])
+    table.maintenance.compact(paths=paths(table)[:1])
     table.truncate()
     assert table.rollback(3) == 5
     assert shown(table) == [("a", 1, 2.0, 7)]
     table.append(rows(("a", 1, 6.0)))
-    table.compact(paths=paths(table)[:2])
+    table.maintenance.compact(paths=paths(table)[:2])
     assert shown(table) == [("a", 1, 6.0, 7)]
     for again, value in ((7, 6.0), (5, 2.0), (6, 6.0), (3, 2.0)):
         table.truncate()
@@ -153,14 +153,14 @@ def test_an_expired_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> 
     table.delete([("host", "=", "a")])
     slow.truncate()
     late = Catalog.load_path(tmp_path / "t")
-    pieces = late.plan_compaction(paths=paths(late))
-    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+    pieces = late.maintenance.plan_compaction(paths=paths(late))
+    done = [(piece, piece.run(late.store)) for piece in pieces]
     assert [made for _, made in done] == [()]
     table.refresh().rollback(2)
     table.append(rows(("b", 1, 1.0)))
     tick()
-    assert table.expire(NOW, 1, dry_run=False, force=True).floor == 5
-    assert late.commit_compaction(pieces, done).removed == 0
+    assert table.maintenance.expire(NOW, 1, dry_run=False, force=True).oldest_version == 5
+    assert late.maintenance.commit_compaction(pieces, done).removed == 0
     assert shown(Catalog.load_path(tmp_path / "t")) == [("b", 1, 1.0, 7)]
 
 
@@ -170,17 +170,17 @@ def test_small_segments_without_a_key_are_compacted_into_one(tmp_path: Path) -> 
         table.append(pa.table({"a": pa.array([n % 2, 5], pa.int32()), "b": [f"{n}", "x"]}))
     table.alter().drop_column("b").add_column("b", "STRING", default="new").commit()
     before = shown(table)
-    told = table.compact(dry_run=True)
+    told = table.maintenance.compact(dry_run=True)
     assert (told.removed, table.version) == (12, 7)
-    told = table.compact()
+    told = table.maintenance.compact()
     assert (told.removed, told.added, told.skipped) == (12, 3, 0)
     assert shown(table) == before == shown(table, version=7)
     file = pq.ParquetFile(tmp_path / "t" / paths(table)[0])
     assert [f.metadata[b"PARQUET:field_id"] for f in file.schema_arrow] == [b"1", b"3"]
-    assert table.compact().removed == 0
-    assert table.compact(strategy="full").removed == 3
+    assert table.maintenance.compact().removed == 0
+    assert table.maintenance.compact(strategy="full").removed == 3
     with pytest.raises(InvalidRequestError, match="'auto', 'full', 'small'"):
-        table.compact(strategy="z")  # type: ignore[arg-type]
+        table.maintenance.compact(strategy="z")  # type: ignore[arg-type]
 
 
 def test_a_concurrent_append_succeeds(tmp_path: Path) -> None:
@@ -188,14 +188,14 @@ def test_a_concurrent_append_succeeds(tmp_path: Path) -> None:
     for value in (1.0, 2.0):
         table.append(rows(("a", 1, value), ("b", 1, value)))
     other = Catalog.load_path(tmp_path / "t")
-    pieces = table.plan_compaction()
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    pieces = table.maintenance.plan_compaction()
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     other.append(rows(("a", 1, 3.0)))
     other.delete([("host", "=", "b")])
     other.alter().add_column("x", "INT", default=1).commit()
-    assert table.commit_compaction(pieces, done).removed == 2
+    assert table.maintenance.commit_compaction(pieces, done).removed == 2
     assert shown(table) == [("a", 1, 3.0, 7, 1)]
-    assert table.verify(deep=True, every_version=True).complaints == ()
+    assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
 
 def test_segments_removed_concurrently_are_skipped(tmp_path: Path) -> None:
@@ -203,10 +203,10 @@ def test_segments_removed_concurrently_are_skipped(tmp_path: Path) -> None:
     for n in (1, 1, 2, 2):
         table.append(pa.table({"a": pa.array([n], pa.int32())}))
     other = Catalog.load_path(tmp_path / "t")
-    pieces = table.plan_compaction()
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    pieces = table.maintenance.plan_compaction()
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     other.delete([("a", "=", 1)])
-    told = table.commit_compaction(pieces, done)
+    told = table.maintenance.commit_compaction(pieces, done)
     assert (told.removed, told.skipped, shown(table)) == (2, 2, [(2,), (2,)])
 
 
@@ -215,10 +215,10 @@ def test_a_split_with_a_removed_segment_does_not_fail_the_others(tmp_path: Path)
     for a, b in ((1, 1), (1, 2), (2, 1), (2, 2)):
         table.append(pa.table({"a": pa.array([a], pa.int32()), "b": pa.array([b], pa.int32())}))
     other = Catalog.load_path(tmp_path / "t")
-    pieces = table.plan_compaction()
-    done = [(piece, piece.carry_out(table.store)) for piece in pieces]
+    pieces = table.maintenance.plan_compaction()
+    done = [(piece, piece.run(table.store)) for piece in pieces]
     other.delete([("a", "=", 1), ("b", "=", 1)])
-    told = table.commit_compaction(pieces, done)
+    told = table.maintenance.commit_compaction(pieces, done)
     assert (told.removed, told.added, told.skipped) == (2, 1, 2)
     assert shown(table) == [(1, 2), (2, 1), (2, 2)]
 
@@ -227,7 +227,7 @@ def test_small_disjoint_neighbours_are_compacted_into_one(tmp_path: Path) -> Non
     table = make(tmp_path / "t")
     for day in range(5):
         table.append(rows(("a", day, 1.0), ("z", day, 1.0)))
-    assert table.compact().removed == 5
+    assert table.maintenance.compact().removed == 5
     assert table.count() == 10
     assert table.scan().merged_paths() == frozenset()
 
@@ -250,18 +250,18 @@ def test_small_segments_are_compacted_without_large_ones(tmp_path: Path) -> None
     table = make(tmp_path / "t", properties={"target_segment_bytes": "4000"})
     table.append(rows(*((f"h{n}", n, float(n)) for n in range(900))))
     assert table.state.segments.core["bytes"][0].as_py() > 2000
-    assert table.compact(strategy="small").removed == 0
+    assert table.maintenance.compact(strategy="small").removed == 0
     table.append(rows(("h1", 1, -1.0)))
     table.delete([("host", "=", "h2")])
     table.append(rows(("h3", 3, -3.0)))
-    told = table.compact(strategy="small")
+    told = table.maintenance.compact(strategy="small")
     assert (told.removed, told.added, table.count()) == (3, 2, 899)
     assert shown(table, filters=[("host", "in", ["h1", "h2", "h3"])]) == [
         ("h1", 1, -1.0, 7),
         ("h3", 3, -3.0, 7),
     ]
     table.upsert(rows(("h4", 4, 40), columns="host ts w"), partial=True)
-    assert table.compact(strategy="small").removed == 0, "it needs the row under it"
+    assert table.maintenance.compact(strategy="small").removed == 0, "it needs the row under it"
     assert shown(table, filters=[("host", "=", "h4")]) == [("h4", 4, 4.0, 40)]
 
 
@@ -269,7 +269,7 @@ def test_neighbours_of_different_partitions_are_not_compacted(tmp_path: Path) ->
     """They would be written apart again, and again at the next compaction."""
     table = make(tmp_path / "t", partitioned_by=["host"])
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))
-    assert table.compact().removed == 0
+    assert table.maintenance.compact().removed == 0
     table.append(rows(("a", 2, 1.0), ("b", 2, 1.0)))
-    assert (table.compact().removed, table.compact().removed) == (4, 0)
+    assert (table.maintenance.compact().removed, table.maintenance.compact().removed) == (4, 0)
     assert table.count() == 4

@@ -76,7 +76,7 @@ def test_a_key_can_not_be_changed(tmp_path: Path) -> None:
         )
     )
     assert table.scan(columns=["v"]).to_arrow().to_pylist() == [{"v": 2.0}]
-    with pytest.raises(InvalidRequestError, match="m is in the row key"):
+    with pytest.raises(InvalidRequestError, match="m is part of the row key"):
         table.update({"m": 5})
 
 
@@ -92,7 +92,7 @@ def test_ttl_hides_old_rows(tmp_path: Path) -> None:
     table.append(old_and_new().slice(0, 1))
     assert table.count() == 1
     assert "ttl_floor" not in table.properties
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert (table.count(), table.state.segments.rows) == (1, 1)
     for value in ("5", "0 days", "5 months", ""):
         with pytest.raises(InvalidRequestError, match="write a number and a unit"):

@@ -74,7 +74,7 @@ def test_segments_of_tombstones_alone_are_not_read(tmp_path: Path) -> None:
     table.delete([("host", "=", "a")])
     assert table.count() == 0
     assert count_rows(table.scan()) is None
-    assert table.compact().added == 0
+    assert table.maintenance.compact().added == 0
     assert (table.state.segments.count, table.count()) == (0, 0)
 
 
@@ -94,7 +94,7 @@ def test_sequence_and_op_type_as_metadata_columns(tmp_path: Path) -> None:
     names = ["host", "__sequence", "__op_type"]
     found = table.scan(columns=names).to_arrow().to_pylist()
     assert [tuple(row.values()) for row in found] == [("a", 2, "x"), ("b", 1, "y")]
-    table.compact()
+    table.maintenance.compact()
     found = table.scan(columns=names, filters=[("__sequence", ">", 1)]).to_arrow().to_pylist()
     assert [tuple(row.values()) for row in found] == [("a", 2, "x")]
 
@@ -107,7 +107,7 @@ def test_added_and_dropped_columns(tmp_path: Path, compacted: bool) -> None:
     table.alter().drop_column("v").commit()
     table.alter().add_column("v", "double", default=0.5).commit()
     if compacted:
-        table.compact(strategy="full")
+        table.maintenance.compact(strategy="full")
     assert shown(table) == [("a", 1, 7, 0.5), ("b", 1, 7, 0.5)]
     table.upsert(rows(("b", 1, 3.0)), partial=True)
     assert shown(table) == [("a", 1, 7, 0.5), ("b", 1, 7, 3.0)]
@@ -127,5 +127,5 @@ def test_segments_of_different_partitions_are_not_merged(tmp_path: Path) -> None
     table.append(rows((hosts[5], 1, 3.0)))
     assert merged(table) == [6], "what is partitioned otherwise may hold any key"
     assert shown(table, filters=[("v", ">", 1.0)]) == [("h3", 1, 2.0, 7), ("h5", 1, 3.0, 7)]
-    table.compact()
+    table.maintenance.compact()
     assert (merged(table), table.count()) == ([], 20)

@@ -51,7 +51,7 @@ def test_each_key_is_in_one_split(tmp_path: Path, type_: str) -> None:
     for key in keys:
         found = table.scan(filters=[("k", ">=", key)]).to_arrow().to_pylist()
         assert found == [row for row in expected if row["k"] >= key]
-    table.compact()
+    table.maintenance.compact()
     assert table.scan().to_arrow().to_pylist() == expected
 
 

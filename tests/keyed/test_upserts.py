@@ -29,13 +29,13 @@ def test_the_last_segment_of_a_commit_wins(tmp_path: Path) -> None:
     """The tasks of one write know nothing of each other; their segments are told apart by place."""
     table = make(tmp_path / "t")
     first, second = rows(("a", 1, 1.0), ("b", 1, 1.0)), rows(("a", 1, 2.0))
-    plan = table.plan_write(first.schema)
+    plan = table.transaction().plan_write(first.schema)
     records = [
         record
         for data in (first, second)
         for record in plan.write(data.schema, data.to_batches(), table.store)
     ]
-    table.commit_append(plan, records)
+    table.transaction().commit_append(plan, records)
     assert shown(table) == [("a", 1, 2.0, 7), ("b", 1, 1.0, 7)]
     table.rollback(0)
     table.rollback(1)
@@ -100,13 +100,13 @@ def test_removing_a_segment_that_hides_others_is_refused(tmp_path: Path) -> None
     table.append(rows(("a", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
     newest = table.state.segments.paths[1]
-    plan = table.plan_write(rows(("a", 1, 1.0)).schema)
+    plan = table.transaction().plan_write(rows(("a", 1, 1.0)).schema)
     with pytest.raises(InvalidRequestError, match="has a primary key"):
-        table.commit_rewrite(plan, (), [newest], kind="delete")
+        table.transaction().commit_rewrite(plan, (), [newest], kind="delete")
     with pytest.raises(InvalidRequestError, match="has a primary key"):
-        table.delete_whole([("v", "=", 2.0)])
-    assert not table.can_delete_whole([("v", "=", 2.0)])
-    assert table.delete_whole(None) == 3
+        table.transaction().delete_whole([("v", "=", 2.0)])
+    assert not table.transaction().can_delete_whole([("v", "=", 2.0)])
+    assert table.transaction().delete_whole(None) == 3
     assert table.count() == 0
 
 
@@ -118,9 +118,11 @@ def test_serializable_reads_conflict_with_replacing_rows(tmp_path: Path) -> None
     other.append(rows(("a", 1, 0.0)))
     plan = plan_delta(table.store, table.state, table.name)
     with pytest.raises(CommitConflictError, match="serializable"):
-        table.commit_delta(plan, write(table, plan), kind="merge", reads=[("v", ">", 5.0)])
+        table.transaction().commit_delta(
+            plan, write(table, plan), kind="merge", reads=[("v", ">", 5.0)]
+        )
     fine = [("host", "=", "b"), ("v", ">", 5.0)]
-    table.commit_delta(plan, write(table, plan), kind="merge", reads=fine)
+    table.transaction().commit_delta(plan, write(table, plan), kind="merge", reads=fine)
 
 
 def write(table: Table, plan: WritePlan) -> list[SegmentRecord]:

@@ -22,11 +22,11 @@ Job = tuple[str, float]
 
 
 def expire(folder: str, keep_last: int = 2) -> object:
-    return Catalog.load_path(folder).expire(NOW, keep_last, dry_run=False, force=True)
+    return Catalog.load_path(folder).maintenance.expire(NOW, keep_last, dry_run=False, force=True)
 
 
 def vacuum(folder: str) -> object:
-    return Catalog.load_path(folder).vacuum(NOW, dry_run=False, force=True)
+    return Catalog.load_path(folder).maintenance.vacuum(NOW, dry_run=False, force=True)
 
 
 def untag(folder: str) -> object:
@@ -55,7 +55,7 @@ def table(folder: str) -> object:
 
 def commit_written(folder: str) -> object:
     plan, records = pickle.loads(Path(folder, "written").read_bytes())
-    return Catalog.load_path(folder).commit_append(plan, records)
+    return Catalog.load_path(folder).transaction().commit_append(plan, records)
 
 
 JOBS: dict[str, Callable[[str], object]] = {

@@ -43,7 +43,7 @@ def make(root: Path, versions: int = 6) -> Table:
 def expire(table: Table, keep_last: int) -> int:
     """Keep so many versions; the first one of them."""
     tick()
-    return table.expire(NOW, keep_last, dry_run=False, force=True).floor
+    return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).oldest_version
 
 
 def tick() -> None:
@@ -53,7 +53,7 @@ def tick() -> None:
 
 def write(table: Table, *values: int) -> tuple[WritePlan, list[Any]]:
     """Segments that are written and not yet committed."""
-    plan = table.plan_write(ids(*values).schema)
+    plan = table.transaction().plan_write(ids(*values).schema)
     return plan, plan.write(ids(*values).schema, iter(ids(*values).to_batches()), table.store)
 
 

@@ -43,12 +43,12 @@ def test_what_is_kept_is_read_and_the_rest_refused(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     table = make(tmp_path)
-    table._timeline.write_checkpoint(table.at(3))
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.at(3))
+    table.log.write_checkpoint(table.state)
     table.set_tag("two", 2)
     tick()
-    told = table.expire(NOW, 3, dry_run=False, force=True)
-    assert (told.floor, told.versions, told.tagged, told.version) == (5, 4, (2,), 8)
+    told = table.maintenance.expire(NOW, 3, dry_run=False, force=True)
+    assert (told.oldest_version, told.versions, told.tagged, told.version) == (5, 4, (2,), 8)
     damage(tmp_path)
     for reader in (load(tmp_path), table):
         assert shown(reader) == [6]
@@ -58,15 +58,15 @@ def test_what_is_kept_is_read_and_the_rest_refused(
         for version in (0, 1, 3, 4):
             with pytest.raises(NotFoundError, match=f"from 5 on.*version {version} is expired"):
                 reader.scan(version=version)
-        assert reader.snapshots()["version"].to_pylist() == [2, 5, 6, 7, 8]
-        assert reader.snapshots()["operation"].to_pylist()[:2] == [None, "overwrite"]
+        assert reader.inspect.snapshots()["version"].to_pylist() == [2, 5, 6, 7, 8]
+        assert reader.inspect.snapshots()["operation"].to_pylist()[:2] == [None, "overwrite"]
 
 
 def test_history_and_commit_ids_stay(tmp_path: Path) -> None:
     table = make(tmp_path)
-    before = table.history()
+    before = table.inspect.history()
     expire(table, 2)
-    after = load(tmp_path).history()
+    after = load(tmp_path).inspect.history()
     for name in ("version", "time", "commit_id"):
         assert after[name].to_pylist()[:7] == before[name].to_pylist()
     assert after["operation"].to_pylist() == [None] * 5 + ["overwrite", "overwrite", "expire"]
@@ -86,17 +86,17 @@ def test_the_newest_is_never_expired(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep_last", [0, -1, True, 1.5, None])
 def test_nothing_to_keep_is_refused(keep_last: int, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="at least 1"):
-        make(tmp_path, 1).expire(keep_last=keep_last)
+        make(tmp_path, 1).maintenance.expire(keep_last=keep_last)
 
 
 @pytest.mark.parametrize("older_than", [timedelta(minutes=59), NOW])
 def test_a_short_time_is_refused(older_than: timedelta, tmp_path: Path) -> None:
     table = make(tmp_path)
     with pytest.raises(InvalidRequestError, match="reads a version while it is expired"):
-        table.expire(older_than, dry_run=False)
+        table.maintenance.expire(older_than, dry_run=False)
     for wrong in (-DAY, 7, None):
-        with pytest.raises(InvalidRequestError, match="no retention"):
-            table.expire(wrong, force=True)  # type: ignore[arg-type]
+        with pytest.raises(InvalidRequestError, match="must be a non-negative timedelta"):
+            table.maintenance.expire(wrong, force=True)  # type: ignore[arg-type]
     assert table.version == 6
 
 
@@ -104,8 +104,8 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     table = make(tmp_path)
     before = everything(tmp_path)
     tick()
-    told = table.expire(NOW, 2, force=True)
-    assert (told.dry_run, told.floor, told.versions, told.version) == (True, 5, 5, 6)
+    told = table.maintenance.expire(NOW, 2, force=True)
+    assert (told.dry_run, told.oldest_version, told.versions, told.version) == (True, 5, 5, 6)
     assert everything(tmp_path) == before
 
 
@@ -114,11 +114,11 @@ def test_what_was_the_newest_a_while_ago_is_kept(
 ) -> None:
     """Somebody may have begun to read it just before it was replaced."""
     table = make(tmp_path, 3)
-    assert table.expire(DAY).floor == 0
+    assert table.maintenance.expire(DAY).oldest_version == 0
     later(monkeypatch, 2 * DAY)
-    assert table.expire(DAY).floor == 3
-    assert table.expire(DAY, keep_last=3).floor == 1
-    assert table.expire(timedelta.max).floor == 0
+    assert table.maintenance.expire(DAY).oldest_version == 3
+    assert table.maintenance.expire(DAY, keep_last=3).oldest_version == 1
+    assert table.maintenance.expire(timedelta.max).oldest_version == 0
 
 
 def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> None:
@@ -126,7 +126,7 @@ def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> No
     table.set_tag("two", 2)
     old = load(tmp_path)
     at_first = load(tmp_path)
-    at_first._loaded = LoadedState(old.at(0))
+    at_first._handle.loaded = LoadedState(old.at(0))
     assert expire(table, 4) == 4
     middle = load(tmp_path)
     for number in range(7, 10):
@@ -140,7 +140,7 @@ def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> No
         assert shown(reader, "two") == [2]
         with pytest.raises(NotFoundError, match="expired"):
             reader.scan(version=5)
-        assert reader.snapshots()["version"].to_pylist() == [2, 10, 11, 12]
+        assert reader.inspect.snapshots()["version"].to_pylist() == [2, 10, 11, 12]
 
 
 def test_a_state_of_intervals_is_read_back(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_state_of_intervals_is_read_back(tmp_path: Path) -> None:
     found = load(tmp_path).state
     stats = found.segments.statistic("min", found.schema.columns[1], found.schemas)
     assert stats.to_pylist() == [timedelta(days=-3)]
-    assert load(tmp_path).verify(deep=True).complaints == ()
+    assert load(tmp_path).maintenance.verify(deep=True).findings == ()
 
 
 def test_a_tag_while_it_expires(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_tag_while_it_expires(tmp_path: Path) -> None:
     rival = load(tmp_path)
     tagging = Interruption("put _versioned/log/N.json", before=lambda: rival.set_tag("three", 3))
     store = InterruptedStore(LocalStore(str(tmp_path / "t")), Plan(), tagging)
-    table = Table(type(rival._timeline)(store, rival._timeline._codec), rival.loaded, "t")
+    table = Table(type(rival.log)(store, rival.log._codec), rival.loaded, "t")
     with pytest.raises(CommitConflictError, match="'three' while it was to be expired"):
         expire(table, 1)
     assert shown(load(tmp_path), "three") == [3]
@@ -184,7 +184,7 @@ def test_a_kept_state_that_is_lost_before_the_floor_moves(tmp_path: Path) -> Non
 
     losing = Interruption("put _versioned/log/N.json", after=lose)
     store = InterruptedStore(LocalStore(str(tmp_path / "t")), Plan(), losing)
-    table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    table = Table(type(known.log)(store, known.log._codec), known.loaded, "t")
     assert expire(table, 2) == 6
     assert sorted(lost) == [f"{2:020d}.parquet", f"{6:020d}.parquet"]
     forget(tmp_path)
@@ -198,8 +198,8 @@ def test_tags_at_and_below_the_oldest_retained_version(tmp_path: Path) -> None:
     for name, version in (("three", 3), ("four", 4), ("five", 5)):
         table.set_tag(name, version)
     tick()
-    told = table.expire(NOW, 6, dry_run=False, force=True)
-    assert (told.floor, told.versions, told.tagged) == (4, 3, (3,))
+    told = table.maintenance.expire(NOW, 6, dry_run=False, force=True)
+    assert (told.oldest_version, told.versions, told.tagged) == (4, 3, (3,))
     forget(tmp_path)
     reader = load(tmp_path)
     assert [shown(reader, name) for name in ("three", "four", "five")] == [[3], [4], [5]]
@@ -213,9 +213,9 @@ def test_two_that_expire_the_same(tmp_path: Path) -> None:
     known = load(tmp_path)
     rival = Interruption("put _versioned/log/N.json", before=lambda: expire(load(tmp_path), 2))
     store = InterruptedStore(LocalStore(str(tmp_path / "t")), Plan(), rival)
-    table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    table = Table(type(known.log)(store, known.log._codec), known.loaded, "t")
     assert expire(table, 2) == 5
-    assert load(tmp_path).history()["operation"].to_pylist().count("expire") == 1
+    assert load(tmp_path).inspect.history()["operation"].to_pylist().count("expire") == 1
     assert shown(load(tmp_path), 5) == [5]
 
 
@@ -226,11 +226,11 @@ def test_an_expiry_that_dies_at_any_stub_is_finished(stubs: int, tmp_path: Path)
     known = load(tmp_path)
     plan = Plan(at=stubs, fault=Fault.FAIL_BEFORE, only="overwrite _versioned/log")
     store = FaultyStore(LocalStore(str(tmp_path / "t")), plan)
-    table = Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    table = Table(type(known.log)(store, known.log._codec), known.loaded, "t")
     with pytest.raises(StorageError, match="planted"):
         expire(table, 1)
     assert shown(load(tmp_path)) == [6]
-    assert load(tmp_path).expire(dry_run=False).floor == 6
+    assert load(tmp_path).maintenance.expire(dry_run=False).oldest_version == 6
     log = sorted((tmp_path / FOLDER / "log").iterdir())
     assert [b'"stub":true' in path.read_bytes() for path in log] == [True] * 6 + [False] * 2
     assert shown(load(tmp_path)) == [6]
@@ -271,12 +271,12 @@ def test_an_expiry_that_died_is_finished(tmp_path: Path) -> None:
     for version in (0, 5):  # the last two stubs were not written any more
         (log / f"{version:020d}.json").write_bytes(kept[f"{version:020d}.json"])
     table = load(tmp_path)
-    assert table.snapshots()["version"].to_pylist() == [6, 7, 8]
-    told = table.expire(dry_run=False)
-    assert (told.floor, told.version) == (6, 8)
+    assert table.inspect.snapshots()["version"].to_pylist() == [6, 7, 8]
+    told = table.maintenance.expire(dry_run=False)
+    assert (told.oldest_version, told.version) == (6, 8)
     stubs = [b'"stub":true' in path.read_bytes() for path in sorted(log.iterdir())]
     assert stubs == [True] * 6 + [False] * 3
-    assert load(tmp_path)._timeline.read(0)[0].floor == 6  # type: ignore[index,union-attr]
+    assert load(tmp_path).log.read(0)[0].floor == 6  # type: ignore[index,union-attr]
 
 
 def test_a_damaged_entry_is_not_expired(tmp_path: Path) -> None:
@@ -292,9 +292,9 @@ def test_a_commit_that_was_expired_before_its_answer_came(tmp_path: Path) -> Non
     """A writer that slept for long does not commit again what it committed."""
     table = make(tmp_path)
     landed = load(tmp_path)
-    slept = Table(landed._timeline, LoadedState(landed.at(5)), "t")
+    slept = Table(landed.log, LoadedState(landed.at(5)), "t")
     commit_id = "11111111-1111-4111-8111-111111111111"
-    landed._timeline.commit(
+    landed.log.commit(
         landed.loaded,
         commit_id,
         lambda state: _append(landed, state, commit_id),
@@ -303,7 +303,7 @@ def test_a_commit_that_was_expired_before_its_answer_came(tmp_path: Path) -> Non
         table.refresh().overwrite(ids(number))
     expire(table, 1)
     before = load(tmp_path).version
-    again = slept._timeline.commit(
+    again = slept.log.commit(
         slept.loaded, commit_id, lambda state: _append(slept, state, commit_id)
     )
     assert again.version == before == load(tmp_path).version
@@ -314,7 +314,7 @@ def _append(table: Table, state: object, commit_id: str) -> object:
     from versioned_catalog.conflicts.operations import Append, Base
 
     operation = Append(Base.of(table.state), ())
-    return propose(operation, state, commit_id, "t", table._timeline)  # type: ignore[arg-type]
+    return propose(operation, state, commit_id, "t", table.log)  # type: ignore[arg-type]
 
 
 def test_a_replaced_table_s_past_expires_too(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ ORPHAN = f"0-{'0' * 32}.parquet"
 
 def vacuum(table: Table) -> Vacuumed:
     tick()
-    return table.vacuum(NOW, dry_run=False, force=True)
+    return table.maintenance.vacuum(NOW, dry_run=False, force=True)
 
 
 def reserve(root: Path) -> Path:
@@ -106,7 +106,7 @@ def test_a_young_temporary_file_stays_and_the_disk_is_full(
     commits = table.version
     fill(tmp_path)
     with pytest.raises(StorageError, match="No space left"):
-        table.vacuum(NOW, dry_run=False, force=True)
+        table.maintenance.vacuum(NOW, dry_run=False, force=True)
     assert orphan.exists(), "no fence stands"
     assert load(tmp_path).version == commits
 
@@ -120,7 +120,7 @@ def test_another_failure_costs_no_reserve(tmp_path: Path, fill: Callable[..., No
         patch.setattr(LocalStore, "now", lambda _: now)
         fill(tmp_path, number=errno.EACCES)
         with pytest.raises(StorageError, match="Permission denied"):
-            table.vacuum(NOW, dry_run=False, force=True)
+            table.maintenance.vacuum(NOW, dry_run=False, force=True)
     assert reserve(tmp_path).exists()
 
 
@@ -182,7 +182,7 @@ def test_a_disk_without_a_free_block(at: str, small_disk: Path) -> None:
     assert len(told.segments) == (2 if at == "data" else 1)
     load(small_disk).append(ids(4))
     assert shown(load(small_disk)) == [2, 3, 4]
-    assert load(small_disk).verify(deep=True).is_clean
+    assert load(small_disk).maintenance.verify(deep=True).is_clean
     assert reserve(small_disk).stat().st_size == RESERVE_BYTES
 
 

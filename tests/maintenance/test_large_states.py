@@ -34,18 +34,18 @@ def test_expire_vacuum_and_verify_read_large_states(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make(tmp_path)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     table.set_tag("two", 2)
     states = tmp_path.glob("t/_versioned/checkpoint/*")
     assert min(path.stat().st_size for path in states) > LIMIT
     assert expire(table, 2) == 6
     # What is expired, and could not be finished by any retry, is finished.
     assert expire(table, 1) == 8
-    assert load(tmp_path).verify(every_version=True).is_clean
+    assert load(tmp_path).maintenance.verify(every_version=True).is_clean
     assert (shown(load(tmp_path)), shown(load(tmp_path), "two")) == ([6], [2])
     later(monkeypatch, DAY)
-    load(tmp_path).vacuum(NOW, dry_run=False, force=True)
-    assert load(tmp_path).verify(deep=True, every_version=True).is_clean
+    load(tmp_path).maintenance.vacuum(NOW, dry_run=False, force=True)
+    assert load(tmp_path).maintenance.verify(deep=True, every_version=True).is_clean
 
 
 @pytest.mark.usefixtures("short_entries")
@@ -56,14 +56,14 @@ def test_an_expiry_of_large_states_ends_with_its_stubs(tmp_path: Path) -> None:
     first = tmp_path / "t/_versioned/log" / f"{0:020d}.json"
     assert b'"stub":true' in first.read_bytes()
     assert kept.stat().st_size > LIMIT
-    assert load(tmp_path).verify().is_clean
+    assert load(tmp_path).maintenance.verify().is_clean
 
 
 def test_a_state_or_a_hint_beyond_its_limit_is_a_finding(tmp_path: Path) -> None:
     table = make(tmp_path)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     os.truncate(tmp_path / "t/_versioned/last_checkpoint.json", HINT_BYTES + 1)
-    (finding,) = load(tmp_path).verify().complaints
+    (finding,) = load(tmp_path).maintenance.verify().findings
     assert f"has {HINT_BYTES + 1} bytes" in finding.problem
 
 

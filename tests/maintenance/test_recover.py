@@ -40,12 +40,12 @@ def make(root: Path) -> Table:
         root / "t", "id LONG, b STRING", properties={"team": "ops"}, comment="mine"
     )
     table.append(pa.table({"id": [1, 2], "b": ["x", "y"]}))
-    plan = table.plan_write(ids(3).schema)
+    plan = table.transaction().plan_write(ids(3).schema)
     records = plan.write(ids(3).schema, iter(ids(3).to_batches()), table.store)
-    table.commit_append(plan, records, batch=Batch("sink", 4))
+    table.transaction().commit_append(plan, records, batch=Batch("sink", 4))
     table.alter().rename_column("b", "c").add_column("d", "int", default=9).commit()
     table.append(pa.table({"id": [4], "c": ["z"]}))
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     table.delete([("id", "=", 1)])
     table.set_tag("now", 4)
     table.append(pa.table({"id": [5], "d": pa.array([5], pa.int32())}))
@@ -62,7 +62,7 @@ def recover(root: Path) -> tuple[Recovered, Table]:
     told = Catalog.recover(root / "t", root / "new")
     assert everything(root / "t") == before
     table = Catalog.load_path(root / "new")
-    assert table.verify(deep=True, every_version=True).complaints == ()
+    assert table.maintenance.verify(deep=True, every_version=True).findings == ()
     assert (told.rows, told.version) == (table.count(), table.version)
     return told, table
 
@@ -77,7 +77,7 @@ def test_a_table_that_is_whole(tmp_path: Path) -> None:
     told, new = recover(tmp_path)
     assert rows(new) == rows(old)
     assert (told.known_until, told.guessed) == (7, ())
-    assert list(told.left.values()) == ["was live once, and the log says that it was removed"]
+    assert list(told.left.values()) == ["was removed by a commit"]
     assert new.schema.columns == old.schema.columns
     assert (new.properties, new.comment) == (old.properties, old.comment)
     assert new.state.table_uuid == old.state.table_uuid
@@ -91,8 +91,8 @@ def test_a_table_that_is_whole(tmp_path: Path) -> None:
     )
     new.delete([("id", "=", 2)])
     expire(new, 1)
-    assert len(new.vacuum(NOW, dry_run=False, force=True).segments) >= 1
-    assert new.verify(deep=True).complaints == ()
+    assert len(new.maintenance.vacuum(NOW, dry_run=False, force=True).segments) >= 1
+    assert new.maintenance.verify(deep=True).findings == ()
 
 
 def test_the_last_entries_are_lost(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_beginning_is_lost_and_no_checkpoint_is_left(tmp_path: Path) -> None
 
 def test_a_checkpoint_alone_is_left(tmp_path: Path) -> None:
     old = make(tmp_path)
-    old._timeline.write_checkpoint(old.state)
+    old.log.write_checkpoint(old.state)
     expected = rows(old)
     shutil.rmtree(tmp_path / FOLDER / "log")
     told, new = recover(tmp_path)
@@ -188,7 +188,7 @@ def test_schema_versions_without_a_segment(tmp_path: Path) -> None:
 
 def test_a_damaged_segment_is_left_and_told(tmp_path: Path) -> None:
     table = make(tmp_path)
-    paths = table.segments()["path"].to_pylist()
+    paths = table.inspect.segments()["path"].to_pylist()
     data = bytearray((tmp_path / "t" / paths[0]).read_bytes())
     data[4:40] = bytes(36)
     (tmp_path / "t" / paths[0]).write_bytes(data)
@@ -198,7 +198,7 @@ def test_a_damaged_segment_is_left_and_told(tmp_path: Path) -> None:
     assert told.left[paths[0]].startswith("is damaged")
     assert told.left[paths[1]].startswith("is damaged")
     assert told.left[paths[2]] == "is missing"
-    assert len(told.certain) == new.segments().num_rows == 1
+    assert len(told.certain) == new.inspect.segments().num_rows == 1
 
 
 def test_orphans_of_long_ago_stay_behind(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_orphans_of_long_ago_stay_behind(tmp_path: Path) -> None:
     os.utime(tmp_path / "t" / orphan.path, (0, 0))
     table.append(ids(6))
     told, new = recover(tmp_path)
-    assert "a writer that died left" in told.left[orphan.path]
+    assert "left from a failed write" in told.left[orphan.path]
     assert 99 not in [row["id"] for row in rows(new)]
 
 
@@ -216,12 +216,14 @@ def test_partitions_and_former_lives(tmp_path: Path) -> None:
     catalog.create_table("t", "id LONG").append(ids(7))
     table = catalog.replace_table("t", "id LONG, day DATE", partitioned_by=["bucket(4, id)"])
     table.append(ids(1, 2, 3, 4, 5))
-    keys = sorted(map(str, table.segments()["partition"].to_pylist()))
+    keys = sorted(map(str, table.inspect.segments()["partition"].to_pylist()))
     shutil.rmtree(tmp_path / FOLDER)
     told, new = recover(tmp_path)
     assert [row["id"] for row in rows(new)] == [1, 2, 3, 4, 5]
-    assert sorted(map(str, new.segments()["partition"].to_pylist())) == keys
-    assert list(told.left.values()) == ["is of another table, or of an earlier life of this one"]
+    assert sorted(map(str, new.inspect.segments()["partition"].to_pylist())) == keys
+    assert list(told.left.values()) == [
+        "is of another table, or of an earlier incarnation of this one"
+    ]
 
 
 def test_a_table_that_was_dropped(tmp_path: Path) -> None:
@@ -236,7 +238,7 @@ def test_a_table_that_was_dropped(tmp_path: Path) -> None:
 def test_nothing_to_go_by(tmp_path: Path) -> None:
     (tmp_path / "t/data").mkdir(parents=True)
     (tmp_path / f"t/data/0-{'0' * 32}.parquet").write_bytes(b"PAR1")
-    with pytest.raises(CorruptTableError, match="nothing says what columns"):
+    with pytest.raises(CorruptTableError, match="the columns are unknown"):
         Catalog.recover(tmp_path / "t", tmp_path / "new")
 
 
@@ -244,7 +246,7 @@ def test_only_to_an_empty_place(tmp_path: Path) -> None:
     make(tmp_path)
     Catalog.create_path(tmp_path / "other", "x INT")
     for place in ("t", "other"):
-        with pytest.raises(AlreadyExistsError, match="recover to a folder of its own"):
+        with pytest.raises(AlreadyExistsError, match="recover to an empty folder"):
             Catalog.recover(tmp_path / "t", tmp_path / place)
     assert load(tmp_path).version == 7
 

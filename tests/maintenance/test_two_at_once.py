@@ -28,11 +28,11 @@ EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
 
 
 def expire(table: Table, keep_last: int = 2) -> object:
-    return table.expire(NOW, keep_last, dry_run=False, force=True)
+    return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True)
 
 
 def vacuum(table: Table) -> object:
-    return table.vacuum(NOW, dry_run=False, force=True)
+    return table.maintenance.vacuum(NOW, dry_run=False, force=True)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_jobs_that_interleave(
         for again in (expire, vacuum):
             again(load(root))
         check_whole(root, rows.get)
-        assert load(root).verify(every_version=True).complaints == ()
+        assert load(root).maintenance.verify(every_version=True).findings == ()
         shutil.rmtree(root)
 
 
@@ -239,7 +239,7 @@ def test_a_table_whose_kept_state_was_lost_is_mended(
     (tmp_path / f"t/_versioned/kept/{4:020d}.parquet").unlink()
     check_whole(tmp_path, rows.get)
     expire(load(tmp_path))
-    assert load(tmp_path).verify(every_version=True).complaints == ()
+    assert load(tmp_path).maintenance.verify(every_version=True).findings == ()
 
 
 def test_a_state_that_is_gone_is_written_before_the_stubs(

@@ -47,7 +47,7 @@ UUID = "0" * 32
 
 def vacuum(table: Table, retention: timedelta = NOW) -> Vacuumed:
     tick()
-    return table.vacuum(retention, dry_run=False, force=True)
+    return table.maintenance.vacuum(retention, dry_run=False, force=True)
 
 
 def test_only_what_no_kept_version_needs_goes(tmp_path: Path) -> None:
@@ -85,7 +85,9 @@ def test_what_dead_writers_left(tmp_path: Path) -> None:
     table = make(tmp_path, 1)
     write(table, 7)
     write(table, 8)
-    orphans = data(tmp_path) - {os.path.basename(p) for p in table.segments()["path"].to_pylist()}
+    orphans = data(tmp_path) - {
+        os.path.basename(p) for p in table.inspect.segments()["path"].to_pylist()
+    }
     assert len(orphans) == 2
     temporary = [
         tmp_path / "t" / folder / ".x.tmp"
@@ -154,7 +156,7 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     expire(table, 1)
     before = everything(tmp_path)
     tick()
-    told = table.vacuum(NOW, force=True)
+    told = table.maintenance.vacuum(NOW, force=True)
     assert told.dry_run
     assert len(told.segments) == 5
     assert told.bytes == sum(len(before[f"t/{path}"]) for path in told.segments)
@@ -179,19 +181,19 @@ def test_young_files_stay(tmp_path: Path) -> None:
 def test_the_store_s_clock_is_the_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path)
     expire(table, 1)
-    assert table.vacuum(DAY).segments == ()
+    assert table.maintenance.vacuum(DAY).segments == ()
     later(monkeypatch, 2 * DAY)
-    assert len(table.vacuum(DAY).segments) == 5
+    assert len(table.maintenance.vacuum(DAY).segments) == 5
 
 
 @pytest.mark.parametrize("retention", [timedelta(minutes=59), NOW])
 def test_a_short_retention_is_refused(retention: timedelta, tmp_path: Path) -> None:
     table = make(tmp_path, 1)
     with pytest.raises(InvalidRequestError, match="a write in flight may be deleted"):
-        table.vacuum(retention)
+        table.maintenance.vacuum(retention)
     for wrong in (-DAY, 7, None):
-        with pytest.raises(InvalidRequestError, match="no retention"):
-            table.vacuum(wrong, force=True)  # type: ignore[arg-type]
+        with pytest.raises(InvalidRequestError, match="must be a non-negative timedelta"):
+            table.maintenance.vacuum(wrong, force=True)  # type: ignore[arg-type]
 
 
 # Writers in flight
@@ -204,10 +206,10 @@ def test_a_writer_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
     table.append(ids(2))
     assert vacuum(table).segments == (records[0].path,)
     with pytest.raises(CommitConflictError, match="outlived the retention of a vacuum"):
-        slow.commit_append(plan, records)
+        slow.transaction().commit_append(plan, records)
     assert shown(load(tmp_path)) == [1, 2]
     plan, records = write(slow.refresh(), 7)
-    slow.commit_append(plan, records)
+    slow.transaction().commit_append(plan, records)
     assert shown(load(tmp_path)) == [1, 2, 7]
 
 
@@ -219,7 +221,7 @@ def test_old_segments_are_not_committed_by_a_newer_plan(tmp_path: Path) -> None:
     vacuum(table)
     newer, _ = write(load(tmp_path), 8)
     with pytest.raises(CommitConflictError, match="planned on version 1 and outlived"):
-        load(tmp_path).commit_append(newer, records)
+        load(tmp_path).transaction().commit_append(newer, records)
     assert shown(load(tmp_path)) == [1, 2]
 
 
@@ -231,7 +233,7 @@ def test_a_younger_writer_never_aborts(tmp_path: Path, monkeypatch: pytest.Monke
     young = load(tmp_path)
     plan, records = write(young, 7)
     assert vacuum(table, DAY).fence == 3
-    young.commit_append(plan, records)
+    young.transaction().commit_append(plan, records)
     assert shown(load(tmp_path)) == [3, 7]
 
 
@@ -249,12 +251,12 @@ def test_a_clock_that_is_behind_aborts_no_writer(tmp_path: Path) -> None:
     for path in (tmp_path / "t/data").iterdir():
         age(path, 2 * DAY)
     assert vacuum(table, DAY).fence == 0
-    assert table.expire(DAY).floor == 0
-    load(tmp_path).commit_append(*young)
+    assert table.maintenance.expire(DAY).oldest_version == 0
+    load(tmp_path).transaction().commit_append(*young)
     for path in (tmp_path / "t/_versioned/log").iterdir():
         age(path, 2 * DAY)
-    assert table.vacuum(DAY).fence == 3
-    assert table.expire(DAY).floor == 3
+    assert table.maintenance.vacuum(DAY).fence == 3
+    assert table.maintenance.expire(DAY).oldest_version == 3
 
 
 def interrupted(root: Path, before: Callable[[], object]) -> Table:
@@ -262,7 +264,7 @@ def interrupted(root: Path, before: Callable[[], object]) -> Table:
     known = load(root)
     happens = Interruption("put _versioned/log/N.json", before=before)
     store = InterruptedStore(LocalStore(str(root / "t")), Plan(), happens)
-    return Table(type(known._timeline)(store, known._timeline._codec), known.loaded, "t")
+    return Table(type(known.log)(store, known.log._codec), known.loaded, "t")
 
 
 def test_a_commit_between_listing_and_deleting(tmp_path: Path) -> None:
@@ -270,9 +272,9 @@ def test_a_commit_between_listing_and_deleting(tmp_path: Path) -> None:
     slow = load(tmp_path)
     plan, records = write(slow, 7)
     table.append(ids(2))
-    cleaner = interrupted(tmp_path, lambda: slow.commit_append(plan, records))
+    cleaner = interrupted(tmp_path, lambda: slow.transaction().commit_append(plan, records))
     tick()
-    assert cleaner.vacuum(NOW, force=True).segments == (records[0].path,)
+    assert cleaner.maintenance.vacuum(NOW, force=True).segments == (records[0].path,)
     assert vacuum(cleaner).segments == ()
     assert shown(load(tmp_path)) == [1, 2, 7]
 
@@ -312,7 +314,7 @@ def test_a_rollback_to_a_retained_version_that_a_fence_overtook(tmp_path: Path) 
     write(table, 0)
     table.set_tag("x", 0)
     assert vacuum(table).fence == 4
-    assert load(tmp_path).history()["operation"].to_pylist()[-1] == "fence"
+    assert load(tmp_path).inspect.history()["operation"].to_pylist()[-1] == "fence"
     with pytest.raises(CommitConflictError, match="since this rollback was planned"):
         stale.rollback(2)
     assert shown(load(tmp_path)) == [3]
@@ -328,7 +330,7 @@ def test_a_rewrite_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
     table.append(ids(3))
     assert vacuum(table).segments == (records[0].path,)
     with pytest.raises(CommitConflictError, match="outlived the retention of a vacuum"):
-        slow.commit_rewrite(plan, records, slow.state.segments.paths, kind="delete")
+        slow.transaction().commit_rewrite(plan, records, slow.state.segments.paths, kind="delete")
     assert shown(load(tmp_path)) == [1, 2, 3]
 
 
@@ -342,7 +344,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     told.append(vacuum(cleaner))
     assert [len(one.segments) for one in told] == [6, 6]
     assert shown(load(tmp_path)) == [6, 8]
-    assert load(tmp_path).history()["operation"].to_pylist().count("fence") == 1
+    assert load(tmp_path).inspect.history()["operation"].to_pylist().count("fence") == 1
 
 
 # Readers in flight
@@ -393,7 +395,7 @@ def vacuum_path(root: Path, retention: timedelta = NOW) -> Vacuumed:
 
 def test_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path)
-    commits = table.history()["commit_id"].to_pylist()
+    commits = table.inspect.history()["commit_id"].to_pylist()
     table.drop()
     with pytest.raises(NotFoundError):
         vacuum(table)
@@ -409,8 +411,8 @@ def test_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     again = Catalog.create_path(tmp_path / "t", "id LONG")
     again.append(ids(1))
     assert (again.version, shown(load(tmp_path))) == (9, [1])
-    assert load(tmp_path).history()["commit_id"].to_pylist()[:7] == commits
-    assert load(tmp_path).snapshots()["version"].to_pylist() == [8, 9]
+    assert load(tmp_path).inspect.history()["commit_id"].to_pylist()[:7] == commits
+    assert load(tmp_path).inspect.snapshots()["version"].to_pylist() == [8, 9]
     for version in (0, 3, 6):
         with pytest.raises(NotFoundError, match="expired"):
             load(tmp_path).scan(version=version)
@@ -427,7 +429,7 @@ def test_a_dropped_table_that_is_made_again_meanwhile(tmp_path: Path) -> None:
     again = Catalog.create_path(tmp_path / "t", "id LONG")
     plan, records = write(again, 5)
     vacuum_path(tmp_path)
-    again.commit_append(plan, records)
+    again.transaction().commit_append(plan, records)
     assert shown(load(tmp_path)) == [5]
     with pytest.raises(NotFoundError, match="there is no table"):
         Catalog.vacuum_path(tmp_path / "nowhere")
@@ -446,8 +448,8 @@ def test_writers_and_a_vacuum_that_never_stops(tmp_path: Path) -> None:
         while not done.is_set():
             table = load(tmp_path)
             try:
-                table.expire(retention, dry_run=False, force=True)
-                table.vacuum(retention, dry_run=False, force=True)
+                table.maintenance.expire(retention, dry_run=False, force=True)
+                table.maintenance.vacuum(retention, dry_run=False, force=True)
             except CommitConflictError:
                 continue
             except BaseException as error:
@@ -466,7 +468,7 @@ def test_writers_and_a_vacuum_that_never_stops(tmp_path: Path) -> None:
                 if number % 7 == 0:
                     continue  # a dead writer
                 try:
-                    table.commit_append(plan, records)
+                    table.transaction().commit_append(plan, records)
                     acknowledged.append(value)
                 except CommitConflictError as error:
                     assert "outlived the retention" in str(error)
@@ -494,5 +496,5 @@ def test_writers_and_a_vacuum_that_never_stops(tmp_path: Path) -> None:
     time.sleep(0.4)
     expire(table, 1)
     vacuum(table)
-    live = {os.path.basename(path) for path in table.segments()["path"].to_pylist()}
+    live = {os.path.basename(path) for path in table.inspect.segments()["path"].to_pylist()}
     assert data(tmp_path) == live, "nothing is left of who died or was refused"

@@ -25,7 +25,7 @@ FOLDER = "t/_versioned"
 def found(root: Path, **how: Any) -> list[tuple[str, str]]:
     """The complaints as pairs."""
     told = Catalog.verify_path(root / "t", **how)
-    return [(one.path, one.problem) for one in told.complaints]
+    return [(one.path, one.problem) for one in told.findings]
 
 
 def entry(root: Path, version: int) -> Path:
@@ -92,10 +92,10 @@ def of_all_types(root: Path) -> Table:
 @pytest.mark.parametrize("deep", [False, True])
 def test_all_types_are_clean(deep: bool, tmp_path: Path) -> None:
     table = of_all_types(tmp_path)
-    told = table.verify(deep=deep, every_version=True)
-    assert told.complaints == ()
-    assert (told.rows, told.segments) == (table.count(), table.segments().num_rows)
-    assert told.bytes == sum(table.segments()["bytes"].to_pylist())
+    told = table.maintenance.verify(deep=deep, every_version=True)
+    assert told.findings == ()
+    assert (told.rows, told.segments) == (table.count(), table.inspect.segments().num_rows)
+    assert told.bytes == sum(table.inspect.segments()["bytes"].to_pylist())
     assert (told.entries, told.unrecorded, told.version) == (7, 0, 6)
 
 
@@ -103,15 +103,15 @@ def test_all_types_are_clean(deep: bool, tmp_path: Path) -> None:
 def test_a_table_with_a_past_is_clean(deep: bool, tmp_path: Path) -> None:
     table = make(tmp_path)
     table.set_tag("two", 2)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     expire(table, 3)
     table.alter().add_column("c", "int", default=3).commit()
     table.delete([("id", "=", 6)])
     table.rollback(table.version - 1)
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     before = everything(tmp_path)
-    told = table.verify(deep=deep, every_version=True)
-    assert told.complaints == ()
+    told = table.maintenance.verify(deep=deep, every_version=True)
+    assert told.findings == ()
     assert told.segments == 3, "of 2, 5 and 6"
     assert everything(tmp_path) == before, "nothing is written"
 
@@ -179,7 +179,7 @@ def whole(tmp_path: Path) -> Path:
     for number in range(1, 7):
         table.append(pa.table({"id": [number], "x": [float(number)]}))
         if number in (2, 4):
-            table._timeline.write_checkpoint(table.state)
+            table.log.write_checkpoint(table.state)
     assert found(tmp_path, deep=True) == []
     return tmp_path
 
@@ -190,7 +190,7 @@ def test_the_log(what: str, whole: Path) -> None:
     paths = [one for one, _ in found(whole)]
     assert path in paths, paths
     # and it does not hide a segment that is gone
-    live = load(whole).segments()["path"].to_pylist()[-1]
+    live = load(whole).inspect.segments()["path"].to_pylist()[-1]
     (whole / "t" / live).unlink()
     paths = [one for one, _ in found(whole)]
     assert path in paths
@@ -210,7 +210,7 @@ def test_the_log(what: str, whole: Path) -> None:
 def test_a_checkpoint_that_says_something_else(member: str, value: Any, whole: Path) -> None:
     change_checkpoint(checkpoint(whole, 4), lambda meta, rows: (meta | {member: value}, rows))
     told = dict(found(whole))
-    assert f"says {member} is" in told[f"_versioned/checkpoint/{4:020d}.parquet"]
+    assert f"has {member} " in told[f"_versioned/checkpoint/{4:020d}.parquet"]
     # Entries that give IDs again can't follow it.
     assert len(told) == (2 if member == "next_column_id" else 1)
 
@@ -218,9 +218,12 @@ def test_a_checkpoint_that_says_something_else(member: str, value: Any, whole: P
 @pytest.mark.parametrize(
     "change, told",
     [
-        (lambda rows: rows.slice(1), "holds 3 segments, and the entries add up to 4"),
-        (lambda rows: rows.take([1, 0, 2, 3]), "something else of a segment, or of their order"),
-        (lambda rows: changed(rows, "rows", [1, 1, 1, 2]), "something else of a segment"),
+        (lambda rows: rows.slice(1), "has 3 segments, but by the entries there are 4"),
+        (
+            lambda rows: rows.take([1, 0, 2, 3]),
+            "differs from the entries in a segment, or in the order of segments",
+        ),
+        (lambda rows: changed(rows, "rows", [1, 1, 1, 2]), "differs from the entries in a segment"),
         (lambda rows: changed(rows, "2.max", [1.0, 2.0, 3.0, 9.0]), "another max of x"),
     ],
 )
@@ -269,7 +272,7 @@ def test_an_unfinished_expiry_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_no_table(tmp_path: Path) -> None:
-    (told,) = Catalog.verify_path(tmp_path / "t").complaints
+    (told,) = Catalog.verify_path(tmp_path / "t").findings
     assert "holds no entry" in told.problem
 
 
@@ -277,7 +280,7 @@ def test_no_table(tmp_path: Path) -> None:
 
 
 def segment(root: Path, at: int = 2) -> Path:
-    path: Path = root / "t" / load(root).segments()["path"].to_pylist()[at]
+    path: Path = root / "t" / load(root).inspect.segments()["path"].to_pylist()[at]
     return path
 
 
@@ -308,7 +311,7 @@ def test_a_segment_that_is_cut(cut: int, whole: Path) -> None:
     path = segment(whole)
     path.write_bytes(path.read_bytes()[:cut])
     told = only(whole, path)
-    assert f"and the file has {cut}" in told
+    assert f"but the file has {cut}" in told
     assert "is not a whole Parquet file" in told
 
 
@@ -352,8 +355,8 @@ def test_other_rows(deep: bool, whole: Path) -> None:
     shutil.copy(other, path)
     told = only(whole, path, deep=deep)
     for name, said, held in (("id", 3, 4), ("x", 3.0, 4.0)):
-        assert f"the log says max of the column {name} is {said}, and the file says {held}" in told
-    assert ("the log says the checksum" in told) == deep
+        assert f"the log says max of column {name} is {said}, but the file says {held}" in told
+    assert ("the log says checksum" in told) == deep
 
 
 def test_a_bit_that_flipped(whole: Path) -> None:
@@ -371,8 +374,8 @@ def test_a_checksum_that_was_never_recorded(whole: Path) -> None:
     for version in range(1, 7):
         rewrite(entry(whole, version), lambda e: e["added"][0].pop("checksum"))
     told: Verified = Catalog.verify_path(whole / "t", deep=True)
-    assert (told.complaints, told.unrecorded) == ((), 6)
-    assert "no checksum is recorded" in " ".join(told.notes)
+    assert (told.findings, told.unrecorded) == ((), 6)
+    assert "have no recorded checksum" in " ".join(told.notes)
 
 
 def test_a_wrong_partition(tmp_path: Path) -> None:
@@ -380,7 +383,7 @@ def test_a_wrong_partition(tmp_path: Path) -> None:
     table.append(ids(5))
     rewrite(entry(tmp_path, 1), lambda e: e["added"][0].update(partition=["6"]))
     told = only(tmp_path, segment(tmp_path, 0), deep=True)
-    assert "the log says the partition ('6',)" in told
+    assert "the log says partition ('6',)" in told
 
 
 def test_one_does_not_hide_another(whole: Path) -> None:
@@ -419,6 +422,6 @@ def test_what_no_version_holds_is_not_looked_at(tmp_path: Path) -> None:
 
 def test_progress(whole: Path) -> None:
     told: list[tuple[str, int, int]] = []
-    load(whole).verify(progress=lambda *step: told.append(step))
+    load(whole).maintenance.verify(progress=lambda *step: told.append(step))
     assert ("read the log", 7, 7) in told
     assert told[-1] == ("check segments", 6, 6)

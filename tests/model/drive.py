@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from model.naive import WIDER, Field, Model, Of, Type, find, inner, rewrap, walk
 from versioned_catalog import Catalog, Table
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.types.arrow import to_arrow_type
@@ -186,7 +186,7 @@ def begin_anew(random: Random, table: Table, model: Model) -> Table:
     """CREATE OR REPLACE."""
     base, operation = table.state, creation(*declare(random, model))
     replacement = Replace(operation, base.created_uuid, base.version)
-    return begin_at(table.store, replacement, table.name, str(uuid4()))
+    return create_at(table.store, replacement, table.name, str(uuid4()))
 
 
 def declare(random: Random, model: Model) -> tuple[str, list[str], dict[str, str]]:

@@ -79,13 +79,13 @@ def captured(table: Table, write: Callable[[Table], object]) -> Any:
         found.append(operation)
         raise _Captured
 
-    table._commit = hold  # type: ignore[method-assign]
+    table._handle.commit = hold  # type: ignore[method-assign]
     try:
         write(table)
     except _Captured:
         pass
     finally:
-        del table._commit  # type: ignore[method-assign]
+        del table._handle.commit  # type: ignore[method-assign]
     return found[0] if found else None
 
 
@@ -394,28 +394,28 @@ class InFlight:
     def late_compact(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
         paths = self._subset(random, late)
         if random.random() < 0.7:
-            operation = captured(late, lambda t: t.compact(paths=paths))
+            operation = captured(late, lambda t: t.maintenance.compact(paths=paths))
         else:
-            operation = captured(late, lambda t: t.compact(strategy="full"))
+            operation = captured(late, lambda t: t.maintenance.compact(strategy="full"))
         if operation is None:
             return None
         return self._flight("compact", operation, late, base, then, [], lambda: None)
 
     def late_pieces(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
         """Pieces are planned at one time, carried out at another, and committed at a third."""
-        pieces = late.plan_compaction(paths=self._subset(random, late))
+        pieces = late.maintenance.plan_compaction(paths=self._subset(random, late))
         at_once = random.random() < 0.5
-        done = [(piece, piece.carry_out(late.store)) for piece in pieces] if at_once else []
+        done = [(piece, piece.run(late.store)) for piece in pieces] if at_once else []
 
         def commit(table: Table) -> None:
             nonlocal done
             if len(done) < len(pieces):
                 try:
-                    done = [(piece, piece.carry_out(late.store)) for piece in pieces]
+                    done = [(piece, piece.run(late.store)) for piece in pieces]
                 except AnyError:
                     assert not self.model.keeps(base)
                     return
-            late.commit_compaction(pieces, done)
+            late.maintenance.commit_compaction(pieces, done)
 
         def verdict() -> Verdict:
             live = self.log.live[-1]
@@ -464,7 +464,7 @@ class InFlight:
         return Flight(
             "rollback",
             late,
-            lambda table: table._commit(operation),
+            lambda table: table._handle.commit(operation),
             verdict,
             lambda: self.laws.rollback(self.model, to),
             (AnyError,),
@@ -496,7 +496,7 @@ class InFlight:
                 self.model.tags = {**self.model.tags, name: to}
 
         return Flight(
-            "tag", late, lambda table: table._commit(operation), verdict, effect, (AnyError,)
+            "tag", late, lambda table: table._handle.commit(operation), verdict, effect, (AnyError,)
         )
 
     def late_alter(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
@@ -532,7 +532,7 @@ class InFlight:
 
         refusals = (CommitConflictError, InvalidRequestError)
         return Flight(
-            "alter", late, lambda table: table._commit(operation), verdict, effect, refusals
+            "alter", late, lambda table: table._handle.commit(operation), verdict, effect, refusals
         )
 
     # Parts
@@ -584,7 +584,7 @@ class InFlight:
         return Flight(
             what,
             late,
-            lambda table: table._commit(operation),
+            lambda table: table._handle.commit(operation),
             lambda: self.judged(planned),
             effect,
             adds=bool(operation.records),

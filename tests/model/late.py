@@ -78,7 +78,7 @@ class Late:
         return [after, [new if self._key(old) in seen else old for old, new in pairs]]
 
     def compact(self) -> list[list[Any]]:
-        self._try(lambda: self._table.compact(strategy="full"))
+        self._try(lambda: self._table.maintenance.compact(strategy="full"))
         return [self._now.rows]
 
     def _seen(self, by_key: Any) -> set[Any] | None:

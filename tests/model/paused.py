@@ -83,5 +83,5 @@ class PausedStore(FaultyStore):
 def over(table: Table, clock: datetime, pause: Pause | None = None) -> Table:
     """The same table over a store that is stopped, or whose clock shows another time."""
     store = PausedStore(table.store, clock, pause)
-    timeline = type(table._timeline)(store, table._timeline._codec)
+    timeline = type(table.log)(store, table.log._codec)
     return Table(timeline, table.loaded, table.name)

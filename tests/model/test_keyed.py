@@ -42,7 +42,7 @@ from versioned_catalog import (
     VersionedError,
 )
 from versioned_catalog.catalog.declaration import creation
-from versioned_catalog.catalog.locations import begin_at
+from versioned_catalog.catalog.locations import create_at
 from versioned_catalog.conflicts.operations import Replace
 from versioned_catalog.datafile import segment_writer
 from versioned_catalog.scan import merge_splitting
@@ -121,7 +121,7 @@ class KeyedHistories(Histories):
         said = declare(random, self.model)
         base = self.table.state
         operation = Replace(creation(**said), base.created_uuid, base.version)
-        self.table = begin_at(self.table.store, operation, self.table.name, str(uuid4()))
+        self.table = create_at(self.table.store, operation, self.table.name, str(uuid4()))
         self.model.commit()
 
     def filters(self, random: Random) -> tuple[Any, Any]:
@@ -226,7 +226,7 @@ class KeyedHistories(Histories):
         def effect() -> None:
             keyed_naive.set_ttl(self.model, None if text is None else TTLS[text])
 
-        return Flight("ttl", late, lambda table: table._commit(operation), verdict, effect)
+        return Flight("ttl", late, lambda table: table._handle.commit(operation), verdict, effect)
 
     # Writes
 
@@ -445,7 +445,7 @@ class KeyedHistories(Histories):
     def settle(self) -> None:
         """Whoever wrote the last of many small segments has put them together, as one more commit."""
         if "auto_compact" in self.table.properties and self.table.version == len(self.model.past):
-            assert self.table.history()["operation"].to_pylist()[-1] == "compact"
+            assert self.table.inspect.history()["operation"].to_pylist()[-1] == "compact"
             self.model.commit()
 
     @invariant()

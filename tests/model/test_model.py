@@ -113,7 +113,7 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     def ended(self) -> None:
         """At the end nothing is damaged, and what is kept is what it was."""
-        assert self.table.verify(every_version=True).complaints == ()
+        assert self.table.maintenance.verify(every_version=True).findings == ()
         self.sampled(2)
 
     @initialize(salt=salts)
@@ -181,8 +181,12 @@ class Histories(InFlight, RuleBasedStateMachine):
     def delete(self, random: Random) -> None:
         filters, by_key = self.some_filters(random)
         rows = naive.keep(self.model, by_key)
-        whole = self.table.can_delete_whole(filters)
-        (self.table.delete_whole if whole and random.random() < 0.5 else self.table.delete)(filters)
+        whole = self.table.transaction().can_delete_whole(filters)
+        (
+            self.table.transaction().delete_whole
+            if whole and random.random() < 0.5
+            else self.table.delete
+        )(filters)
         if len(rows) < len(self.model.rows):
             self.model.rows = rows
             self.model.commit()
@@ -233,7 +237,9 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.expire(random, self.table)
             self.absorb("expire")
         if random.random() < 0.3:
-            self.table.plan_write(self.table.scan().schema).write(  # of somebody who died
+            self.table.transaction().plan_write(
+                self.table.scan().schema
+            ).write(  # of somebody who died
                 self.table.scan().schema, iter(self.table.scan().to_batches()), self.table.store
             )
         if random.random() < 0.8:
@@ -241,7 +247,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.absorb("fence")
             self.sampled(1)
         if random.random() < 0.2:
-            assert self.table.verify(every_version=True).complaints == ()
+            assert self.table.maintenance.verify(every_version=True).findings == ()
 
     def expire(self, random: Random, table: Table, pause: Pause | None = None) -> None:
         """Give up the versions below a random one."""
@@ -251,9 +257,9 @@ class Histories(InFlight, RuleBasedStateMachine):
         if random.random() < 0.4:
             cut, span = self.cutoff(random, clock)
             last = random.randint(1, 2)
-        told = over(table, clock, pause).expire(span, last, dry_run=False, force=True)
+        told = over(table, clock, pause).maintenance.expire(span, last, dry_run=False, force=True)
         if pause is None:
-            assert told.floor == max(self.model.floor, min(cut, newest + 1 - last))
+            assert told.oldest_version == max(self.model.floor, min(cut, newest + 1 - last))
 
     def vacuum(self, random: Random, table: Table, pause: Pause | None = None) -> None:
         """Delete what nobody needs; keep out writers that planned on versions before a random one."""
@@ -263,7 +269,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         if random.random() < 0.3:
             cut, span = self.cutoff(random, clock)
         fence = self.log.fence
-        told = over(table, clock, pause).vacuum(span, dry_run=False, force=True)
+        told = over(table, clock, pause).maintenance.vacuum(span, dry_run=False, force=True)
         if pause is None:
             assert told.fence == max(fence, cut)
 
@@ -364,13 +370,13 @@ class Histories(InFlight, RuleBasedStateMachine):
         schema, paths = table.schema, table.state.segments.paths
         if random.random() < 0.4:
             strategy = random.choice(["auto", "full", "small"])
-            table.compact(self.some_filters(random)[0], strategy)
+            table.maintenance.compact(self.some_filters(random)[0], strategy)
         elif random.random() < 0.4 and not (schema.sort_by or schema.row_key):
             leaves = [quoted(f) for f in self.model.fields if isinstance(f.type, str)]
             names = random.sample(leaves, min(len(leaves), random.randint(1, 3)))
-            table.compact(self.some_filters(random)[0], zorder=names)
+            table.maintenance.compact(self.some_filters(random)[0], zorder=names)
         else:
-            table.compact(paths=random.sample(paths, random.randint(0, len(paths))))
+            table.maintenance.compact(paths=random.sample(paths, random.randint(0, len(paths))))
 
     @rule(random=randoms)
     def rollback(self, random: Random) -> None:
@@ -433,7 +439,7 @@ class Histories(InFlight, RuleBasedStateMachine):
     def reopen(self, random: Random) -> None:
         """See the table afresh, from its log, or from a checkpoint."""
         if random.random() < 0.4:
-            self.table._timeline.write_checkpoint(self.table.state)
+            self.table.log.write_checkpoint(self.table.state)
         elif random.random() < 0.4:
             self.forget_checkpoints()
         self.table = Catalog.load_path(self.table.location)

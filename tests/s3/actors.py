@@ -102,7 +102,7 @@ def writer(scene: Scene, number: int) -> None:
         data = pa.table({"id": pa.array(rows, pa.int64())})
         if draw.random() < 0.05:
             with notes.excused():
-                plan = table.plan_write(data.schema)
+                plan = table.transaction().plan_write(data.schema)
                 list(plan.write(data.schema, iter(data.to_batches()), table.store))
         if notes.commit("append", rows, lambda data=data: table.append(data)) != LANDED:
             with notes.excused():
@@ -168,12 +168,12 @@ def cleaner(scene: Scene) -> None:
     table = scene.open()
     while not scene.is_over:
         with notes.excused():
-            gone = table.vacuum(retention, dry_run=False, force=True)
+            gone = table.maintenance.vacuum(retention, dry_run=False, force=True)
             notes.write("vacuum", segments=len(gone.segments), fence=gone.fence)
         time.sleep(0.3)
         with notes.excused():
-            expired = table.expire(10 * retention, dry_run=False, force=True)
-            notes.write("expire", versions=expired.versions, floor=expired.floor)
+            expired = table.maintenance.expire(10 * retention, dry_run=False, force=True)
+            notes.write("expire", versions=expired.versions, floor=expired.oldest_version)
         time.sleep(0.3)
 
 

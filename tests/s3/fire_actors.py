@@ -149,9 +149,9 @@ def _upsert(actor: Actor, partial: bool) -> tuple[Ask, Callable[[str], int]]:
 
     def commit(commit_id: str) -> int:
         data = arrow_of(ask)
-        plan = table.plan_write(data.schema, partial=partial)
+        plan = table.transaction().plan_write(data.schema, partial=partial)
         records = plan.write(data.schema, iter(data.to_batches()), table.store)
-        return table.commit_append(plan, records, commit_id=commit_id)
+        return table.transaction().commit_append(plan, records, commit_id=commit_id)
 
     return ask, commit
 
@@ -282,7 +282,7 @@ def compactor(actor: Actor, __: int) -> None:
 
 
 def _compacts(actor: Actor, how: dict[str, Any]) -> Callable[[str], int]:
-    return lambda commit_id: actor.table.compact(commit_id=commit_id, **how).version
+    return lambda commit_id: actor.table.maintenance.compact(commit_id=commit_id, **how).version
 
 
 def reader(actor: Actor, _: int) -> None:
@@ -333,11 +333,11 @@ def cleaner(actor: Actor, _: int) -> None:
     retention = timedelta(seconds=actor.scene.retention)
     while not actor.scene.is_over:
         try:
-            gone = actor.table.vacuum(retention, dry_run=False, force=True)
+            gone = actor.table.maintenance.vacuum(retention, dry_run=False, force=True)
             actor.write("vacuum", segments=len(gone.segments), fence=gone.fence)
             time.sleep(0.3)
-            expired = actor.table.expire(4 * retention, dry_run=False, force=True)
-            actor.write("expire", versions=expired.versions, floor=expired.floor)
+            expired = actor.table.maintenance.expire(4 * retention, dry_run=False, force=True)
+            actor.write("expire", versions=expired.versions, floor=expired.oldest_version)
         except VersionedError as error:
             actor.write("excuse", said=_said(error))
         time.sleep(0.3)

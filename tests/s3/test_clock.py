@@ -39,7 +39,7 @@ def put_ahead(table: Table) -> None:
 
 
 def times(table: Table) -> list[datetime]:
-    entries = table._timeline.entries(0, table.version)
+    entries = table.log.entries(0, table.version)
     return [one.head.time for one in entries if isinstance(one, Commit)]
 
 
@@ -69,7 +69,7 @@ def test_a_commit_from_the_future(s3_place: str, s3: Server, requests: Requests)
     assert ages(table) == [0, 5]
     assert table.at(timestamp=datetime.now(UTC) + SECOND).version == 1
     table.append(readings(HOUR, host="b"))
-    table.compact(strategy="full")
+    table.maintenance.compact(strategy="full")
     assert (ages(table), table.state.segments.rows) == ([0, 0, 5], 3)
 
 

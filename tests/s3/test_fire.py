@@ -66,7 +66,7 @@ def held(
     try:
         table = Catalog.load_path(scene.place, storage_options=s3.options)
         last = list(_looks(table, Random(seed), versions))
-        wrong += [str(one) for one in table.verify(deep=True).complaints]
+        wrong += [str(one) for one in table.maintenance.verify(deep=True).findings]
         for asked in [one for one in told.asked if one.outcome == OPEN][:20]:
             if table.find_commit(asked.commit_id, 0) != scribe.version_of(asked.commit_id):
                 wrong.append(f"find_commit does not find {asked}")

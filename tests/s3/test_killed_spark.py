@@ -58,7 +58,7 @@ def check(
     next_works(lambda: Catalog(place, s3.options), name)
     catalog = Catalog(place, s3.options)
     for table in catalog.list_tables("n"):
-        assert not catalog.load_table(f"n.{table}").verify(deep=True).complaints, rule
+        assert not catalog.load_table(f"n.{table}").maintenance.verify(deep=True).findings, rule
     return acknowledged, "new" if found == NEW[name] else "old"
 
 

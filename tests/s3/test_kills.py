@@ -75,7 +75,7 @@ class Place:
         """Whether logs, checkpoints and segments agree, in tables that were dropped, too."""
         folders = self.fs.ls(place.removeprefix("s3://") + "/n", refresh=True)
         found = [
-            Catalog.verify_path(f"s3://{folder}", storage_options=self.s3.options).complaints
+            Catalog.verify_path(f"s3://{folder}", storage_options=self.s3.options).findings
             for folder in folders
         ]
         return bool(found) and not any(found)

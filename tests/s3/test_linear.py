@@ -69,7 +69,7 @@ def held(
         looks = [*told.looks, _last_look(scene, table)]
     except VersionedError as error:
         return told, [*wrong, str(error), *complaints(told.commits, told.looks, scribe.log())]
-    wrong += [str(one) for one in table.verify().complaints]
+    wrong += [str(one) for one in table.maintenance.verify().findings]
     for commit_id in told.open[:3]:
         if table.find_commit(commit_id, 0) != scribe.version_of(commit_id):
             wrong.append(f"find_commit does not find {commit_id}")

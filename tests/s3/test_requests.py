@@ -37,7 +37,7 @@ def test_reading(requests: Requests, s3: Server, s3_place: str, table: Table) ->
         return Catalog.load_path(s3_place, s3.options)
 
     assert requests.of(load) == {"GetObject": 10, "ListObjectsV2": 1}
-    table._timeline.write_checkpoint(table.state)
+    table.log.write_checkpoint(table.state)
     assert requests.of(load) == {"GetObject": 10}, "the hint, the checkpoint, eight entries"
     for _ in range(9):
         table.append(ROWS)

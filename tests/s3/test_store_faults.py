@@ -423,7 +423,7 @@ def test_a_segment_that_is_vacuumed_while_it_is_read(
         while not was_struck(proxy, (Fault.DELAY,)):
             time.sleep(0.05)
         time.sleep(1.5)  # servers date objects by the second
-        straight.expire(zero, dry_run=False, force=True)
-        assert straight.vacuum(zero, dry_run=False, force=True).segments
+        straight.maintenance.expire(zero, dry_run=False, force=True)
+        assert straight.maintenance.vacuum(zero, dry_run=False, force=True).segments
         with pytest.raises(NotFoundError, match="was expired"):
             reading.result()

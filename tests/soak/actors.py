@@ -334,14 +334,14 @@ def _write_plain(actor: Actor, table: Table) -> None:
     where = _where(actor, table) if op == "overwrite_where" else []
 
     def commit(commit_id: str) -> int:
-        plan = table.plan_write(data.schema)
+        plan = table.transaction().plan_write(data.schema)
         records = plan.write(data.schema, iter(data.to_batches()), table.store)
         actor.dawdle()
         if op == "append":
-            return table.commit_append(plan, records, commit_id=commit_id)
+            return table.transaction().commit_append(plan, records, commit_id=commit_id)
         if op == "overwrite":
-            return table.commit_overwrite(plan, records, commit_id=commit_id)
-        return table.commit_overwrite_where(
+            return table.transaction().commit_overwrite(plan, records, commit_id=commit_id)
+        return table.transaction().commit_overwrite_where(
             plan, records, _filters(where, table), commit_id=commit_id
         )
 
@@ -370,10 +370,10 @@ def _write_keyed(actor: Actor, table: Table) -> None:
     def commit(commit_id: str) -> int:
         if by_key:
             return table.delete_keys(data, commit_id=commit_id)
-        plan = table.plan_write(data.schema, partial=partial)
+        plan = table.transaction().plan_write(data.schema, partial=partial)
         records = plan.write(data.schema, iter(data.to_batches()), table.store)
         actor.dawdle()
-        return table.commit_append(plan, records, commit_id=commit_id)
+        return table.transaction().commit_append(plan, records, commit_id=commit_id)
 
     op = "delete_keys" if by_key else "upsert"
     actor.attempt(table, op, commit, names=names, rows=rows, partial=partial)
@@ -647,16 +647,20 @@ def maintainer(actor: Actor) -> None:
             chosen: Any = {"strategy": actor.random.choice(["auto", "full", "small"])}
             _compact(actor, table, chosen)
         case "paths":
-            paths = table.segments()["path"].to_pylist()
+            paths = table.inspect.segments()["path"].to_pylist()
             some = actor.random.sample(paths, actor.random.randint(0, len(paths)))
             _compact(actor, table, {"paths": some})
         case "expire":
             keep = actor.random.choice([1, 2, 5])
             actor.attempt(
-                table, "expire", lambda one: table.expire(span, keep, commit_id=one, **how)
+                table,
+                "expire",
+                lambda one: table.maintenance.expire(span, keep, commit_id=one, **how),
             )
         case "vacuum":
-            actor.attempt(table, "vacuum", lambda one: table.vacuum(span, commit_id=one, **how))
+            actor.attempt(
+                table, "vacuum", lambda one: table.maintenance.vacuum(span, commit_id=one, **how)
+            )
         case "cli":
             _by_command(actor, f"soak.{folder_of(table)}", span)
     time.sleep(actor.random.uniform(0, 0.3))
@@ -673,7 +677,7 @@ def _compact(actor: Actor, table: Table, how: dict[str, Any]) -> None:
     actor.attempt(
         table,
         "compact",
-        lambda one: table.compact(commit_id=one, progress=actor.on_progress, **how),
+        lambda one: table.maintenance.compact(commit_id=one, progress=actor.on_progress, **how),
         how=how,
     )
 
@@ -767,9 +771,9 @@ def namer(actor: Actor) -> None:
                 data = arrow_of(rows, list(arrow_schema(table))[:2])
 
                 def commit(commit_id: str) -> int:
-                    plan = table.plan_write(data.schema)
+                    plan = table.transaction().plan_write(data.schema)
                     records = plan.write(data.schema, iter(data.to_batches()), table.store)
-                    return table.commit_append(plan, records, commit_id=commit_id)
+                    return table.transaction().commit_append(plan, records, commit_id=commit_id)
 
                 actor.attempt(table, "append", commit, names=data.column_names, rows=rows)
             case "rename":

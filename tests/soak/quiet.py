@@ -68,7 +68,7 @@ def read_all(scene: Scene, folder: Path, copy: str) -> None:
     journal = _journal(scene)
     try:
         table = Catalog.load_path(folder)
-        versions = table.snapshots()["version"].to_pylist()
+        versions = table.inspect.snapshots()["version"].to_pylist()
     except Exception as error:
         journal.write("aside", what=f"load {copy}", **outcome_of(error))
         return
@@ -87,7 +87,7 @@ def verify(scene: Scene, folder: Path) -> None:
     except Exception as error:
         journal.write("aside", what="verify", **outcome_of(error))
         return
-    for one in found.complaints:
+    for one in found.findings:
         journal.write("finding", said=f"verify of {folder.name}: {one}")
 
 
@@ -100,9 +100,13 @@ def clean_up(scene: Scene, name: str) -> None:
     how: dict[str, Any] = {"dry_run": False, "force": True}
     for _ in range(2):
         time.sleep(0.1)
-        actor.attempt(table, "expire", lambda one: table.expire(NO_TIME, commit_id=one, **how))
+        actor.attempt(
+            table, "expire", lambda one: table.maintenance.expire(NO_TIME, commit_id=one, **how)
+        )
         time.sleep(0.1)
-        actor.attempt(table, "vacuum", lambda one: table.vacuum(NO_TIME, commit_id=one, **how))
+        actor.attempt(
+            table, "vacuum", lambda one: table.maintenance.vacuum(NO_TIME, commit_id=one, **how)
+        )
     files = [
         str(path.relative_to(table.location))
         for path in Path(table.location).rglob("*")

@@ -52,9 +52,9 @@ class Run:
         data = actors.arrow_of(rows, [every[one] for one in names])
 
         def commit(commit_id: str) -> int:
-            plan = table.plan_write(data.schema, **how)
+            plan = table.transaction().plan_write(data.schema, **how)
             records = plan.write(data.schema, iter(data.to_batches()), table.store)
-            return table.commit_append(plan, records, commit_id=commit_id)
+            return table.transaction().commit_append(plan, records, commit_id=commit_id)
 
         op = "upsert" if name == KEYED else "append"
         self.actor.attempt(table, op, commit, names=names, rows=rows, **how)
@@ -299,7 +299,7 @@ def test_a_file_that_is_deleted_while_a_kept_version_needs_it(tmp_path: Path) ->
     archived.catch_up()
     archived.look_for_files()
     assert lines_in(tmp_path, "missing") == []
-    (path,) = run.table(PLAIN).segments()["path"].to_pylist()
+    (path,) = run.table(PLAIN).inspect.segments()["path"].to_pylist()
     (tmp_path / "warehouse/soak" / PLAIN / path).unlink()
     archived.look_for_files()
     archived.look_for_files()

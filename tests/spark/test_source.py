@@ -194,7 +194,7 @@ def test_columns_option_and_implicit_columns(spark: SparkSession, place: str) ->
     frame = load(spark, place, columns="_segment, id,_commit_time")
     assert frame.columns == ["_segment", "id", "_commit_time"]
     segment, _, time = frame.filter("id = 2").collect()[0]
-    (record,) = Catalog.load_path(place).segments().to_pylist()
+    (record,) = Catalog.load_path(place).inspect.segments().to_pylist()
     assert segment == record["path"]
     assert time.replace(tzinfo=dt.UTC) == record["commit_time"]
 
@@ -278,7 +278,7 @@ def test_pushed_filters_prune_and_are_gone_from_the_plan(spark: SparkSession, pl
     table = Catalog.create_path(place, "id LONG")
     for start in (0, 100):
         table.append(pa.table({"id": pa.array(range(start, start + 100), pa.int64())}))
-    first = table.segments()["path"][0].as_py()
+    first = table.inspect.segments()["path"][0].as_py()
     Path(place, first).write_bytes(b"damaged")
     refused(lambda: load(spark, place).filter("id >= 150").collect(), "damaged" * 0 + first)
     spark.conf.set(PUSHDOWN, True)
@@ -310,7 +310,7 @@ def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
 def test_time_travel(spark: SparkSession, place: str) -> None:
     save(spark.sql("SELECT 1 AS id, 'old' AS note"), place)
     table = Catalog.load_path(place)
-    then = table.history()["time"][0].as_py()
+    then = table.inspect.history()["time"][0].as_py()
     table.alter().drop_column("note").commit()
     save(spark.sql("SELECT 2 AS id"), place)
     assert tuples(load(spark, place)) == [(1,), (2,)]
@@ -336,7 +336,7 @@ def test_a_frame_keeps_its_version(spark: SparkSession, place: str) -> None:
 def test_a_path_becomes_a_table_in_one_commit(spark: SparkSession, place: str) -> None:
     save(spark.range(10), place)
     table = Catalog.load_path(place)
-    assert table.history()["operation"].to_pylist() == ["create"]
+    assert table.inspect.history()["operation"].to_pylist() == ["create"]
     assert (table.version, table.count()) == (0, 10)
     assert table.schema.columns[0].nullable
 
@@ -367,7 +367,7 @@ def test_merge_schema(spark: SparkSession, place: str) -> None:
     refused(lambda: save(more, place), "has no column extra", "mergeSchema")
     save(more, place, mergeSchema=True)
     table = Catalog.load_path(place)
-    assert table.history()["operation"].to_pylist() == ["create", "append"]
+    assert table.inspect.history()["operation"].to_pylist() == ["create", "append"]
     assert [column.name for column in table.schema.columns] == ["id", "s", "extra"]
     assert tuples(load(spark, place)) == [(1, (1, None), None), (None, (None, "q"), 2.5)]
 

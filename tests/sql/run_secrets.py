@@ -103,7 +103,7 @@ def main() -> None:
     spark.sql(f"CREATE TEMPORARY VIEW v USING versioned OPTIONS (path '{path}', {_sql(options)})")
     shown(lambda: spark.sql("DESCRIBE EXTENDED v").collect())
     shown(lambda: spark.sql("SHOW CREATE TABLE v").collect())
-    for segment in table.refresh().segments()["path"].to_pylist():
+    for segment in table.refresh().inspect.segments()["path"].to_pylist():
         table.store.overwrite(segment, b"damaged")
     for way in ("native", "python"):
         read = spark.read.format("versioned").options(**options, io=way)

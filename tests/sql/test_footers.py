@@ -33,7 +33,7 @@ def written(sql_spark: SparkSession, catalog: Catalog, ns: str) -> dict[str, Col
         "named_struct('p', null, 'q', null), null)"
     )
     table = catalog.load_table(f"{ns}.t")
-    assert table.segments().num_rows == 1
+    assert table.inspect.segments().num_rows == 1
     (segment,) = [live.record for live in table.state.segments.tail]
     return {table.schema.path_text(i): stats for i, stats in segment.columns.items()}
 

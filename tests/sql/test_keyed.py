@@ -60,7 +60,7 @@ def integers(**columns: list[int | None]) -> pa.Table:
 
 def operations(table: Table) -> list[tuple[str, int]]:
     """Of each commit what it did, and how many segments it took away."""
-    told = table.refresh().history().to_pylist()
+    told = table.refresh().inspect.history().to_pylist()
     return [(one["operation"], one["segments_removed"]) for one in told]
 
 
@@ -335,10 +335,10 @@ def test_one_key_in_many_tasks(sql_spark: SparkSession, make: Any, t: str) -> No
         "CAST(id % 10 AS INT) AS a", "CAST(id AS INT) AS b"
     )
     many.coalesce(1).writeTo(t).append()
-    assert table.refresh().segments()["rows"].to_pylist() == [10]
+    assert table.refresh().inspect.segments()["rows"].to_pylist() == [10]
     assert sql_spark.table(t).count() == 10
     many.repartition(4).writeTo(t).append()
-    assert table.refresh().segments().num_rows == 5
+    assert table.refresh().inspect.segments().num_rows == 5
     assert rows(sql_spark, f"SELECT count(*), count(DISTINCT a), min(b % 10 = a) FROM {t}") == [
         (10, 10, True)
     ]
@@ -378,7 +378,7 @@ def test_all_rows(sql_spark: SparkSession, make: Any, t: str) -> None:
         sql_spark.sql(f"INSERT INTO {t} VALUES (2, 3)")
         sql_spark.sql(statement)
         assert rows(sql_spark, f"SELECT * FROM {t}") == []
-        assert table.refresh().segments().num_rows == 0, statement
+        assert table.refresh().inspect.segments().num_rows == 0, statement
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 1), (2, 2), (3, 3)")
     sql_spark.sql(f"UPDATE {t} SET b = 1 WHERE a = 3")
     sql_spark.sql(f"INSERT INTO {t} REPLACE WHERE b = 1 SELECT 2, 20")
@@ -399,13 +399,13 @@ def test_metadata_columns(sql_spark: SparkSession, make: Any, t: str) -> None:
     table.refresh().rollback(version=2)
     assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, 2), (2, 1, 0, 1)]
     last = max(table.state.segments.paths)
-    table.compact(paths=[last])
+    table.maintenance.compact(paths=[last])
     moved = table.version
     assert "python={" not in shown(sql_spark, f"EXPLAIN {told}")
     assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, moved), (2, 1, 0, 1)]
     table.append(integers(a=[2], b=[9]))
     newest = table.version
-    table.compact()
+    table.maintenance.compact()
     moved = table.version
     assert rows(sql_spark, f"{told} WHERE a < 5") == [(1, 1, 0, moved), (2, newest, 0, moved)]
     assert "python={0=1}" in shown(sql_spark, f"EXPLAIN {told}"), "each row has its own"
@@ -465,7 +465,7 @@ def test_an_upsert_meanwhile(
     def landing(value: int) -> int:
         other = Catalog.load_path(location)
         if other.version == before and key == "compaction":
-            other.compact(strategy="full")
+            other.maintenance.compact(strategy="full")
         elif other.version == before:
             other.append(
                 pa.table({"a": pa.array([lands], pa.int32()), "b": pa.array([50], pa.int32())})

@@ -113,11 +113,11 @@ def test_a_worker_that_died_with_its_response(sql: Any, sql_spark: SparkSession)
             call(Call(where, ("system", name), arguments, None, ()), Commit(commit_id, retry))
         commit_id = commit_id.replace("1", "2")
     table = Catalog(warehouse).load_table("upkeep.w")
-    assert table.history()["operation"].to_pylist()[3:5] == ["overwrite", "expire"]
-    assert table.history()["operation"].to_pylist().count("expire") == 1
-    commits = table.history()["commit_id"].to_pylist()
+    assert table.inspect.history()["operation"].to_pylist()[3:5] == ["overwrite", "expire"]
+    assert table.inspect.history()["operation"].to_pylist().count("expire") == 1
+    commits = table.inspect.history()["commit_id"].to_pylist()
     assert len(commits) == len(set(commits))
-    assert table.verify(deep=True).complaints == ()
+    assert table.maintenance.verify(deep=True).findings == ()
 
 
 def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) -> None:

@@ -65,7 +65,7 @@ def source(spark: SparkSession) -> DataFrame:
 
 def segments(table: Table) -> int:
     """How many segments there are, one a partition."""
-    keys = [tuple(key) for key in table.refresh().segments()["partition"].to_pylist()]
+    keys = [tuple(key) for key in table.refresh().inspect.segments()["partition"].to_pylist()]
     assert len(keys) == len(set(keys)), Counter(keys).most_common(1)
     return len(keys)
 
@@ -90,7 +90,7 @@ def test_a_segment_a_partition_of_each_write(
     source(sql_spark).writeTo(name).append()
     assert segments(table) == PARTITIONS
     assert values(table) == list(range(ROWS))
-    assert table.verify(deep=True).complaints == ()
+    assert table.maintenance.verify(deep=True).findings == ()
     sql_spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
         source(sql_spark).where("u % 2 = 0").writeTo(name).overwritePartitions()
@@ -150,7 +150,9 @@ def test_the_property_and_the_option(make: Make, sql_spark: SparkSession, ns: st
     assert moves(explained(sql_spark, plain))
     assert "rangepartitioning" in explained(sql_spark, asked.format("range"))
     source(sql_spark).writeTo(name).option("distributionMode", "none").append()
-    keys = Counter(tuple(key) for key in table.refresh().segments()["partition"].to_pylist())
+    keys = Counter(
+        tuple(key) for key in table.refresh().inspect.segments()["partition"].to_pylist()
+    )
     assert set(keys.values()) == {4}, "one for each of four tasks"
     wrong = source(sql_spark).writeTo(name).option("distributionMode", "fast")
     with pytest.raises(Exception, match="distributionMode is 'fast'; it must be one of none, hash"):
@@ -183,12 +185,12 @@ def test_keyed_tables(sql_spark: SparkSession, catalog: Catalog, ns: str) -> Non
         f"versioned.{ns}.t",
     )
     source(sql_spark).writeTo(name).append()
-    assert table.refresh().segments().num_rows == 16, "four tasks of four partitions"
+    assert table.refresh().inspect.segments().num_rows == 16, "four tasks of four partitions"
     source(sql_spark).writeTo(name).option("distributionMode", "hash").append()
-    assert table.refresh().segments().num_rows == 16 + 4
+    assert table.refresh().inspect.segments().num_rows == 16 + 4
     sql_spark.sql(f"DELETE FROM {name} WHERE u = 7")
     sql_spark.sql(f"UPDATE {name} SET u = 1000 WHERE u = 8")
-    assert table.refresh().segments().num_rows <= 20 + 4 + 4
+    assert table.refresh().inspect.segments().num_rows <= 20 + 4 + 4
     plan = explained(sql_spark, f"DELETE FROM {name} WHERE u = 9")
     assert moves(plan)
     sql_spark.sql(
@@ -227,7 +229,7 @@ def test_a_nested_source_and_a_sort_order(make: Make, sql_spark: SparkSession, n
     }
     assert segments(table) == len(wanted)
     assert values(table) == list(range(60))
-    for record in table.segments().to_pylist():
+    for record in table.inspect.segments().to_pylist():
         found = sql_spark.table(f"versioned.{ns}.t").where(f"_segment = '{record['path']}'")
         inside = [row.v for row in found.orderBy("_row_position").collect()]
         assert inside == sorted(inside, reverse=True)
@@ -261,7 +263,7 @@ def test_a_partition_column_that_changes_while_rows_are_written(
     go.touch()
     writing.join()
     table.refresh()
-    assert sorted(tuple(key) for key in table.segments()["partition"].to_pylist()) == [
+    assert sorted(tuple(key) for key in table.inspect.segments()["partition"].to_pylist()) == [
         ("0",),
         ("10",),
         ("20",),

@@ -55,7 +55,7 @@ def integers(**columns: list[int | None]) -> pa.Table:
 
 
 def operations(table: Table) -> list[tuple[str, int, int]]:
-    told = table.refresh().history().to_pylist()
+    told = table.refresh().inspect.history().to_pylist()
     return [(one["operation"], one["segments_added"], one["segments_removed"]) for one in told]
 
 
@@ -175,7 +175,7 @@ def test_a_segment_that_lost_rows(
     """A rewrite would make the loss one for ever."""
     table = make("a INT")
     table.append(integers(a=[1, 2, 3]))
-    (path,) = table.segments()["path"].to_pylist()
+    (path,) = table.inspect.segments()["path"].to_pylist()
     file = warehouse / ns / "t" / path
     whole = pq.ParquetFile(file)
     rest = whole.read().slice(0, 2)
@@ -225,7 +225,7 @@ def test_a_delete_of_whole_segments_reads_none(
 ) -> None:
     table = make("a INT, day DATE", partitioned_by=["day"])
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, DATE'2026-01-01'), (2, DATE'2026-01-02'), (3, NULL)")
-    for path in table.refresh().segments()["path"].to_pylist():
+    for path in table.refresh().inspect.segments()["path"].to_pylist():
         (warehouse / ns / "t" / path).write_bytes(b"not read")
     sql_spark.sql(f"DELETE FROM {t} WHERE day = DATE'2026-01-01'")
     sql_spark.sql(f"DELETE FROM {t} WHERE day IS NULL OR a = 77")

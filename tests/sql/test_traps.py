@@ -321,7 +321,8 @@ def test_an_insert_planned_before_an_alter(
     rows = sql_spark.table(f"versioned.{ns}.t").orderBy("a").collect()
     assert [tuple(row) for row in rows] == [(1, 1, 9), (2, 2, 9)]
     assert table.refresh().version == 2
-    assert table.segments()["schema_version"].to_pylist() == [0] * table.segments().num_rows
+    segments = table.inspect.segments()
+    assert segments["schema_version"].to_pylist() == [0] * segments.num_rows
 
 
 def test_a_rename_in_the_middle_of_a_query(make: Any, sql_spark: SparkSession, ns: str) -> None:

@@ -59,7 +59,7 @@ def test_a_table_that_a_statement_names_twice(
     before = table.version
     for read in READS:
         with pytest.raises(
-            Exception, match=r"busy reads the column usage \(ID 2\) of .* is another"
+            Exception, match=r"busy reads the column usage \(ID 2\) of .* is now another"
         ):
             sql_spark.sql(read.format(m=m)).collect()
     assert table.refresh().version == before

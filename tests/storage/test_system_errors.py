@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> Table:
     made = Catalog.create_path(tmp_path / "t", "id LONG, b STRING")
     for number in range(3):
         made.append(pa.table({"id": [number], "b": ["x"]}))
-    made._timeline.write_checkpoint(made.state)
+    made.log.write_checkpoint(made.state)
     return made
 
 
@@ -84,7 +84,7 @@ def read(free):
     Catalog.load_path(place).scan().to_arrow()
 
 def verify(free):
-    Catalog.load_path(place).verify(deep=True)
+    Catalog.load_path(place).maintenance.verify(deep=True)
 
 def recover(free):
     Catalog.recover(place, f"{place}-{free}")
@@ -160,14 +160,14 @@ def test_an_error_names_the_file_and_the_reason(
     with pytest.raises(StorageError, match=r"data/.*parquet: Too many open files"):
         table.scan().to_arrow()
     with pytest.raises(StorageError, match="ulimit -n"):
-        table.verify()
+        table.maintenance.verify()
 
 
 def test_a_bad_block_is_a_finding_and_a_shortage_is_an_error(
     table: Table, tmp_path: Path, refused: Callable[[int], None]
 ) -> None:
     refused(errno.EIO)
-    (finding, *_) = table.verify().complaints
+    (finding, *_) = table.maintenance.verify().findings
     assert "Input/output error" in finding.problem
     footers = salvage.read_segments(table.store, lambda *_: None)
     assert len(footers.damaged) == 3

@@ -1,4 +1,4 @@
-"""The catalog: namespaces and tables of a warehouse, kept as files beside the data."""
+"""The catalog of a warehouse: namespaces, tables and views, stored as files beside the data."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from versioned_catalog.catalog.create import Making
+from versioned_catalog.catalog.create import TableCreation
 from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.locations import (
-    begin_at,
-    end_at,
+    create_at,
+    drop_at,
     load_at,
-    place_at,
-    plan_at,
+    plan_creation_at,
+    plan_rows_at,
     timeline_at,
 )
 from versioned_catalog.catalog.namespaces import Namespaces
@@ -27,12 +27,11 @@ from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.errors import NotFoundError, naming_table
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
-from versioned_catalog.maintained import SHORT_VACUUM
 from versioned_catalog.maintenance.findings import Verified
 from versioned_catalog.maintenance.recover import Recovered, recover
 from versioned_catalog.maintenance.retention import DEFAULT as DEFAULT_RETENTION
 from versioned_catalog.maintenance.retention import check_retention
-from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum_dropped
+from versioned_catalog.maintenance.vacuum import BREAKS, Vacuumed, vacuum_dropped
 from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.progress import Progress, silent
 from versioned_catalog.schema.schema import Schema
@@ -52,17 +51,31 @@ from versioned_catalog.warehouse.state import Name, WarehouseEntry, WarehouseSta
 from versioned_catalog.write.plan import WritePlan
 
 REMEMBERED = 32
-"""How many tables a catalog remembers as they were loaded last."""
+"""Number of loaded tables that a catalog caches."""
 
 
-class Catalog(Making, Namespaces, Views):
+class Catalog(TableCreation, Namespaces, Views):
     """The namespaces, tables and views of a warehouse.
 
-    Args:
-        warehouse: a folder: a path, or any URL that fsspec knows and that can put if absent.
-        storage_options: what the file system is opened with.
-
     Names are dotted text, with backticks around parts that hold dots, or tuples of parts.
+
+    Args:
+        warehouse: a folder: a path, or a URL of an fsspec file system with put-if-absent.
+        storage_options: options of the file system.
+
+    >>> from versioned_catalog import Catalog
+    >>> catalog = Catalog("memory://warehouse")
+    >>> catalog.create_namespace("metrics")
+    >>> table = catalog.create_table(
+    ...     "metrics.cpu",
+    ...     "ts TIMESTAMP NOT NULL, host STRING, usage DOUBLE DEFAULT 0.0",
+    ...     partitioned_by=["days(ts)"],
+    ... )
+    >>> catalog.list_tables("metrics")
+    ['cpu']
+    >>> catalog.rename_table("metrics.cpu", "metrics.load")
+    >>> catalog.load_table("metrics.load").partitioning
+    ['days(ts)']
     """
 
     def __init__(
@@ -72,7 +85,7 @@ class Catalog(Making, Namespaces, Views):
 
     @classmethod
     def over(cls, store: Store) -> Catalog:
-        """The catalog of a warehouse whose store is open already."""
+        """Return the catalog of a warehouse whose store is already open."""
         catalog = cls.__new__(cls)
         catalog._open(store)
         return catalog
@@ -86,10 +99,10 @@ class Catalog(Making, Namespaces, Views):
         return f"Catalog({self._store.url!r})"
 
     def list_tables(self, namespace: str | Name | None = None) -> list[str]:
-        """The names of the tables in a namespace, or at the top, sorted.
+        """List the tables in a namespace, or in the root, sorted by name.
 
         Raises:
-            NotFoundError: there is no such namespace, or no warehouse.
+            NotFoundError: there is no such namespace or warehouse.
         """
         state, above = self._names.existing(), parse_namespace(namespace)
         check_namespace(state, above)
@@ -98,15 +111,14 @@ class Catalog(Making, Namespaces, Views):
         return sorted(name[-1] for name in names if full_key(name[:-1]) == key)
 
     def table_exists(self, name: str | Name) -> bool:
-        """Whether a table has that name."""
+        """Whether a table has the name."""
         return full_key(parse_path(name)) in self._names.state().tables
 
     def load_table(self, name: str | Name) -> Table:
-        """A table by its name, at its newest version. Of one that was loaded before, only what was
-        committed since is read.
+        """Load a table at its newest version; if it is cached, only later commits are read.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no such table.
         """
         parts = parse_path(name)
         found = self._names.find(self._names.existing(), parts)
@@ -119,7 +131,7 @@ class Catalog(Making, Namespaces, Views):
         return table
 
     def rename_table(self, name: str | Name, new_name: str | Name) -> None:
-        """Give a table another name, maybe in another namespace; nothing is moved.
+        """Rename a table, possibly into another namespace; its files stay in place.
 
         Raises:
             NotFoundError: there is no such table or namespace.
@@ -139,7 +151,7 @@ class Catalog(Making, Namespaces, Views):
         self._names.commit(change)
 
     def drop_table(self, name: str | Name) -> None:
-        """Free the name and end the table. Its files stay until they are vacuumed.
+        """Drop a table; its files stay until ``vacuum_path`` deletes them.
 
         Raises:
             NotFoundError: there is no such table.
@@ -147,27 +159,27 @@ class Catalog(Making, Namespaces, Views):
         parts = parse_path(name)
         found = self._names.find(self._names.state(), parts)
         store = self._store.child(found.location)
-        timeline_at(store).load()  # refuse what can't be read before its name is gone
+        timeline_at(store).load()  # refuse an unreadable table before its name is removed
 
         def change(state: WarehouseState) -> WarehouseEntry:
             if self._names.find(state, parts).table_uuid != found.table_uuid:
                 raise NotFoundError(
-                    f"the table {render_path(parts)} was replaced by another one meanwhile",
+                    f"the table {render_path(parts)} was replaced meanwhile",
                     condition="TABLE_NOT_FOUND",
                 )
             return WarehouseEntry(head_of("drop_table"), remove_tables=(parts,))
 
         self._names.commit(change)
-        end_at(store, found.table_uuid)
+        drop_at(store, found.table_uuid)
 
     @staticmethod
     def load_path(
         path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
     ) -> Table:
-        """A table by its folder, with or without a warehouse.
+        """Load a table by its folder, inside or outside a warehouse.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no table.
         """
         store = open_store(path, storage_options)
         return load_at(store, store.url)
@@ -180,10 +192,10 @@ class Catalog(Making, Namespaces, Views):
         every_version: bool = False,
         progress: Progress = silent,
     ) -> Verified:
-        """``Table.verify`` of a table that may be too damaged to be loaded.
+        """Verify a table that may be too damaged to be loaded. See ``Maintenance.verify``.
 
         Raises:
-            NotFoundError: no table has that name.
+            NotFoundError: no table has the name.
         """
         parts = parse_path(name)
         store = self._store.child(self._names.find(self._names.state(), parts).location)
@@ -199,7 +211,7 @@ class Catalog(Making, Namespaces, Views):
         progress: Progress = silent,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Verified:
-        """``Table.verify`` of whatever is in a folder."""
+        """Verify the table in a folder. See ``Maintenance.verify``."""
         store = open_store(path, storage_options)
         return verify(store, store.url, deep=deep, every_version=every_version, progress=progress)
 
@@ -211,25 +223,25 @@ class Catalog(Making, Namespaces, Views):
         progress: Progress = silent,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Recovered:
-        """Make a table anew from what can still be read of one whose log is lost or corrupt.
+        """Recover a table whose log is lost or corrupt into a new folder.
 
-        The log counts as far as it can be followed, from its beginning or a checkpoint; then what later
-        entries say that can be read; then the footers of segments that nobody names. Segments are read
-        whole and copied; nothing is written in the old folder. The new table has the old one's table
-        UUID, column IDs and schema versions; load it with ``load_path``.
+        Used are the log as far as it can be followed from its start or a checkpoint, later readable
+        entries, and the footers of segments that no entry names. Segments are read and copied; nothing
+        is written in the old folder. The new table keeps the table UUID, column IDs and schema versions;
+        load it with ``load_path``.
 
         Args:
             broken: the folder of the old table.
-            new: where the new one will be: a folder that is empty.
-            progress: is told how far it is.
-            storage_options: what the file systems are opened with.
+            new: an empty folder for the new table.
+            progress: called with the step and how much of it is done.
+            storage_options: options of the file systems.
 
         Returns:
-            What was brought back, what was left, and what could not be known.
+            What was recovered, what was left out, and what could not be determined.
 
         Raises:
             AlreadyExistsError: the new folder is not empty.
-            CorruptTableError: nothing that can be read says what columns there were.
+            CorruptTableError: no schema can be read.
         """
         return recover(
             open_store(broken, storage_options), open_store(new, storage_options), progress
@@ -245,11 +257,12 @@ class Catalog(Making, Namespaces, Views):
         progress: Progress = silent,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Vacuumed:
-        """Vacuum a table by its folder; of one that was dropped, longer ago than the retention, all
-        data goes, and its history with it. See ``Table.vacuum``.
+        """Vacuum a table by its folder. See ``Maintenance.vacuum``.
+
+        All data and history of a table that was dropped longer ago than the retention is deleted.
 
         Raises:
-            NotFoundError: there never was a table.
+            NotFoundError: there never was a table in the folder.
         """
         store = open_store(path, storage_options)
         timeline = timeline_at(store)
@@ -258,8 +271,10 @@ class Catalog(Making, Namespaces, Views):
             raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
         if not loaded.state.dropped:
             table = Table(timeline, loaded, store.url)
-            return table.vacuum(retention, dry_run=dry_run, force=force, progress=progress)
-        span = check_retention(retention, store.url, SHORT_VACUUM, force=force)
+            return table.maintenance.vacuum(
+                retention, dry_run=dry_run, force=force, progress=progress
+            )
+        span = check_retention(retention, store.url, BREAKS, force=force)
         return vacuum_dropped(
             timeline, loaded.state, store.url, span, dry_run=dry_run, progress=progress
         )
@@ -276,7 +291,7 @@ class Catalog(Making, Namespaces, Views):
         comment: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Table:
-        """Make a table in a folder, outside any warehouse. See ``create_table``."""
+        """Create a table in a folder, outside any warehouse. See ``create_table``."""
         store = open_store(path, storage_options)
         with naming_table(store.url):
             operation = creation(
@@ -287,7 +302,7 @@ class Catalog(Making, Namespaces, Views):
                 primary_key=primary_key,
                 time_index=time_index,
             )
-        return begin_at(store, operation, store.url, str(uuid.uuid4()))
+        return create_at(store, operation, store.url, str(uuid.uuid4()))
 
     @staticmethod
     def plan_path(
@@ -300,42 +315,42 @@ class Catalog(Making, Namespaces, Views):
         primary_key: Sequence[str] = (),
         time_index: str | None = None,
     ) -> tuple[WritePlan, Create]:
-        """Plan the making of a table in a folder together with its first rows; see ``plan_table``."""
+        """Plan the creation of a table in a folder with its first rows. See ``plan_table``."""
         operation = creation(schema, partitioned_by, primary_key=primary_key, time_index=time_index)
         store = open_store(path, storage_options)
-        placement = place_at(store, "", operation.table_uuid, "create")
-        plan = plan_at(store, operation, store.url, arrow, placement.base_version)
+        placement = plan_creation_at(store, "", operation.table_uuid, "create")
+        plan = plan_rows_at(store, operation, store.url, arrow, placement.base_version)
         return plan, replace(operation, first_column_id=placement.first_column_id)
 
     @staticmethod
     def plan_replacing(
         table: Table, operation: Create, arrow: pa.Schema
     ) -> tuple[WritePlan, Replace]:
-        """Plan the replacement of a table, wherever it is, together with its first rows.
+        """Plan the replacement of a table with its first rows, for ``commit_replacing``.
 
         Args:
-            table: the table.
-            operation: ``creation(...)`` of the one in its place.
-            arrow: the schema of what will be written.
+            table: the table to replace.
+            operation: the ``creation(...)`` of the new table.
+            arrow: the schema of the rows.
 
         Returns:
-            The plan of the rows, and what ``commit_replacing`` commits with their records in it.
+            The plan of the rows, and the operation to commit with their records.
         """
         uuid_, replaced = operation.table_uuid, table.state.created_uuid
-        placement = place_at(table.store, "", uuid_, "replace", replaced)
-        plan = plan_at(table.store, operation, table.name, arrow, placement.base_version)
-        made = placement.operation(operation)
-        assert isinstance(made, Replace), "it was placed to replace"
-        return plan, made
+        placement = plan_creation_at(table.store, "", uuid_, "replace", replaced)
+        plan = plan_rows_at(table.store, operation, table.name, arrow, placement.base_version)
+        placed = placement.operation(operation)
+        assert isinstance(placed, Replace), "the mode is replace"
+        return plan, placed
 
     @staticmethod
     def commit_replacing(
         location: Location, operation: Replace, name: str, commit_id: str
     ) -> Table:
-        """Replace a table with the rows that were written by its plan."""
-        return begin_at(reopen(location), operation, name, commit_id)
+        """Replace a table, with the rows that were written by its plan."""
+        return create_at(reopen(location), operation, name, commit_id)
 
     @staticmethod
     def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
-        """Make a table with the rows that were written by its plan."""
-        return begin_at(reopen(location), operation, location.url, commit_id)
+        """Create a table, with the rows that were written by its plan."""
+        return create_at(reopen(location), operation, location.url, commit_id)

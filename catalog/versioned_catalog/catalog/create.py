@@ -1,4 +1,4 @@
-"""The making of tables in a catalog: at once, or planned, filled and committed with their rows."""
+"""Creation of tables: at once, or planned, filled and committed with their first rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.locations import (
     Mode,
     Placement,
-    begin_at,
-    end_at,
+    create_at,
+    drop_at,
     load_at,
-    place_at,
-    plan_at,
+    plan_creation_at,
+    plan_rows_at,
     timeline_at,
 )
 from versioned_catalog.conflicts.operations import Create
@@ -36,16 +36,16 @@ from versioned_catalog.warehouse.state import Name, TableName, WarehouseEntry, W
 from versioned_catalog.write.plan import WritePlan
 
 _TRIES = 16
-"""How often CREATE OR REPLACE looks again whether there is a table."""
+"""How often CREATE OR REPLACE checks again whether the table exists."""
 
 
 def _shown(name: str | Name) -> str:
-    """A table's name in errors, even one that is not well formed."""
+    """Render a table's name for errors, even if it is malformed."""
     return name if isinstance(name, str) else render_path(name)
 
 
-class Making:
-    """How ``Catalog`` makes and replaces tables."""
+class TableCreation:
+    """The part of ``Catalog`` that creates and replaces tables."""
 
     _store: Store
     _names: Names
@@ -61,25 +61,25 @@ class Making:
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
     ) -> Table:
-        """Make a table.
+        """Create a table.
 
         Args:
-            name: its name, after that of its namespace.
-            schema: Spark's DDL, a Schema, or a pyarrow Schema.
-            partitioned_by: transforms of columns: ``["days(ts)", "bucket(16, host)"]``; of a table with
-                a primary key, of columns of its row key.
-            primary_key: the columns that rows are told apart by, together with the time index: there
-                is one row a key then, and writes are upserts. They become NOT NULL.
-            time_index: the column that says when a row was; rows are sorted by it last. Without a
-                primary key the table is append-only: no row replaces another.
-            properties: text to text; ``sort_by``, ``target_segment_bytes``, ``isolation``, ``ttl``
-                and ``distribution_mode`` mean something.
-            comment: for people.
+            name: the name, including the namespace.
+            schema: Spark DDL, a Schema, or a pyarrow Schema.
+            partitioned_by: partition transforms, such as ``["days(ts)", "bucket(16, host)"]``; of row
+                key columns, if the table has a primary key.
+            primary_key: columns that, with the time index, identify a row; writes are upserts then. The
+                columns become NOT NULL.
+            time_index: the time column, by which rows are sorted last. A table with a time index and no
+                primary key is append-only.
+            properties: table properties; known are ``sort_by``, ``target_segment_bytes``,
+                ``isolation``, ``ttl``, ``auto_compact`` and ``distribution_mode``.
+            comment: the table comment.
 
         Raises:
             AlreadyExistsError: the name is taken.
             NotFoundError: there is no such namespace.
-            InvalidRequestError: the schema can't be.
+            InvalidRequestError: the schema, key, partitioning or a property is invalid.
         """
         with naming_table(_shown(name)):
             operation = creation(
@@ -90,7 +90,7 @@ class Making:
                 primary_key=primary_key,
                 time_index=time_index,
             )
-            return self._make_now(name, operation, "create")
+            return self._create_now(name, operation, "create")
 
     def replace_table(
         self,
@@ -104,16 +104,16 @@ class Making:
         comment: str | None = None,
         or_create: bool = False,
     ) -> Table:
-        """Begin a table anew in one commit: columns, rows, properties; its history stays.
+        """Replace the columns, rows and properties of a table in one commit; its history stays.
 
         Args:
             name, schema, partitioned_by, primary_key, time_index, properties, comment: as in
                 ``create_table``.
-            or_create: make the table where there is none.
+            or_create: create the table if it does not exist.
 
         Raises:
-            NotFoundError: there is no such table, or no such namespace.
-            InvalidRequestError: the schema can't be.
+            NotFoundError: there is no such table or namespace.
+            InvalidRequestError: the schema, key, partitioning or a property is invalid.
             CommitConflictError: the table was dropped meanwhile.
         """
         with naming_table(_shown(name)):
@@ -125,43 +125,45 @@ class Making:
                 primary_key=primary_key,
                 time_index=time_index,
             )
-            return self._make_now(name, operation, "create or replace" if or_create else "replace")
+            return self._create_now(
+                name, operation, "create or replace" if or_create else "replace"
+            )
 
-    def _make_now(self, name: str | Name, operation: Create, mode: Mode) -> Table:
-        placement = self.place_table(name, mode, operation.table_uuid)
-        return self.make_table(name, placement, operation, str(uuid.uuid4()))
+    def _create_now(self, name: str | Name, operation: Create, mode: Mode) -> Table:
+        placement = self.plan_creation(name, mode, operation.table_uuid)
+        return self.commit_creation(name, placement, operation, str(uuid.uuid4()))
 
-    def place_table(
+    def plan_creation(
         self, name: str | Name, mode: Mode = "create", table_uuid: str | None = None
     ) -> Placement:
-        """Decide where a table is to be made, and in whose place; nothing is written.
+        """Determine the folder of a new table, and the table it replaces; nothing is written.
 
         Args:
-            name: its name.
+            name: the table's name.
             mode: ``create``, ``replace`` or ``create or replace``.
-            table_uuid: who it will be, where that is decided already.
+            table_uuid: the new table UUID; generated if omitted.
 
         Raises:
-            AlreadyExistsError: the name is taken, and nothing is to be replaced.
-            NotFoundError: there is no such table and none is to be created, or no such namespace.
+            AlreadyExistsError: the name is taken, and the mode is ``create``.
+            NotFoundError: there is no such table, and the mode is ``replace``; or no such namespace.
         """
         parts, state = parse_path(name), self._names.state()
         identity = table_uuid or str(uuid.uuid4())
         if mode == "replace" or (mode != "create" and self._names.get(state, parts)):
             found = self._names.find(state, parts)
             store = self._store.child(found.location)
-            return place_at(store, found.location, identity, mode, found.table_uuid)
+            return plan_creation_at(store, found.location, identity, mode, found.table_uuid)
         check_free(state, parts)
         folder = self._free_folder(parts, identity)
-        return place_at(self._store.child(folder), folder, identity, mode)
+        return plan_creation_at(self._store.child(folder), folder, identity, mode)
 
     def _free_folder(self, name: Name, table_uuid: str) -> str:
-        """The folder of the name, or one beside it where a table lives that has another name now."""
+        """The folder of a name; with a suffix if a table that was renamed is there."""
         folder = safe_folder(name)
         try:
             state = timeline_at(self._store.child(folder)).load().state
         except InvalidRequestError:
-            return f"{folder}-{table_uuid[:8]}"  # it is a warehouse of its own
+            return f"{folder}-{table_uuid[:8]}"  # the folder is another warehouse
         return folder if state is None or state.dropped else f"{folder}-{table_uuid[:8]}"
 
     def plan_rows(
@@ -171,72 +173,72 @@ class Making:
         operation: Create,
         arrow: pa.Schema | None = None,
     ) -> WritePlan:
-        """Plan the first rows of a table that ``make_table`` will make.
+        """Plan the first write to a table that ``commit_creation`` will create.
 
         Args:
             name: the table's name.
-            placement: where it will be.
-            operation: ``creation(...)`` of it.
-            arrow: the schema of what will be written, to be refused where it does not fit.
+            placement: from ``plan_creation``.
+            operation: the ``creation(...)`` of the table.
+            arrow: the schema of the rows, to refuse them early if they do not fit.
         """
         made = replace(operation, table_uuid=placement.table_uuid)
         store, shown = self._store.child(placement.folder), render_path(parse_path(name))
-        return plan_at(store, made, shown, arrow, placement.base_version)
+        return plan_rows_at(store, made, shown, arrow, placement.base_version)
 
-    def make_table(
+    def commit_creation(
         self, name: str | Name, placement: Placement, operation: Create, commit_id: str
     ) -> Table:
-        """Make or replace a table as it was placed, with the rows that were written by its plan.
+        """Create or replace a table, with the rows that were written by its plan.
 
-        Asked again with the same commit ID, it finishes what is left to do, and makes nothing twice.
+        A second call with the same commit ID finishes what the first left undone.
 
         Args:
             name: the table's name.
-            placement: where it will be.
-            operation: the same ``creation(...)`` that its rows were planned with, and their records.
-            commit_id: who this commit is.
+            placement: from ``plan_creation``.
+            operation: the ``creation(...)`` that the rows were planned with, with their records.
+            commit_id: idempotency key of the commit.
 
         Raises:
-            AlreadyExistsError: the name was taken meanwhile, and nothing is to be replaced.
-            NotFoundError: the namespace is gone.
-            CommitConflictError: somebody changed what it was planned on.
+            AlreadyExistsError: the name was taken meanwhile, and the mode is ``create``.
+            NotFoundError: the namespace was dropped.
+            CommitConflictError: another commit changed what the creation was planned on.
         """
         parts = parse_path(name)
         for _ in range(_TRIES):
             try:
-                return self._make(parts, placement, operation, commit_id)
+                return self._create(parts, placement, operation, commit_id)
             except (AlreadyExistsError, CommitConflictError) as error:
                 if placement.mode != "create or replace":
                     raise
                 if operation.records or placement.read_version is not None:
                     raise CommitConflictError(
-                        f"{render_path(parts)} was made, dropped or changed by somebody else since "
+                        f"{render_path(parts)} was created, dropped or changed by another commit since "
                         "this was planned; run it again"
                     ) from error
-            placement = self.place_table(parts, placement.mode)
+            placement = self.plan_creation(parts, placement.mode)
         raise CommitConflictError(
-            f"others made and dropped {render_path(parts)} {_TRIES} times while it was to be made or "
-            "replaced; try again later"
+            f"others created and dropped {render_path(parts)} {_TRIES} times meanwhile; try again "
+            "later"
         )
 
-    def _make(self, name: Name, placement: Placement, creation: Create, commit_id: str) -> Table:
+    def _create(self, name: Name, placement: Placement, creation: Create, commit_id: str) -> Table:
         store, operation = self._store.child(placement.folder), placement.operation(creation)
         since, shown = placement.base_version, render_path(name)
         if isinstance(operation, Create):
             attempts: list[None] = []
             count = partial(attempts.append, None)
-            table = begin_at(store, operation, shown, commit_id, since=since, check=count)
+            table = create_at(store, operation, shown, commit_id, since=since, check=count)
             named = TableName(name, placement.folder, operation.table_uuid)
-            self._give_name(named, table, commit_id, again=not attempts)
+            self._add_name(named, table, commit_id, again=not attempts)
             return table
 
         def check() -> None:
             self._check_still_named(name, placement)
 
-        return begin_at(store, operation, shown, commit_id, since=since, check=check)
+        return create_at(store, operation, shown, commit_id, since=since, check=check)
 
     def _check_still_named(self, name: Name, placement: Placement) -> None:
-        """Refuse to replace a table that was dropped or renamed since that was planned."""
+        """Refuse to replace a table that was dropped or renamed since the plan."""
         found = self._names.get(self._names.state(), name)
         wanted = (placement.folder, placement.replaced_uuid)
         if found is None or (found.location, found.table_uuid) != wanted:
@@ -245,17 +247,17 @@ class Making:
                 f"version {placement.base_version}); run it again"
             )
 
-    def _give_name(
+    def _add_name(
         self, named: TableName, table: Table, commit_id: str, *, again: bool = False
     ) -> None:
-        """The second half of CREATE: without it, the table is whole and has no name.
+        """Name a created table in the warehouse: the second commit of CREATE.
 
         Args:
             named: the name.
             table: the table.
-            commit_id: of the first half; that of the second one follows from it.
-            again: whether an earlier attempt carried out the first half. It may have given the name
-                too, which may have been dropped since and must not come back.
+            commit_id: idempotency key of the first commit; that of the second is derived from it.
+            again: whether an earlier attempt made the first commit. It may have added the name, too,
+                which may have been dropped since and must not come back.
         """
         own_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"the name of {commit_id}"))
         if again and self._names.has_landed(own_id):
@@ -263,7 +265,7 @@ class Making:
 
         def change(state: WarehouseState) -> WarehouseEntry | None:
             if any(one.table_uuid == named.table_uuid for one in state.tables.values()):
-                return None  # an earlier attempt did it
+                return None  # an earlier attempt added the name
             check_free(state, named.name)
             if again:
                 load_at(table.store, table.name, named.table_uuid)
@@ -272,7 +274,7 @@ class Making:
         try:
             self._names.commit(change, own_id)
         except (AlreadyExistsError, NotFoundError):
-            end_at(table.store, named.table_uuid)
+            drop_at(table.store, named.table_uuid)
             raise
 
     def plan_table(
@@ -287,12 +289,12 @@ class Making:
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
     ) -> tuple[WritePlan, Create]:
-        """Plan the making of a table together with its first rows; see ``commit_table``.
+        """Plan the creation of a table with its first rows, for ``commit_table``.
 
         Args:
             name, schema, partitioned_by, primary_key, time_index, properties, comment: as in
                 ``create_table``.
-            arrow: the schema of what will be written.
+            arrow: the schema of the rows.
         """
         operation = creation(
             schema,
@@ -302,25 +304,25 @@ class Making:
             primary_key=primary_key,
             time_index=time_index,
         )
-        placement = self.place_table(name, "create", operation.table_uuid)
+        placement = self.plan_creation(name, "create", operation.table_uuid)
         plan = self.plan_rows(name, placement, operation, arrow)
         return plan, replace(operation, first_column_id=placement.first_column_id)
 
     def commit_table(
         self, name: str | Name, location: Location, operation: Create, commit_id: str
     ) -> Table:
-        """Make a table with the rows that were written by its plan.
+        """Create a table with the rows that were written by its plan.
 
         Args:
             name: the table's name.
-            location: the plan's.
-            operation: what ``plan_table`` gave, with the records of the rows.
-            commit_id: who this commit is.
+            location: the location of the plan.
+            operation: from ``plan_table``, with the records of the rows.
+            commit_id: idempotency key of the commit.
 
         Raises:
             AlreadyExistsError: the name was taken meanwhile.
         """
         parts, folder = parse_path(name), location.url.removeprefix(self._store.url).strip("/")
-        table = begin_at(self._store.child(folder), operation, render_path(parts), commit_id)
-        self._give_name(TableName(parts, folder, operation.table_uuid), table, commit_id)
+        table = create_at(self._store.child(folder), operation, render_path(parts), commit_id)
+        self._add_name(TableName(parts, folder, operation.table_uuid), table, commit_id)
         return table

@@ -1,4 +1,4 @@
-"""From what a user says of a new table to the operation that makes it."""
+"""Declarations of tables: from a user's arguments to the operation that creates the table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.types.types import Column
 
 Columns = str | Schema | Any
-"""What a schema is given as: Spark's DDL, a Schema, or a pyarrow Schema."""
+"""A schema as users give it: Spark DDL, a Schema, or a pyarrow Schema."""
 
 
 def creation(
@@ -37,18 +37,20 @@ def creation(
     primary_key: Sequence[str] = (),
     time_index: str | None = None,
 ) -> Create:
-    """The operation that makes a table. The same arguments give the same operation in any process.
+    """Return the operation that creates a table; equal arguments give equal operations in any process.
 
     Args:
         schema, partitioned_by, properties, comment, primary_key, time_index: as in
             ``Catalog.create_table``.
-        table_uuid: who the table will be, where that is decided already.
+        table_uuid: the table UUID; generated if omitted.
 
     Raises:
-        InvalidRequestError: the schema, partitioning or properties can't be.
+        InvalidRequestError: the schema, key, partitioning or a property is invalid.
     """
     if not isinstance(properties, Mapping | None) or not isinstance(comment, str | None):
-        raise InvalidRequestError("properties are a mapping of text to text, and a comment is text")
+        raise InvalidRequestError(
+            "properties must be a mapping of text to text, and a comment must be text"
+        )
     given = dict(properties or {})
     key = take_key(given, primary_key, time_index)
     check_properties(given)
@@ -70,7 +72,7 @@ def creation(
 
 
 def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[str, str]]:
-    """Columns, partitioning and sort order of whatever a schema is given as."""
+    """Return the columns, partitioning and sort order of a declared schema."""
     match schema:
         case str():
             return Schema.parse(schema).columns, (), {}
@@ -85,5 +87,5 @@ def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[s
             return schema.columns, partitions, {"sort_by": sort_by} if sort_by else {}
         case _:
             raise InvalidRequestError(
-                f"{type(schema).__name__} is no schema; give Spark's DDL, a Schema or a pyarrow Schema"
+                f"a schema must be Spark DDL, a Schema or a pyarrow Schema, got {type(schema).__name__}"
             )

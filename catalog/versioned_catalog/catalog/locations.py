@@ -1,4 +1,4 @@
-"""Tables in their folders: where one is to be, made there, found there and ended there."""
+"""Tables by folder: create, load and drop them there."""
 
 from __future__ import annotations
 
@@ -27,20 +27,19 @@ Mode = Literal["create", "replace", "create or replace"]
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a table is to be made, and in whose place.
+    """The planned location of a new table, and the table that it replaces.
 
-    It is decided when the making is planned, and is plain data that another process can commit by:
-    ``dataclasses.asdict(placement)`` and ``Placement(**members)``.
+    Plain data, which another process can commit: ``dataclasses.asdict(placement)`` and
+    ``Placement(**members)``.
 
     Args:
-        mode: what was asked for.
-        folder: the table's, in the warehouse.
-        table_uuid: who it will be.
-        base_version: the newest version of the log in the folder; -1 where there is none.
-        first_column_id: the first ID that its columns get.
-        replaced_uuid: what the ``create`` of the table that it replaces called that; None for a
-            table that is new.
-        read_version: the version of that table whose rows the new table's were made of, or None.
+        mode: ``create``, ``replace`` or ``create or replace``.
+        folder: the table's folder, relative to the warehouse.
+        table_uuid: the new table UUID.
+        base_version: the newest version of the log in the folder; -1 without a log.
+        first_column_id: the ID of the first column.
+        replaced_uuid: the UUID from the creation of the replaced table; None for a new table.
+        read_version: the version of the replaced table that the new rows were computed from, if any.
     """
 
     mode: Mode
@@ -52,32 +51,32 @@ class Placement:
     read_version: int | None = None
 
     def operation(self, creation: Create) -> Create | Replace:
-        """What makes the table here."""
-        made = replace(creation, table_uuid=self.table_uuid, first_column_id=self.first_column_id)
+        """Return the operation that creates or replaces the table."""
+        placed = replace(creation, table_uuid=self.table_uuid, first_column_id=self.first_column_id)
         if self.replaced_uuid is None:
-            return made
-        return Replace(made, self.replaced_uuid, self.base_version, self.read_version)
+            return placed
+        return Replace(placed, self.replaced_uuid, self.base_version, self.read_version)
 
 
-def place_at(
+def plan_creation_at(
     store: Store, folder: str, table_uuid: str, mode: Mode, replaced_uuid: str | None = None
 ) -> Placement:
-    """The placement in a folder as it is now.
+    """Plan the creation of a table in a folder.
 
     Args:
-        store: the folder.
-        folder: where it is in the warehouse.
-        table_uuid: who the table will be.
-        mode: what was asked for.
-        replaced_uuid: the table that is replaced.
+        store: the store of the folder.
+        folder: its path relative to the warehouse.
+        table_uuid: the new table UUID.
+        mode: ``create``, ``replace`` or ``create or replace``.
+        replaced_uuid: the created UUID of the table to replace.
 
     Raises:
-        NotFoundError: that is not there any more.
+        NotFoundError: the table to replace was dropped.
     """
     loaded = timeline_at(store).load()
     if replaced_uuid is not None and not _is_there(loaded.state, replaced_uuid):
         raise NotFoundError(
-            f"the table at {store.url} was ended and kept its name; free that with drop_table",
+            f"the table at {store.url} was dropped but kept its name; free that with drop_table",
             condition="TABLE_NOT_FOUND",
         )
     first_id = first_column_id(loaded.state)
@@ -85,11 +84,11 @@ def place_at(
 
 
 def timeline_at(store: Store) -> TableLog:
-    """The log of the table in a folder."""
+    """Return the log of the table in a folder."""
     return CommitLog(store, TableCodec())
 
 
-def begin_at(
+def create_at(
     store: Store,
     operation: Create | Replace,
     name: str,
@@ -98,19 +97,20 @@ def begin_at(
     since: int | None = None,
     check: Callable[[], None] | None = None,
 ) -> Table:
-    """Make or replace the table in a folder.
+    """Create or replace the table in a folder.
 
     Args:
-        store: the folder.
-        operation: what to do.
-        name: what the table is called in errors.
-        commit_id: who this commit is.
-        since: a version before it, if it may have landed already: the log is searched from there.
-        check: is called before every attempt; what it raises ends them.
+        store: the store of the folder.
+        operation: the operation.
+        name: the table's name in errors.
+        commit_id: idempotency key of the commit.
+        since: a version before the commit, if that may have landed already; the log is searched from
+            there.
+        check: called before every attempt; its exceptions end the attempts.
 
     Raises:
-        AlreadyExistsError: a table is there that should not be.
-        CommitConflictError: something was committed that the operation can't follow.
+        AlreadyExistsError: there is a table in the folder.
+        CommitConflictError: another commit conflicts with the operation.
     """
 
     timeline = timeline_at(store)
@@ -127,17 +127,17 @@ def begin_at(
     return Table(timeline, loaded, name)
 
 
-def plan_at(
+def plan_rows_at(
     store: Store, creation: Create, name: str, arrow: pa.Schema | None, version: int
 ) -> WritePlan:
-    """Plan the first rows of a table in the making.
+    """Plan the first write to a table that is created with its rows.
 
     Args:
-        store: the table's folder.
-        creation: what makes the table.
-        name: what the table is called in errors.
-        arrow: the schema of what will be written, to be refused where it does not fit; or None.
-        version: the newest one of the log there; -1 where there is none.
+        store: the store of the table's folder.
+        creation: the creation of the table.
+        name: the table's name in errors.
+        arrow: the schema of the rows, if known, to refuse them early if they do not fit.
+        version: the newest version of the log in the folder; -1 without a log.
     """
     state = timeline_at(store).load(version).state if version >= 0 else None
     return plan_create(store, creation, state, name, arrow)
@@ -149,41 +149,41 @@ def load_at(
     created_uuid: str | None = None,
     known: LoadedState[TableState] | None = None,
 ) -> Table:
-    """The table in a folder.
+    """Load the table in a folder.
 
     Args:
-        store: the folder.
-        name: what it is called in errors.
-        created_uuid: which table is meant, or None for whatever is there.
-        known: what the log there added up to some time ago; only what came since is read.
+        store: the store of the folder.
+        name: the table's name in errors.
+        created_uuid: the created UUID of the table; None for any.
+        known: an earlier state of the log; only later entries are read.
 
     Raises:
-        NotFoundError: it is not there.
+        NotFoundError: there is no such table.
     """
     timeline = timeline_at(store)
     loaded = timeline.load() if known is None else timeline.advance(known)
     if not _is_there(loaded.state, created_uuid):
         raise NotFoundError(
-            f"there is no table at {store.url}; make it with create_table",
+            f"there is no table at {store.url}; create it with create_table",
             condition="TABLE_NOT_FOUND",
         )
     return Table(timeline, loaded, name)
 
 
 def _is_there(state: TableState | None, created_uuid: str | None) -> bool:
-    """Whether a log holds a living table, maybe a certain one, replaced or not."""
+    """Whether a state is of a table that exists, and of the given one if any."""
     if state is None or state.dropped:
         return False
     return created_uuid is None or state.created_uuid == created_uuid
 
 
-def end_at(store: Store, created_uuid: str) -> None:
-    """End the table in a folder, if it is still there, whatever it was replaced by meanwhile."""
+def drop_at(store: Store, created_uuid: str) -> None:
+    """Drop the table in a folder if it still exists, even if it was replaced meanwhile."""
     while True:
         try:
             load_at(store, store.url, created_uuid).drop()
         except CommitConflictError:
-            continue  # replaced, or dropped: look again
+            continue  # it was replaced or dropped: load it again
         except NotFoundError:
             pass
         return

@@ -1,10 +1,10 @@
-"""The namespaces of a catalog."""
+"""Namespaces of a catalog."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from versioned_catalog.catalog.locations import end_at
+from versioned_catalog.catalog.locations import drop_at
 from versioned_catalog.errors import AlreadyExistsError, InvalidRequestError
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.paths import parse_path, render_path
@@ -27,7 +27,7 @@ from versioned_catalog.warehouse.state import (
 
 
 class Namespaces:
-    """What ``Catalog`` does with namespaces. No name, None or ``()``, is the top."""
+    """The part of ``Catalog`` that manages namespaces. None or ``()`` is the root namespace."""
 
     _store: Store
     _names: Names
@@ -38,16 +38,16 @@ class Namespaces:
         if_not_exists: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a namespace.
+        """Create a namespace.
 
         Args:
-            name: its name, after that of the namespace it is in.
-            if_not_exists: leave one that is there as it is.
-            properties: text to text.
+            name: the name, including the parent namespace.
+            if_not_exists: do nothing if the namespace exists.
+            properties: text by key.
 
         Raises:
-            AlreadyExistsError: it is there.
-            NotFoundError: the namespace that it is in is not.
+            AlreadyExistsError: the namespace exists.
+            NotFoundError: the parent namespace does not exist.
         """
         parts, kept = parse_path(name), check_properties(properties)
 
@@ -55,7 +55,7 @@ class Namespaces:
             if full_key(parts) in state.namespaces:
                 if if_not_exists:
                     return None
-                raise AlreadyExistsError(f"the namespace {render_path(parts)} is there already")
+                raise AlreadyExistsError(f"the namespace {render_path(parts)} already exists")
             check_new_name(parts)
             check_namespace(state, parts[:-1])
             described = (Namespace(parts, kept),) if kept else ()
@@ -71,10 +71,10 @@ class Namespaces:
         set: Mapping[str, str] | None = None,
         unset: Iterable[str] = (),
     ) -> None:
-        """Set properties of a namespace and take others away; the others stay.
+        """Set and remove properties of a namespace; the others stay.
 
         Raises:
-            NotFoundError: it is not there.
+            NotFoundError: there is no such namespace.
         """
         parts, new, gone = parse_path(name), check_properties(set), frozenset(_keys(unset))
 
@@ -90,22 +90,22 @@ class Namespaces:
         self._names.commit(change)
 
     def namespace_properties(self, name: str | Name | None) -> dict[str, str]:
-        """The properties of a namespace; the top has none.
+        """Return the properties of a namespace; the root has none.
 
         Raises:
-            NotFoundError: it is not there.
+            NotFoundError: there is no such namespace.
         """
         state, parts = self._names.existing(), parse_namespace(name)
         check_namespace(state, parts)
         return dict(state.namespaces[full_key(parts)].properties) if parts else {}
 
     def namespace_exists(self, name: str | Name | None) -> bool:
-        """Whether there is such a namespace; the top always is."""
+        """Whether a namespace exists; the root always does."""
         parts = parse_namespace(name)
         return not parts or full_key(parts) in self._names.state().namespaces
 
     def list_namespaces(self, parent: str | Name | None = None) -> list[str]:
-        """The namespaces directly inside another, or at the top, sorted.
+        """List the namespaces directly inside another, or in the root, sorted by name.
 
         Raises:
             NotFoundError: there is no such namespace.
@@ -120,12 +120,12 @@ class Namespaces:
         """Remove a namespace.
 
         Args:
-            name: which.
-            cascade: drop the tables, views and namespaces in it as well; their names go all at once.
+            name: the namespace.
+            cascade: also drop the tables, views and namespaces in it, in one commit of names.
 
         Raises:
-            NotFoundError: it is not there.
-            InvalidRequestError: it holds tables, views or namespaces.
+            NotFoundError: there is no such namespace.
+            InvalidRequestError: it is not empty.
         """
         parts = parse_path(name)
         key = full_key(parts)
@@ -138,8 +138,8 @@ class Namespaces:
             views = [view.name for k, view in state.views.items() if k[: len(key)] == key]
             if not cascade and (len(spaces) > 1 or ended or views):
                 raise InvalidRequestError(
-                    f"the namespace {render_path(parts)} is not empty; drop what is in it first, or "
-                    "drop it with cascade"
+                    f"the namespace {render_path(parts)} is not empty; drop its contents first, or "
+                    "use cascade"
                 )
             return WarehouseEntry(
                 head_of("drop_namespace"),
@@ -150,11 +150,11 @@ class Namespaces:
 
         self._names.commit(change)
         for table in ended:
-            end_at(self._store.child(table.location), table.table_uuid)
+            drop_at(self._store.child(table.location), table.table_uuid)
 
 
 def _keys(given: Iterable[str]) -> list[str]:
     keys = [] if isinstance(given, str) else list(given)
     if isinstance(given, str) or not all(isinstance(key, str) for key in keys):
-        raise InvalidRequestError(f"what to unset is a list of keys, not {given!r}")
+        raise InvalidRequestError(f"keys to unset must be a list of text, got {given!r}")
     return keys

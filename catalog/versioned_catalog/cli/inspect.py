@@ -38,7 +38,7 @@ def describe(session: Session, table: str) -> None:
             "time": found.state.time,
             "schema_version": found.schema.version,
             "rows": found.count(),
-            "segments": found.segments().num_rows,
+            "segments": found.inspect.segments().num_rows,
             "tags": found.tags,
             "partitioning": found.partitioning,
             "properties": found.properties,
@@ -61,7 +61,7 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
     at_most_one({"--as-of": as_of, "--timestamp": timestamp})
     found = session.table(table)
     then = found.at(version_of(as_of), timestamp).schema.version
-    every = rows_of(found.schemas())
+    every = rows_of(found.inspect.schemas())
     show_rows([row for row in every if row["schema_version"] == then], _SCHEMA)
 
 
@@ -70,7 +70,7 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
 @click.pass_obj
 def history(session: Session, table: str) -> None:
     """Show the commits of TABLE, oldest first."""
-    show_table(session.table(table).history(), _HISTORY)
+    show_table(session.table(table).inspect.history(), _HISTORY)
 
 
 @click.command(cls=Command)
@@ -78,7 +78,7 @@ def history(session: Session, table: str) -> None:
 @click.pass_obj
 def snapshots(session: Session, table: str) -> None:
     """Show every readable version of TABLE with its size and tags."""
-    show_table(session.table(table).snapshots())
+    show_table(session.table(table).inspect.snapshots())
 
 
 @click.command(cls=Command)
@@ -86,7 +86,7 @@ def snapshots(session: Session, table: str) -> None:
 @click.pass_obj
 def segments(session: Session, table: str) -> None:
     """Show the live segments (data files) of TABLE and their schema versions."""
-    show_table(session.table(table).segments(), _SEGMENTS)
+    show_table(session.table(table).inspect.segments(), _SEGMENTS)
 
 
 @click.command(cls=Command)
@@ -94,7 +94,7 @@ def segments(session: Session, table: str) -> None:
 @click.pass_obj
 def partitions(session: Session, table: str) -> None:
     """Show the partitions of TABLE under its current partitioning."""
-    show_table(session.table(table).partitions(), _PARTITIONS)
+    show_table(session.table(table).inspect.partitions(), _PARTITIONS)
 
 
 COMMANDS = (describe, schema, history, snapshots, segments, partitions)

@@ -36,13 +36,13 @@ def _lineage(table: Table, column: str) -> dict[str, Any]:
 
     given = int(column) if column.isdecimal() else column
     column_id = given if isinstance(given, int) else table.schema.get(parse_path(given)).id
-    schemas = rows_of(table.lineage(given))
+    schemas = rows_of(table.inspect.lineage(given))
     return {
         "column_id": column_id,
         "path": table.schema.path_text(column_id) if column_id in table.schema.ids else None,
         "names": list(dict.fromkeys(row["path"] for row in schemas)),
         "schemas": schemas,
-        "segments": rows_of(table.holding(given)),
+        "segments": rows_of(table.inspect.holding(given)),
     }
 
 

@@ -90,7 +90,7 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
                 storage_options=session.storage,
             )
         else:
-            result = session.table(table).vacuum(
+            result = session.table(table).maintenance.vacuum(
                 span, dry_run=not execute, force=force, progress=progress
             )
     kinds = {"segment": result.segments, "other": result.others, "left, not ours": result.foreign}
@@ -134,12 +134,14 @@ def expire(
     """Expire old versions of TABLE, except tagged ones, so that vacuum can delete their files."""
     span, found = _span(older_than), session.table(table)
     with _progress() as progress:
-        result = found.expire(span, keep_last, dry_run=not execute, force=force, progress=progress)
+        result = found.maintenance.expire(
+            span, keep_last, dry_run=not execute, force=force, progress=progress
+        )
     show_object(
         {
             "table": result.table,
             "done": execute,
-            "first kept": result.floor,
+            "first kept": result.oldest_version,
             "expired": result.versions,
             "kept by tags": list(map(str, result.tagged)),
             "version": result.version,
@@ -164,7 +166,7 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
             )
         else:
             result = session.catalog().verify_table(table, **how, progress=progress)
-    findings = [{"path": one.path, "problem": one.problem} for one in result.complaints]
+    findings = [{"path": one.path, "problem": one.problem} for one in result.findings]
     summary = {
         "table": result.table,
         "clean": result.is_clean,
@@ -252,7 +254,9 @@ def compact(
     names = () if zorder is None else split_names(zorder, "zorder")
     found = session.table(table)
     with _progress() as progress:
-        result = found.compact(filters, strategy, zorder=names, dry_run=dry_run, progress=progress)
+        result = found.maintenance.compact(
+            filters, strategy, zorder=names, dry_run=dry_run, progress=progress
+        )
     show_object(
         {
             "table": result.table,

@@ -1,1 +1,1 @@
-"""Compaction: many segments become few, sorted, in the newest schema."""
+"""Compaction: rewrite many segments as few, sorted, in the newest schema."""

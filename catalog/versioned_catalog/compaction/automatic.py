@@ -1,4 +1,4 @@
-"""Whether a writer should put small segments together: the property ``auto_compact``."""
+"""Automatic compaction by writers: the property ``auto_compact``."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ AUTO_COMPACT = "auto_compact"
 
 
 def threshold(properties: Mapping[str, str]) -> int | None:
-    """At how many small segments they are put together, or None for never.
+    """Return the number of small segments at which a writer compacts; None for never.
 
     Raises:
-        InvalidRequestError: the property is no such number.
+        InvalidRequestError: the property is not an integer of at least 2.
     """
     text = properties.get(AUTO_COMPACT)
     if text is None:
         return None
     if not isinstance(text, str) or not text.isdecimal() or not 2 <= int(text) < 10**9:
         raise InvalidRequestError(
-            f"the property {AUTO_COMPACT} is {text!r}; it is at how many small segments they are put "
-            "together, 2 at least",
+            f"the property {AUTO_COMPACT} must be a number of small segments, at least 2, "
+            f"got {text!r}",
             condition="INVALID_OPTION",
         )
     return int(text)
 
 
 def is_due(state: TableState) -> bool:
-    """Whether there are as many small segments as the table puts together."""
+    """Whether the table has as many small segments as ``auto_compact`` says."""
     wanted = threshold(state.properties)
     if wanted is None:
         return False

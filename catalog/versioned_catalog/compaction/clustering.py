@@ -1,4 +1,4 @@
-"""Clustering: rows of many segments along a Z-order curve, a bucket of them in memory at a time."""
+"""Clustering: sort the rows of many segments along a Z-order curve, one bucket in memory at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from versioned_catalog.compaction.z_order import MOST_COLUMNS, Curve, Places
+from versioned_catalog.compaction.z_order import MOST_COLUMNS, Curve, Positions
 from versioned_catalog.datafile.arrange import ColumnPath, column_at
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.datafile.writer import buffered
@@ -25,19 +25,19 @@ from versioned_catalog.types.types import Column, is_nested, is_opaque, is_repea
 from versioned_catalog.types.widening import type_name
 
 SAMPLE_ROWS = 128 * 1024
-"""How many rows are looked at to see how values are spread."""
+"""Rows sampled to learn the distribution of the values."""
 HELD_BYTES = 512 * 1024 * 1024
-"""How much of a bucket is sorted at once, as Arrow; a larger one is sorted in parts."""
+"""Bytes of Arrow data sorted at once; a larger bucket is sorted in chunks."""
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """How rows are put along a curve.
+    """How to cluster rows.
 
     Args:
-        lines: the columns by whose values, each after those that it is inside.
-        sampled: reads the columns that these are in, and no others, of the same rows.
-        buckets: into how many stretches of the curve rows are parted before they are sorted.
+        lines: the columns to cluster by, each preceded by its ancestors.
+        sampled: tasks that read the top-level columns of these, of the same rows.
+        buckets: number of ranges of the curve; rows are sorted bucket by bucket.
     """
 
     lines: tuple[ColumnPath, ...]
@@ -46,19 +46,19 @@ class Clustering:
 
 
 def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[ColumnPath, ...]:
-    """The columns that rows are to be clustered by.
+    """Return the columns to cluster by, each preceded by its ancestors.
 
     Args:
-        schema: of the table.
-        names: of columns, or paths to fields of structs.
+        schema: the table schema.
+        names: names of columns, or paths to fields of structs.
 
     Raises:
-        NotFoundError: one is not there.
-        InvalidRequestError: rows can't be clustered by these.
+        NotFoundError: there is no such column.
+        InvalidRequestError: the table cannot be clustered by these columns.
     """
     if isinstance(names, str) or not 0 < len(names) <= MOST_COLUMNS:
         raise InvalidRequestError(
-            f"zorder is {names!r}; give the names of 1 to {MOST_COLUMNS} columns"
+            f"zorder must be the names of 1 to {MOST_COLUMNS} columns, got {names!r}"
         )
     _check_free(schema)
     columns = [schema.get(parse_path(name)) for name in names]
@@ -74,28 +74,28 @@ def _check_plain(schema: Schema, column: Column) -> None:
     if many or is_nested(column.type) or is_opaque(column.type):
         why = "has many values in one row" if many else f"is {type_name(column.type)}"
         raise InvalidRequestError(
-            f"rows can't be clustered by {schema.path_text(column.id)}, which {why}; cluster by "
+            f"the table cannot be clustered by {schema.path_text(column.id)}, which {why}; cluster by "
             "columns of plain values, such as a struct's fields"
         )
 
 
 def _check_free(schema: Schema) -> None:
-    """Check that nothing else says how rows are sorted."""
+    """Require that no row key or sort order determines the order of the rows."""
     if schema.row_key:
         key = ", ".join(render_path(schema.path(column_id)) for column_id in schema.row_key)
         raise InvalidRequestError(
-            f"rows are sorted by the row key ({key}), and can't be clustered by other columns; leave "
-            "out zorder"
+            f"the table is sorted by its row key ({key}) and cannot be clustered by other columns; "
+            "leave out zorder"
         )
     if schema.sort_by:
         raise InvalidRequestError(
-            "rows are sorted by the property sort_by, and can't be clustered besides; leave out "
-            "zorder, or unset sort_by"
+            "the table is sorted by the property sort_by and cannot be clustered; leave out zorder, "
+            "or unset sort_by"
         )
 
 
-def tops(lines: Iterable[ColumnPath]) -> tuple[Column, ...]:
-    """The columns of the table that some columns are, or are in."""
+def top_columns(lines: Iterable[ColumnPath]) -> tuple[Column, ...]:
+    """The top-level columns that hold the given columns."""
     return tuple({line[0].id: line[0] for line in lines}.values())
 
 
@@ -106,23 +106,23 @@ def clustered(
     clustering: Clustering,
     scratch: str | None = None,
 ) -> Iterator[pa.Table]:
-    """Rows along a curve, bucket by bucket; they lie on the local disk on the way.
+    """Yield rows sorted along the curve, bucket by bucket; buckets are spilled to the local disk.
 
     Args:
         batches: the rows.
-        sampled: what ``clustering.sampled`` reads.
-        columns: of the rows.
-        clustering: how they are put along it.
-        scratch: a folder of the local disk; None for Python's own.
+        sampled: the batches of ``clustering.sampled``.
+        columns: the columns of the rows.
+        clustering: how to cluster the rows.
+        scratch: local folder for the buckets; Python's default if omitted.
     """
     if not any(task.rows for task in clustering.sampled):
         return
-    curve, ends = _spread(sampled, clustering)
+    curve, ends = _curve_and_ends(sampled, clustering)
     with TemporaryDirectory(prefix="versioned-", dir=scratch) as folder, ExitStack() as stack:
         buckets = _Buckets(Path(folder), stack)
         for batch in batches:
-            places = curve.places(_leaves(batch, columns, clustering.lines))
-            for bucket, rows in _parted(batch, places, ends):
+            positions = curve.positions(_leaves(batch, columns, clustering.lines))
+            for bucket, rows in _split(batch, positions, ends):
                 buckets.write(bucket, rows)
         stack.close()
         yield from buckets.read()
@@ -133,11 +133,13 @@ def _leaves(rows: Any, columns: Sequence[Column], lines: Iterable[ColumnPath]) -
     return [one_array(column_at(table, columns, line)) for line in lines]
 
 
-def _spread(sampled: Iterable[pa.RecordBatch], clustering: Clustering) -> tuple[Curve, Places]:
-    """The curve, and where on it buckets end, by some rows from everywhere."""
+def _curve_and_ends(
+    sampled: Iterable[pa.RecordBatch], clustering: Clustering
+) -> tuple[Curve, Positions]:
+    """Compute the curve and the ends of its buckets from a sample of all rows."""
     total = sum(task.rows for task in clustering.sampled)
     step, seen = max(1, total // SAMPLE_ROWS), 0
-    columns = tops(clustering.lines)
+    columns = top_columns(clustering.lines)
     found: list[list[pa.Array]] = []
     for batch in sampled:
         rows = batch.take(pa.array(np.arange(-seen % step, batch.num_rows, step)))
@@ -145,18 +147,18 @@ def _spread(sampled: Iterable[pa.RecordBatch], clustering: Clustering) -> tuple[
         found.append(_leaves(rows, columns, clustering.lines))
     sample = [pa.concat_arrays(chunks) for chunks in zip(*found, strict=True)]
     curve = Curve.of(sample)
-    places = np.sort(curve.places(sample))
-    at = np.arange(1, clustering.buckets) * len(places) // clustering.buckets
-    return curve, np.unique(places[at])
+    positions = np.sort(curve.positions(sample))
+    at = np.arange(1, clustering.buckets) * len(positions) // clustering.buckets
+    return curve, np.unique(positions[at])
 
 
-def _parted(
-    batch: pa.RecordBatch, places: Places, ends: Places
+def _split(
+    batch: pa.RecordBatch, positions: Positions, ends: Positions
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each bucket, with their places as the last column."""
-    buckets = np.searchsorted(ends, places, side="right")
+    """Split a batch by bucket, with the positions as the last column."""
+    buckets = np.searchsorted(ends, positions, side="right")
     order = np.argsort(buckets, kind="stable")
-    placed = batch.append_column("", pa.array(places)).take(pa.array(order))
+    placed = batch.append_column("", pa.array(positions)).take(pa.array(order))
     starts = np.searchsorted(buckets[order], np.arange(len(ends) + 2))
     for bucket, (start, end) in enumerate(pairwise(starts)):
         if start < end:
@@ -164,7 +166,7 @@ def _parted(
 
 
 class _Buckets:
-    """Rows on the local disk, in files of Arrow, a bucket each."""
+    """Rows on the local disk, one Arrow file a bucket."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder
@@ -172,7 +174,7 @@ class _Buckets:
         self._open: dict[int, Any] = {}
 
     def write(self, bucket: int, rows: pa.RecordBatch) -> None:
-        """Add rows to a bucket."""
+        """Append rows to a bucket."""
         if bucket not in self._open:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             sink = self._stack.enter_context(pa.OSFile(str(self._folder / str(bucket)), "wb"))
@@ -181,7 +183,7 @@ class _Buckets:
         self._open[bucket].write_batch(rows)
 
     def read(self) -> Iterator[pa.Table]:
-        """The buckets in order, the rows of each sorted; the files go on the way."""
+        """Yield the buckets in order, sorted, and delete their files."""
         for bucket in sorted(self._open):
             path = self._folder / str(bucket)
             with pa.ipc.open_stream(pa.memory_map(str(path))) as rows:

@@ -1,4 +1,4 @@
-"""Which segments of a table with a primary key are merged: those that touch, range by range."""
+"""Choose the segments of a table with a primary key to compact: those whose key ranges overlap."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ class Levels:
     """The live segments of a table with a primary key.
 
     Args:
-        ranges: of each column of the row key.
-        orders: what the rows of each segment go by.
-        deltas: what each says beside others.
-        bytes: how large each is.
-        parted: whether the first of the ranges is that of partitions.
+        ranges: bounds of each column of the row key, one element a segment.
+        orders: (sequence, ordinal) of each segment.
+        deltas: the delta metadata of each segment.
+        bytes: the size of each segment.
+        partitioned: whether the first range is that of the partition.
     """
 
     ranges: Sequence[tuple[Sequence[int], Sequence[int]]]
     orders: Sequence[Order]
     deltas: Sequence[Delta]
     bytes: Sequence[int]
-    parted: bool = False
+    partitioned: bool = False
 
-    def touch(self, one: int, other: int) -> bool:
+    def overlaps(self, one: int, other: int) -> bool:
         """Whether the ranges of two segments overlap in every column of the row key."""
         return all(low[one] <= high[other] and low[other] <= high[one] for low, high in self.ranges)
 
-    def groups(self, places: Sequence[int]) -> list[list[int]]:
-        """Segments in groups that do not touch each other."""
-        return overlapping_groups(self.ranges, places)
+    def groups(self, positions: Sequence[int]) -> list[list[int]]:
+        """Group segments so that segments of different groups do not overlap."""
+        return overlapping_groups(self.ranges, positions)
 
-    def closed(self, chosen: Iterable[int]) -> set[int]:
-        """Some segments, and those without which they must not be merged.
+    def closure(self, chosen: Iterable[int]) -> set[int]:
+        """Closure of segments that must be compacted together.
 
-        A PATCH needs all older rows of its keys, or it would be taken for a row; and segments of one
-        commit are told apart by their ordinals alone, so that those that touch stay together.
+        A PATCH needs all older rows of its keys, or it would become a row of its own. Segments of one
+        commit are ordered by their ordinals only, so overlapping ones stay together.
         """
         found, waiting = set[int](), list(chosen)
         while waiting:
@@ -55,7 +55,7 @@ class Levels:
         return found
 
     def _near(self, one: int) -> Sequence[int]:
-        """The segments that one may need: those of its commit, and for a PATCH any."""
+        """The segments that one may need: those of its commit; all for a PATCH."""
         if self.deltas[one].patch is not None:
             return range(len(self.orders))
         return self._commits[self.orders[one][0]]
@@ -68,37 +68,37 @@ class Levels:
         return found
 
     def _needs(self, one: int, other: int) -> bool:
-        if one == other or not self.touch(one, other):
+        if one == other or not self.overlaps(one, other):
             return False
         patches = self.deltas[one].patch is not None and self._older(other, one)
         alone = self.deltas[one].sequences is None and self.deltas[other].sequences is None
         return patches or (alone and self.orders[one][0] == self.orders[other][0])
 
     def _older(self, other: int, one: int) -> bool:
-        """Whether a segment may hold rows that are older than the newest of another."""
-        return self.least(other) <= self.orders[one][0]
+        """Whether ``other`` may hold rows older than the newest of ``one``."""
+        return self.least_sequence(other) <= self.orders[one][0]
 
-    def least(self, place: int) -> int:
+    def least_sequence(self, position: int) -> int:
         """The least sequence of the rows of a segment."""
-        sequences = self.deltas[place].sequences
-        return self.orders[place][0] if sequences is None else sequences[0]
+        sequences = self.deltas[position].sequences
+        return self.orders[position][0] if sequences is None else sequences[0]
 
     def needs_tombstones(self, chosen: set[int]) -> bool:
-        """Whether a segment that stays may hold a row that a tombstone among those chosen hides."""
+        """Whether a segment that stays may hold a row that a tombstone in the chosen ones deletes."""
         deletes = [at for at in chosen if DELETE in self.deltas[at].ops]
         others = [at for at in range(len(self.orders)) if at not in chosen]
         return any(
-            self._older(other, one) and self.touch(other, one)
+            self._older(other, one) and self.overlaps(other, one)
             for one in deletes
             for other in others
         )
 
     def neighbours(self, alone: Sequence[int], target: int) -> list[list[int]]:
-        """Small segments that touch no other one, put together where nothing else lies between.
+        """Group small segments that overlap nothing and are adjacent in key order.
 
         Args:
             alone: the segments.
-            target: the wanted size, in bytes.
+            target: the target size of a group, in bytes.
         """
         every = range(len(self.orders))
         ordered = sorted(every, key=lambda at: [low[at] for low, _ in self.ranges])
@@ -115,14 +115,14 @@ class Levels:
         return [one for one in found if len(one) > 1 and self._is_clear(one)]
 
     def _together(self, one: int, other: int) -> bool:
-        """Whether two segments are of one partition; others would be written apart again."""
-        return not self.parted or self.ranges[0][0][one] == self.ranges[0][0][other]
+        """Whether two segments are of one partition; others would be split again."""
+        return not self.partitioned or self.ranges[0][0][one] == self.ranges[0][0][other]
 
-    def _is_clear(self, places: list[int]) -> bool:
-        """Whether nothing else lies within the range of some segments together."""
-        inside = set(places)
+    def _is_clear(self, positions: list[int]) -> bool:
+        """Whether no other segment overlaps the joint range of the given ones."""
+        inside = set(positions)
         hull = [
-            (low, high, min(map(low.__getitem__, places)), max(map(high.__getitem__, places)))
+            (low, high, min(map(low.__getitem__, positions)), max(map(high.__getitem__, positions)))
             for low, high in self.ranges
         ]
         return not any(

@@ -1,4 +1,4 @@
-"""A compaction, planned into pieces of work."""
+"""Plan the tasks of a compaction."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import pyarrow.compute as pc
 
-from versioned_catalog.compaction.clustering import Clustering, tops
+from versioned_catalog.compaction.clustering import Clustering, top_columns
 from versioned_catalog.compaction.overlapping import Levels
 from versioned_catalog.compaction.small_segments import SMALL, Row, bins
-from versioned_catalog.compaction.tasks import Piece
+from versioned_catalog.compaction.tasks import CompactionTask
 from versioned_catalog.datafile.arrange import ColumnPath
 from versioned_catalog.datafile.segment_writer import SegmentKind, WriteSpec
 from versioned_catalog.errors import InvalidRequestError
@@ -29,13 +29,13 @@ from versioned_catalog.scan.ttl_filter import with_ttl
 Strategy = Literal["auto", "full", "small"]
 
 CLUSTER_SEGMENTS = 32
-"""How many segments of the wanted size are clustered together, so that they fit on a local disk."""
+"""How many segments of the target size are clustered together; they must fit on a local disk."""
 BUCKET_BYTES = 32 * 1024 * 1024
-"""How much of a file is sorted in memory, where rows are clustered."""
+"""Size of a bucket of rows that is sorted in memory during clustering."""
 MOST_BUCKETS = 256
 
 
-def plan_pieces(
+def plan_tasks(
     state: TableState,
     spec: WriteSpec,
     where: BoundFilter | None,
@@ -43,63 +43,63 @@ def plan_pieces(
     strategy: Strategy,
     zorder: tuple[ColumnPath, ...] = (),
     time: datetime | None = None,
-) -> list[Piece]:
-    """What is to be done.
+) -> list[CompactionTask]:
+    """Plan the tasks of a compaction.
 
     Args:
         state: the snapshot.
-        spec: how segments are written.
-        where: rows in whose neighbourhood segments are looked for; None for everywhere.
-        paths: the segments that are put together, with those that they can't be without; None to choose.
-        strategy: see ``Table.compact``.
-        zorder: the columns that rows are clustered by, of a table that has no order of its own.
-        time: from ``age_time``; None where no row is too old.
+        spec: how to write segments.
+        where: compact only segments that may match this filter; None for all.
+        paths: compact these segments, and those that must be compacted with them; None to choose.
+        strategy: see ``Maintenance.compact``.
+        zorder: columns to cluster by, in a table without a sort order.
+        time: from ``age_time``; None if no row is expired.
     """
-    young = with_ttl(state, None, time)
+    unexpired = with_ttl(state, None, time)
     if state.schema.is_keyed:
-        return _Keyed(state, spec, young).pieces(where, paths, strategy)
+        return _KeyedPlanner(state, spec, unexpired).tasks(where, paths, strategy)
     every = strategy == "full" or paths is not None or bool(zorder)
-    return _of_bag(state, spec, young, where, paths, zorder, every=every)
+    return _without_key(state, spec, unexpired, where, paths, zorder, every=every)
 
 
-def _of_bag(
+def _without_key(
     state: TableState,
     spec: WriteSpec,
-    young: BoundFilter | None,
+    unexpired: BoundFilter | None,
     where: BoundFilter | None,
     paths: Collection[str] | None,
     zorder: tuple[ColumnPath, ...],
     *,
     every: bool,
-) -> list[Piece]:
+) -> list[CompactionTask]:
     core = state.segments.core
     near = core if where is None else core.filter(some_match(state, where))
     rows = [row for row in task_rows(near) if paths is None or row["path"] in paths]
     if zorder:
-        _check_parted(state, rows)
-    planner = TaskPlanner.of(state, state.schema.columns, young)
-    sampling = TaskPlanner.of(state, tops(zorder))
+        _check_partitioning(state, rows)
+    planner = TaskPlanner.of(state, state.schema.columns, unexpired)
+    sampling = TaskPlanner.of(state, top_columns(zorder))
     target = spec.target_bytes * (CLUSTER_SEGMENTS if zorder else 1)
-    found: list[Piece] = []
+    found: list[CompactionTask] = []
     for one in bins(rows, state.schemas, target, every=every):
         tasks = [planner.task(row) for row in one]
-        piece = _piece(one, tuple(tasks), spec)
+        task = _task(one, tuple(tasks), spec)
         if zorder:
             sampled = tuple(sampling.task(row) for row in one)
-            clustering = Clustering(zorder, sampled, _buckets(piece.bytes, spec.target_bytes))
-            piece = replace(piece, clustering=clustering)
-        found.append(piece)
+            clustering = Clustering(zorder, sampled, _buckets(task.bytes, spec.target_bytes))
+            task = replace(task, clustering=clustering)
+        found.append(task)
     return found
 
 
-def _check_parted(state: TableState, rows: Sequence[Row]) -> None:
-    """Check that segments are parted as new ones are: each stretch of a curve would be parted again."""
+def _check_partitioning(state: TableState, rows: Sequence[Row]) -> None:
+    """Require the current partitioning: otherwise every bucket of a curve would be split again."""
     wanted = state.schema.partitioning
     others = sum(state.schemas[row["schema_version"]].partitioning != wanted for row in rows)
     if others:
         raise InvalidRequestError(
-            f"{others} segments are not partitioned as the table is now; compact with the strategy "
-            "'full' and without zorder first"
+            f"{others} segments have another partitioning than the table; compact with strategy 'full' "
+            "and without zorder first"
         )
 
 
@@ -107,10 +107,10 @@ def _buckets(size: int, target: int) -> int:
     return min(MOST_BUCKETS, -(-size // min(BUCKET_BYTES, target)))
 
 
-def _piece(
+def _task(
     rows: Sequence[Row], tasks: Any, spec: WriteSpec, kind: SegmentKind | None = None
-) -> Piece:
-    return Piece(
+) -> CompactionTask:
+    return CompactionTask(
         tuple(row["path"] for row in rows),
         sum(row["bytes"] for row in rows),
         tasks,
@@ -119,12 +119,12 @@ def _piece(
     )
 
 
-class _Keyed:
-    """The compaction of a table with a primary key."""
+class _KeyedPlanner:
+    """Plans the compaction of a table with a primary key."""
 
-    def __init__(self, state: TableState, spec: WriteSpec, young: BoundFilter | None) -> None:
+    def __init__(self, state: TableState, spec: WriteSpec, unexpired: BoundFilter | None) -> None:
         self._state = state
-        self._young = young
+        self._unexpired = unexpired
         self._spec = replace(spec, ops=True)
         self._rows = task_rows(state.segments.core)
         self._deltas = state.segments.deltas.decode()
@@ -136,37 +136,37 @@ class _Keyed:
             bool(state.schema.partitioning),
         )
 
-    def pieces(
+    def tasks(
         self, where: BoundFilter | None, paths: Collection[str] | None, strategy: Strategy
-    ) -> list[Piece]:
-        """See ``plan_pieces``."""
+    ) -> list[CompactionTask]:
+        """See ``plan_tasks``."""
         if paths is not None:
             chosen = [at for at, row in enumerate(self._rows) if row["path"] in paths]
-            return [self._piece(one) for one in self._apart(self._levels.closed(chosen))]
+            return [self._task(one) for one in self._groups(self._levels.closure(chosen))]
         groups = self._levels.groups(self._near(where))
         wanted = [group for group in groups if strategy == "full" or self._is_needed(group)]
         alone = [group[0] for group in groups if group not in wanted and self._is_small(group[0])]
         if strategy == "small":
-            # They are merged with the large ones of their group in any case: one is as good as many.
+            # Scans merge them with the large segments of their group anyway: one is as good as many.
             small = [[at for at in group if self._is_small(at)] for group in wanted]
             wanted = [group for group in small if len(group) > 1]
         wanted += self._levels.neighbours(alone, self._spec.target_bytes)
-        found: list[Piece] = []
+        found: list[CompactionTask] = []
         taken: set[int] = set()
         for group in wanted:
-            whole = self._levels.closed(group) - taken
+            whole = self._levels.closure(group) - taken
             if strategy == "small" and not all(map(self._is_small, whole)):
                 continue
-            if whole and self._levels.closed(whole) == whole:
+            if whole and self._levels.closure(whole) == whole:
                 taken |= whole
-                found.append(self._piece(sorted(whole)))
+                found.append(self._task(sorted(whole)))
         return found
 
-    def _apart(self, chosen: set[int]) -> list[list[int]]:
+    def _groups(self, chosen: set[int]) -> list[list[int]]:
         return self._levels.groups(sorted(chosen)) if chosen else []
 
     def _near(self, where: BoundFilter | None) -> list[int]:
-        """The segments that may hold rows of keys that are asked for."""
+        """The segments that may hold keys that match the filter."""
         by_key = None if where is None else filter_on(where, self._state.schema.row_key)
         if by_key is None:
             return list(range(len(self._rows)))
@@ -178,31 +178,31 @@ class _Keyed:
         return size < SMALL * self._spec.target_bytes
 
     def _is_needed(self, group: list[int]) -> bool:
-        """Whether a scan has to merge the group, or skip what is too old in it."""
+        """Whether a scan has to merge the group, or to filter expired rows in it."""
         if len(group) > 1 or self._deltas[group[0]].ops:
             return True
-        return group[0] in self._torn
+        return group[0] in self._partially_expired
 
     @property
-    def _torn(self) -> set[int]:
-        if self._young is None:
+    def _partially_expired(self) -> set[int]:
+        if self._unexpired is None:
             return set()
-        whole = every_match(self._state, self._young)
+        whole = every_match(self._state, self._unexpired)
         return set(pc.indices_nonzero(pc.invert(whole)).to_pylist())
 
-    def _piece(self, group: Sequence[int]) -> Piece:
+    def _task(self, group: Sequence[int]) -> CompactionTask:
         state, chosen = self._state, set(group)
         wanted = (*state.schema.columns, *KEYED_METADATA_COLUMNS)
         planner = MergePlanner(
             state,
             wanted,
-            self._young,
+            self._unexpired,
             len(wanted),
             tombstones=self._levels.needs_tombstones(chosen),
         )
         members = [(self._rows[at], self._deltas[at], self._ends[at]) for at in group]
         task = planner.task(members)
-        return _piece([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
+        return _task([self._rows[at] for at in group], (task,), self._spec, self._kind(group))
 
     @cached_property
     def _ends(self) -> list[Ends]:

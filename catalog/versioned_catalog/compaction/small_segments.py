@@ -1,4 +1,4 @@
-"""Which segments of a bag of rows are put together: small ones of one partition, by size."""
+"""Bin-pack the small segments of a partition, in a table without a primary key."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from versioned_catalog.schema.schema import Schema
 Row = dict[str, Any]
 
 SMALL = 0.5
-"""A segment is small that has less than so much of the size that is wanted."""
+"""A segment is small below this fraction of the target size."""
 
 
 def bins(
     rows: Iterable[Row], schemas: Mapping[int, Schema], target: int, *, every: bool
 ) -> list[list[Row]]:
-    """Segments in bins of about a size, each of one partition, in the order of the segments.
+    """Pack segments into bins of about the target size, each of one partition, keeping their order.
 
     Args:
         rows: the core columns of the segments.
         schemas: every schema of the table, by version.
-        target: the wanted size, in bytes.
-        every: also those that are of the wanted size, or alone.
+        target: the target size, in bytes.
+        every: include large segments, and bins of one segment.
     """
-    parts: dict[tuple[Any, ...], list[Row]] = {}
+    partitions: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         if every or row["bytes"] < SMALL * target:
             key = (schemas[row["schema_version"]].partitioning, *(row["partition"] or ()))
-            parts.setdefault(key, []).append(row)
-    packed = (one for part in parts.values() for one in fill(part, target))
+            partitions.setdefault(key, []).append(row)
+    packed = (one for same in partitions.values() for one in fill(same, target))
     return [one for one in packed if every or len(one) > 1]
 
 
 def fill(rows: Sequence[Row], target: int) -> list[list[Row]]:
-    """Segments in bins, in order, each of up to the wanted size or of one segment."""
+    """Fill bins in order; a bin is larger than the target only if it holds a single segment."""
     found: list[list[Row]] = []
     size = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""A piece of a compaction: segments that are read together and written anew. It travels to executors."""
+"""Compaction tasks: groups of segments that are rewritten together. A task is sent to executors."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.storage.store import Store
 
 READERS = 2
-"""Threads that read from a disk of this machine while another one writes."""
+"""Threads that read from a local disk while another one writes."""
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Segments, and what is made of them.
+class CompactionTask:
+    """A group of segments to rewrite.
 
     Args:
-        paths: the segments that go.
-        bytes: how large they are.
-        tasks: how their rows are read.
-        spec: how they are written.
-        kind: what they are; of a table with a primary key, with their order.
-        clustering: along what curve they are put, if along one.
+        paths: the segments to remove.
+        bytes: their size.
+        tasks: read their rows.
+        spec: how to write the new segments.
+        kind: the kind of the new segments; in a table with a primary key, with their order.
+        clustering: how to cluster the rows, if at all.
     """
 
     paths: tuple[str, ...]
@@ -40,13 +40,12 @@ class Piece:
     kind: SegmentKind = PLAIN_ROWS
     clustering: Clustering | None = None
 
-    def carry_out(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
-        """Read the segments and write the new ones, which nobody sees before a commit names them.
+    def run(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
+        """Read the segments and write the new ones, which become visible when they are committed.
 
         Args:
-            store: the table's folder.
-            scratch: a folder of the local disk for rows that do not fit in memory; None for
-                Python's own.
+            store: the store of the table's folder.
+            scratch: local folder for rows that do not fit in memory; Python's default if omitted.
 
         Raises:
             CorruptTableError: a segment is not what the log says.
@@ -59,19 +58,21 @@ class Piece:
             return tuple(write_groups(store, self.spec, groups, scratch=scratch))
         if self.spec.schema.sort_by or (self.spec.schema.row_key and not self.spec.ops):
             return tuple(write_segments(store, self.spec, batches, scratch))
-        laid = _laid(batches, self)
-        return tuple(write_sorted(store, self.spec, laid, self.kind, scratch))
+        bare = _without_shared_sequence(batches, self)
+        return tuple(write_sorted(store, self.spec, bare, self.kind, scratch))
 
 
 def _read(store: Store, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     return read_ahead(store, tasks, PREFETCH_SEGMENTS if store.is_remote else READERS)
 
 
-def _laid(batches: Iterable[pa.RecordBatch], piece: Piece) -> Iterator[pa.RecordBatch]:
-    """Rows without the sequence that all of them share."""
-    sequence = len(piece.spec.schema.columns)
+def _without_shared_sequence(
+    batches: Iterable[pa.RecordBatch], task: CompactionTask
+) -> Iterator[pa.RecordBatch]:
+    """Drop the sequence column where all rows share one sequence."""
+    sequence = len(task.spec.schema.columns)
     for batch in batches:
-        if piece.spec.ops and not piece.kind.sequences:
+        if task.spec.ops and not task.kind.sequences:
             kept = [at for at in range(batch.num_columns) if at != sequence]
             yield batch.select(kept)
         else:

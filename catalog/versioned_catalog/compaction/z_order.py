@@ -1,8 +1,7 @@
-"""A Z-order curve over a few columns: rows that are near each other in all of them are near on it.
+"""Z-order curves over a few columns: rows with similar values in all of them are close on the curve.
 
-The bits of the ranks of a row's values, one of each column in turn (Morton, 1966). Ranks, not values,
-so that each column counts for the same however its values are spread; Delta Lake ranks by sampling
-for its OPTIMIZE ZORDER, too.
+A position interleaves the bits of the ranks of a row's values (Morton, 1966). Ranks from a sample, as
+in Delta Lake's OPTIMIZE ZORDER, give every column equal weight whatever its distribution.
 """
 
 from __future__ import annotations
@@ -18,37 +17,38 @@ import pyarrow.compute as pc
 from versioned_catalog.merge_on_read.keys import comparable
 
 MOST_BITS = 10
-"""Bits of a rank: a column's values fall into about a thousand ranges."""
+"""Bits of a rank: the values of a column fall into about a thousand ranges."""
 MOST_COLUMNS = 6
-"""Columns whose ranks fit into 64 bits. With more of them, each tells next to nothing."""
+"""The most columns: their ranks fit into 64 bits, and with more, each would hardly count."""
 
-Places = np.ndarray[Any, np.dtype[np.uint64]]
+Positions = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Where rows are on a curve.
+    """A curve, given by the quantiles of its columns.
 
     Args:
-        cuts: for each column, values that part it into ranges, in order; one that is frequent, often.
+        cuts: for each column, sorted values that split it into ranges of equal size; frequent values
+            repeat.
     """
 
     cuts: tuple[pa.Array, ...]
 
     @staticmethod
     def of(sample: Sequence[pa.Array]) -> Curve:
-        """The curve for rows like some.
+        """Return the curve for rows that are distributed as a sample is.
 
         Args:
-            sample: their columns, of plain values.
+            sample: the columns of the sample, of plain values.
         """
         return Curve(tuple(_cuts(comparable(column)) for column in sample))
 
-    def places(self, columns: Sequence[pa.Array]) -> Places:
-        """Where each of some rows is; nulls come last, as NaN does before them.
+    def positions(self, columns: Sequence[pa.Array]) -> Positions:
+        """Return the positions of rows on the curve; NaN ranks after all numbers, and null last.
 
         Args:
-            columns: as for ``of``.
+            columns: the columns of the rows, as for ``of``.
         """
         ranks = [
             _ranks(cuts, comparable(column))
@@ -68,19 +68,19 @@ def _cuts(column: pa.Array) -> pa.Array:
     return valid.take(pc.array_sort_indices(valid).take(pa.array(at)))
 
 
-def _ranks(cuts: pa.Array, column: pa.Array) -> Places:
-    """Where each value is among the cuts, of all that a rank can be; the middle of those that it is."""
+def _ranks(cuts: pa.Array, column: pa.Array) -> Positions:
+    """Ranks of values by the cuts; a value that equals several cuts ranks in their middle."""
     order = pc.array_sort_indices(pa.concat_arrays([cuts, column])).to_numpy()
-    is_cut = order < len(cuts)  # the sort is stable: a cut comes before the values that it is
+    is_cut = order < len(cuts)  # the sort is stable: a cut comes before the values equal to it
     above = np.empty(len(column), np.int64)
     above[order[~is_cut] - len(cuts)] = np.cumsum(is_cut)[~is_cut]
     twice = above + _below(cuts, column, above)
-    ranks: Places = (twice * 2**MOST_BITS // (2 * len(cuts) + 1)).astype(np.uint64)
+    ranks: Positions = (twice * 2**MOST_BITS // (2 * len(cuts) + 1)).astype(np.uint64)
     return ranks
 
 
 def _below(cuts: pa.Array, column: pa.Array, above: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many cuts are less than each value, where it is known how many are not above it."""
+    """Count the cuts less than each value, given the count of cuts not greater."""
     if not len(cuts):
         return above
     again = pc.equal(cuts.slice(1), cuts.slice(0, len(cuts) - 1)).to_numpy(zero_copy_only=False)

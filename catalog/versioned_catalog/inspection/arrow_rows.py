@@ -1,7 +1,7 @@
-"""Rows of metadata as Arrow tables, and back.
+"""Convert rows of metadata to Arrow tables, and back, without pandas.
 
-``pa.Table.from_pylist``, and ``to_pylist`` of times, import pandas where it is installed: a second for
-a command that shows ten rows.
+``pa.Table.from_pylist``, and ``to_pylist`` of timestamps, import pandas if it is installed, which takes
+a second.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Rows as a table; a field that a row lacks is null.
+    """Convert rows to a table; a missing field is null.
 
     Args:
-        rows: Python values by field.
-        schema: of numbers, booleans, text, times in microseconds with UTC, and lists of these.
+        rows: Python values by field name.
+        schema: numbers, booleans, text, timestamps (microseconds, UTC), and lists of these.
     """
     arrays = [_array([row.get(field.name) for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -48,7 +48,7 @@ def _lists(values: Sequence[list[Any] | None], type_: pa.DataType) -> pa.Array:
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table as Python values, times with UTC; times inside lists are left out of this."""
+    """Convert a table to rows of Python values, timestamps in UTC; not timestamps inside lists."""
     columns = [_values(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 

@@ -1,4 +1,4 @@
-"""What became of columns: by schema version, and in the segments that are live."""
+"""Metadata tables on columns: their history by schema version, and how live segments hold them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMNS = pa.schema(
         "names": pa.list_(pa.string()),
     }
 )
-"""The type of ``schemas``."""
+"""Schema of ``schemas``."""
 
 LINEAGE = pa.schema(
     {
@@ -50,7 +50,7 @@ LINEAGE = pa.schema(
         "write_default": pa.string(),
     }
 )
-"""The type of ``lineage``."""
+"""Schema of ``lineage``."""
 
 HOLDING = pa.schema(
     {
@@ -62,11 +62,11 @@ HOLDING = pa.schema(
         "filled_with": pa.string(),
     }
 )
-"""The type of ``holding``."""
+"""Schema of ``holding``."""
 
 
-def made_at(entries: Iterable[Commit | Stub]) -> dict[int, int]:
-    """The commit that made each schema version; those of expired commits are left out."""
+def schema_commits(entries: Iterable[Commit | Stub]) -> dict[int, int]:
+    """Return the commit of each schema version, but for expired commits."""
     return {
         entry.schema.version: entry.head.version
         for entry in entries
@@ -74,12 +74,12 @@ def made_at(entries: Iterable[Commit | Stub]) -> dict[int, int]:
     }
 
 
-def schemas(state: TableState, made: Mapping[int, int]) -> pa.Table:
-    """See ``Table.schemas``.
+def schemas(state: TableState, commits: Mapping[int, int]) -> pa.Table:
+    """See ``Inspection.schemas``.
 
     Args:
         state: the snapshot.
-        made: the commit that made each schema version, where it is known.
+        commits: the commit of each schema version, if it is known.
     """
     names, first = dict[int, dict[str, None]](), dict[int, int]()
     rows: list[dict[str, Any]] = []
@@ -89,7 +89,7 @@ def schemas(state: TableState, made: Mapping[int, int]) -> pa.Table:
             names.setdefault(column.id, {})[schema.path_text(column.id)] = None
             rows.append(_row(version, position, column, above))
     for row in rows:
-        row["since_version"] = made.get(first[row["column_id"]])
+        row["since_version"] = commits.get(first[row["column_id"]])
         row["names"] = list(names[row["column_id"]])
     return table_of(rows, COLUMNS)
 
@@ -115,36 +115,38 @@ def _sql(default: WriteDefault | None, column: Column) -> str | None:
 
 
 def find_column(state: TableState, path: str | tuple[str, ...] | int, table: str) -> int:
-    """The ID of a column: of the one that has a name now, or the ID itself.
+    """Return the ID of a column, given its current path or its ID.
 
     Raises:
-        NotFoundError: there is no such column, and never was one of that ID.
-        InvalidRequestError: it is neither a path nor an ID.
+        NotFoundError: there is no column of this path, or never was one of this ID.
+        InvalidRequestError: the argument is neither a path nor an ID.
     """
     if isinstance(path, bool) or not isinstance(path, int | str | tuple):
-        raise InvalidRequestError(f"{table}: {path!r} is neither the path of a column nor an ID")
+        raise InvalidRequestError(
+            f"{table}: a column must be given by its path or ID, got {path!r}"
+        )
     if isinstance(path, int):
         if any(path in schema.ids for schema in state.schemas.values()):
             return path
         raise NotFoundError(
-            f"{table} never had a column with ID {path}; schemas() lists them all",
+            f"{table} never had a column with ID {path}; see inspect.schemas()",
             condition="COLUMN_NOT_FOUND",
         )
     try:
         return state.schema.get(parse_path(path)).id
     except NotFoundError as error:
         raise NotFoundError(
-            f"{table}: {error}; for a column that was dropped, give its ID, which schemas() lists",
+            f"{table}: {error}; for a dropped column, give its ID, see inspect.schemas()",
             condition="COLUMN_NOT_FOUND",
         ) from None
 
 
-def lineage(state: TableState, column_id: int, made: Mapping[int, int]) -> pa.Table:
-    """See ``Table.lineage``."""
+def lineage(state: TableState, column_id: int, commits: Mapping[int, int]) -> pa.Table:
+    """See ``Inspection.lineage``."""
     rows = [
         {
             "schema_version": version,
-            "version": made.get(version),
+            "version": commits.get(version),
             "path": schema.path_text(column_id),
             **_shape(schema.column(column_id)),
         }
@@ -164,13 +166,13 @@ def _shape(column: Column) -> dict[str, Any]:
 
 
 def holding(state: TableState, column_id: int) -> pa.Table:
-    """See ``Table.holding``."""
+    """See ``Inspection.holding``."""
     core = state.segments.core
     written = pc.unique(core["schema_version"]).to_pylist()
     rows = list(_of_versions(state, column_id, written))
-    told = table_of(rows, pa.schema([HOLDING.field(i) for i in (1, 3, 4, 5)]))
+    by_version = table_of(rows, pa.schema([HOLDING.field(i) for i in (1, 3, 4, 5)]))
     at = pc.index_in(core["schema_version"], array_of(written, pa.int32()))
-    taken = told.take(at)
+    taken = by_version.take(at)
     columns = {name: core[name] for name in ("path", "schema_version", "rows")}
     columns |= {name: taken[name] for name in ("held", "type", "filled_with")}
     return pa.table(columns, schema=HOLDING)
@@ -193,7 +195,7 @@ def _of_versions(
 
 
 def _filled_with(schema: Schema, column_id: int) -> str | None:
-    """What a column shows of rows that do not hold it; nothing once it is dropped."""
+    """SQL of the value that rows without a column show; None for a dropped column."""
     if column_id not in schema.ids or is_repeated(schema.ancestors(column_id)):
         return None
     column = schema.column(column_id)

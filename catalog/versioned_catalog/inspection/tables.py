@@ -1,4 +1,4 @@
-"""What can be asked of a table's metadata, as Arrow tables."""
+"""Metadata tables: history, snapshots, segments and partitions as Arrow tables."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ SCHEMAS: dict[str, pa.Schema] = {
     "snapshots": SNAPSHOTS,
     "partitions": PARTITIONS,
 }
-"""The type of each answer, by the name of the method of ``Table`` that gives it."""
+"""Schemas of the metadata tables, by the method of ``Inspection`` that returns them."""
 
 
 def history(entries: Iterable[Commit | Stub]) -> pa.Table:
-    """See ``Table.history``."""
+    """See ``Inspection.history``."""
     rows: list[dict[str, Any]] = []
     schema_version: int | None = None
     for entry in entries:
@@ -97,20 +97,20 @@ def _history_row(commit: Commit, schema_version: int | None) -> dict[str, Any]:
     }
 
 
-def _changes(told: Any) -> list[str] | None:
-    """The changes, if they are told as we tell them: details mean nothing to a reader."""
-    return list(map(str, told)) if isinstance(told, list) else None
+def _changes(value: Any) -> list[str] | None:
+    """The changes of an entry, if they are a list: readers must not rely on an entry's details."""
+    return list(map(str, value)) if isinstance(value, list) else None
 
 
 def segments(state: TableState) -> pa.Table:
-    """See ``Table.segments``."""
+    """See ``Inspection.segments``."""
     return state.segments.core.select(SEGMENTS.names)
 
 
 def snapshots(
     walked: Iterable[tuple[Commit | None, TableState]], tags: Mapping[str, int]
 ) -> pa.Table:
-    """See ``Table.snapshots``."""
+    """See ``Inspection.snapshots``."""
     rows = [
         {
             "version": state.version,
@@ -129,7 +129,7 @@ def snapshots(
 
 
 def partitions(state: TableState) -> pa.Table:
-    """See ``Table.partitions``."""
+    """See ``Inspection.partitions``."""
     core, totals = state.segments.core, dict[PartitionKey, tuple[int, int]]()
     for version in pc.unique(core["schema_version"]).to_pylist():
         read = key_reader(state.schemas[version], state.schema)
@@ -149,7 +149,7 @@ def partitions(state: TableState) -> pa.Table:
 
 
 def _in_order(found: pa.Table, schema: Schema) -> pa.Table:
-    """Partitions by their values, null first."""
+    """Order partitions by value, null first."""
     keys: dict[str, pa.Array] = {}
     for at, field in enumerate(schema.partitioning):
         type_ = result_type(parse_transform(field.transform), schema.column(field.source).type)

@@ -1,1 +1,1 @@
-"""Clean-up and repair: vacuum, expire, verify, recover."""
+"""Maintenance: expire, vacuum, verify, recover."""

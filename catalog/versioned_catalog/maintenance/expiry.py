@@ -1,68 +1,136 @@
-"""Expiry: old versions are given up, and their entries become stubs (FORMAT.md, section 9)."""
+"""Expiry of old versions, whose entries become stubs (FORMAT.md, section 9)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.conflicts.operations import Base, Expire
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.head import Stub, stub_to_bytes
 from versioned_catalog.log.reader import MOST_AT_ONCE
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
-from versioned_catalog.maintenance.retention import newest_before
+from versioned_catalog.maintenance.retention import ago, check_retention, newest_before
 from versioned_catalog.progress import Progress
+
+BREAKS = (
+    "a job that reads a version while it is expired and vacuumed fails, as does a write based on it"
+)
+"""What a short retention may break."""
 
 
 @dataclass(frozen=True)
 class Expired:
-    """What an expiry did, or would do.
+    """Result of an expiry.
 
     Args:
-        table: which one.
-        dry_run: whether nothing was done.
-        floor: the first version that is kept.
-        versions: how many versions are expired by it that were not before.
-        tagged: versions below the floor that are kept for their tags.
+        table: name of the table.
+        dry_run: whether it was only planned.
+        oldest_version: the oldest retained version.
+        versions: number of newly expired versions.
+        tagged: older versions that are kept by tags.
         version: the newest version afterwards.
     """
 
     table: str
     dry_run: bool
-    floor: int
+    oldest_version: int
     versions: int
     tagged: tuple[int, ...]
     version: int
 
 
-def next_floor(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
-    """The first version to keep: what was the newest at the cutoff, or an earlier one.
+def expire(
+    handle: TableHandle,
+    older_than: timedelta,
+    keep_last: int,
+    *,
+    dry_run: bool,
+    force: bool,
+    progress: Progress,
+    commit_id: str | None,
+) -> Expired:
+    """Expire old versions of a table. See ``Maintenance.expire``."""
+    span = check_retention(older_than, handle.name, BREAKS, force=force)
+    if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 1:
+        raise InvalidRequestError(
+            f"{handle.name}: keep_last must be a number of versions, at least 1, got {keep_last!r}"
+        )
+    state = handle.refresh().state
+    oldest = oldest_to_keep(handle.log, state, ago(handle.store.now(), span), keep_last)
+    spared = tagged_below(state, oldest) - tagged_below(state, state.floor)
+    if not dry_run and oldest > state.floor:
+        _commit_expiry(handle, state, oldest, commit_id)
+    while not dry_run and is_unfinished(handle.log, handle.refresh().state):
+        # An expiry that died may have left entries that are not yet stubs.
+        _finish(handle, handle.state.floor, progress)
+    return Expired(
+        table=handle.name,
+        dry_run=dry_run,
+        oldest_version=oldest,
+        versions=oldest - state.floor - len(spared),
+        tagged=tuple(sorted(tagged_below(handle.state, oldest))),
+        version=handle.state.version,
+    )
+
+
+def _commit_expiry(
+    handle: TableHandle, state: TableState, floor: int, commit_id: str | None
+) -> None:
+    """Commit a new oldest retained version, unless another expiry has moved it further."""
+    if _keep_states(handle, state, floor):
+        handle.commit(Expire(Base.of(state), floor, tagged_below(state, floor)), commit_id)
+
+
+def _finish(handle: TableHandle, floor: int, progress: Progress) -> None:
+    """Write the stubs below the oldest retained version, unless another expiry has moved it further."""
+    if _keep_states(handle, handle.state, floor, again=True):
+        write_stubs(handle.log, floor, progress)
+
+
+def _keep_states(
+    handle: TableHandle, state: TableState, floor: int, *, again: bool = False
+) -> bool:
+    """``keep_states``; False if another expiry has moved the oldest retained version further."""
+    try:
+        keep_states(handle.log, state, floor, again=again)
+    except (NotFoundError, CorruptTableError):
+        if handle.refresh().state.floor <= floor:
+            raise
+        return False
+    return True
+
+
+def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
+    """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
 
     Args:
         timeline: the table's log.
         state: its newest state.
-        cutoff: versions that were the newest since then are kept.
-        keep_last: so many are kept in any case.
+        cutoff: versions that were current since then are kept.
+        keep_last: number of versions to keep in any case.
     """
     then = newest_before(timeline, state, cutoff)
     return max(state.floor, min(then, state.version - keep_last + 1))
 
 
 def tagged_below(state: TableState, floor: int) -> frozenset[int]:
-    """The versions below a floor that tags keep."""
+    """Return the versions below another that tags keep."""
     return frozenset(version for version in state.tags.values() if version < floor)
 
 
 def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: bool = False) -> None:
-    """Write down the states that are read when the entries below a floor are stubs.
+    """Write the states that are loaded when older entries are stubs.
 
     Args:
         timeline: the table's log.
         state: its newest state.
-        floor: the first version that is kept.
-        again: only those that somebody took away meanwhile.
+        floor: the oldest retained version.
+        again: write only states that were deleted meanwhile.
     """
     for version in sorted({floor, *tagged_below(state, floor)}):
         if not again or timeline.stored(timeline.kept_path(version)) is None:
@@ -71,27 +139,27 @@ def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: boo
             timeline.write_kept(then)
             if timeline.restore(version, timeline.kept_path(version)) is None:
                 raise CorruptTableError(
-                    f"{timeline.store.url}: the state at version {version} can't be read back once it "
-                    "is written; nothing is expired"
+                    f"{timeline.store.url}: the state at version {version} cannot be read back after "
+                    "writing; nothing is expired"
                 )
 
 
 def is_unfinished(timeline: TableLog, state: TableState) -> bool:
-    """Whether entries below the floor are there that should be stubs."""
+    """Whether entries below the oldest retained version are not yet stubs."""
     return _stubbed(timeline) < state.floor
 
 
 def _stubbed(timeline: TableLog) -> int:
-    """Below which version all entries are stubs: the stub of version 0 is written last, and says."""
+    """The version below which all entries are stubs, by the stub of version 0, which is written last."""
     first = timeline.head(0)
     return first.floor if isinstance(first, Stub) else 0
 
 
 def write_stubs(timeline: TableLog, floor: int, progress: Progress) -> None:
-    """Put stubs in the place of all entries below a floor; what somebody did already is left.
+    """Replace all entries below a version by stubs; existing stubs stay.
 
     Raises:
-        CorruptTableError: an entry is missing or damaged, so that nobody could say who it was.
+        CorruptTableError: an entry is missing or damaged, so its commit ID is unknown.
     """
     done = _stubbed(timeline)
     if floor <= done:
@@ -115,7 +183,7 @@ def _overwritten(timeline: TableLog, start: int, floor: int) -> Iterator[int]:
 
 
 def _overwrite(timeline: TableLog, version: int, floor: int) -> int:
-    """Put a stub in the place of an entry, and give its version."""
+    """Replace an entry by a stub, and return its version."""
     (head,) = timeline.heads(version, version)
     if isinstance(head, Stub):
         if version:

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""Findings of ``verify``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from versioned_catalog.storage.system_errors import is_shortage
 
 
 @dataclass(frozen=True)
-class Complaint:
-    """Something that is not as it should be.
+class Finding:
+    """A problem that ``verify`` found.
 
     Args:
-        path: the file, in the table's folder.
-        problem: what the log says against what the file says.
+        path: the file, relative to the table's folder.
+        problem: what is wrong with it.
     """
 
     path: str
@@ -25,15 +25,15 @@ class Complaint:
         return f"{self.path}: {self.problem}"
 
 
-Complain = Callable[[str, str], None]
-"""Takes a path and a problem."""
+Report = Callable[[str, str], None]
+"""Called with the path and the problem of a finding."""
 
 
 def check_own(error: VersionedError) -> None:
-    """Raise an error that is no finding about a file, since any file would meet it.
+    """Raise an error that says nothing about the file: a limit of this process or machine.
 
     Raises:
-        StorageError: this process or machine has reached a limit.
+        StorageError: such an error.
     """
     if is_shortage(error):
         raise error
@@ -41,17 +41,17 @@ def check_own(error: VersionedError) -> None:
 
 @dataclass(frozen=True)
 class Verified:
-    """What a check of a table found.
+    """Result of ``verify``.
 
     Args:
-        table: which one.
+        table: name of the table.
         deep: whether the rows were read, too.
-        version: the newest version that the log leads to; -1 for none.
-        entries, checkpoints, segments: how many files of each kind were looked at.
-        rows, bytes: what the segments hold, as the log says.
-        unrecorded: of how many segments no checksum is recorded, so that none was compared.
-        complaints: what is wrong.
-        notes: what is worth knowing, and not wrong.
+        version: newest version of the log; -1 for none.
+        entries, checkpoints, segments: number of checked files of each kind.
+        rows, bytes: rows and size of the segments, by the log.
+        unrecorded: number of segments without a recorded checksum.
+        findings: problems.
+        notes: remarks that are not problems.
     """
 
     table: str
@@ -63,10 +63,10 @@ class Verified:
     rows: int
     bytes: int
     unrecorded: int
-    complaints: tuple[Complaint, ...]
+    findings: tuple[Finding, ...]
     notes: tuple[str, ...]
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.complaints
+        """Whether there are no findings."""
+        return not self.findings

@@ -1,4 +1,4 @@
-"""A log against itself: no gaps, every entry readable, checkpoints that agree with the entries."""
+"""Check a log: no gaps, readable entries, and checkpoints that agree with the entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from versioned_catalog.log.layout import FOLDER, HINT, KEPT, LOG
 from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_log import TableLog
-from versioned_catalog.maintenance.findings import Complain, check_own
+from versioned_catalog.maintenance.findings import Report, check_own
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.types.types import walk
 
@@ -31,12 +31,12 @@ CHECKPOINTS = f"{FOLDER}/checkpoint"
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of a log, and what it made of the table.
+    """One entry of a log, and the states before and after it.
 
     Args:
-        version: which one.
-        commit: None for a stub, and for what can't be read.
-        before, after: the states around it; None where they are not known.
+        version: the version of the entry.
+        commit: the commit; None for a stub or an unreadable entry.
+        before, after: the states; None if unknown.
     """
 
     version: int
@@ -46,13 +46,13 @@ class Step:
 
 
 def entry_versions(timeline: TableLog) -> list[int]:
-    """The versions that have an entry, in order."""
+    """Return the versions that have an entry, in order."""
     names = timeline.store.list(LOG)
     return sorted(int(name.removesuffix(".json")) for name in names if _ENTRY.fullmatch(name))
 
 
 def stored_states(timeline: TableLog) -> list[tuple[int, str]]:
-    """The versions and paths of checkpoints and kept states, in order."""
+    """Return the versions and paths of checkpoints and kept states, in order."""
     found: list[tuple[int, str]] = []
     for folder in (CHECKPOINTS, KEPT):
         names = [name for name in timeline.store.list(folder) if _CHECKPOINT.fullmatch(name)]
@@ -60,50 +60,50 @@ def stored_states(timeline: TableLog) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def check_log(timeline: TableLog, versions: list[int], complain: Complain) -> Iterator[Step]:
-    """The entries of a log, one after another, whatever is wrong with some of them.
+def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterator[Step]:
+    """Yield the entries of a log in order, continuing after damaged ones.
 
     Args:
         timeline: the log.
-        versions: of its entries.
-        complain: is told what is wrong.
+        versions: the versions of its entries.
+        report: called with every finding.
     """
     stored: dict[int, list[str]] = {}
     for version, path in stored_states(timeline):
         stored.setdefault(version, []).append(path)
     state: TableState | None = None
     floors: set[int] = set()
-    before_it = -1
-    for version, entry in zip(versions, _entries(timeline, versions, complain), strict=True):
-        if version != before_it + 1:
-            first, last = before_it + 1, version - 1
-            complain(timeline.entry_path(first), _missing(first, last))
+    previous = -1
+    for version, entry in zip(versions, _entries(timeline, versions, report), strict=True):
+        if version != previous + 1:
+            first, last = previous + 1, version - 1
+            report(timeline.entry_path(first), _missing(first, last))
             state = None
-        before_it, before = version, state
+        previous, before = version, state
         state = None
         if isinstance(entry, Stub):
             floors.add(entry.floor)
-            _check_stub(timeline, entry, versions[-1], complain)
+            _check_stub(timeline, entry, versions[-1], report)
         elif entry is not None:
-            state = _after(timeline, before, entry, complain)
+            state = _after(timeline, before, entry, report)
             if state is None:
-                state = _restart(timeline, entry, version in floors, complain)
+                state = _restart(timeline, entry, version in floors, report)
         for path in stored.pop(version, []):
-            _check_stored(timeline, version, path, state, complain)
+            _check_stored(timeline, version, path, state, report)
         yield Step(version, entry if isinstance(entry, Commit) else None, before, state)
     for version, paths in stored.items():
         for path in paths:
-            complain(path, f"is the state at version {version}, of which there is no entry")
+            report(path, f"is the state at version {version}, which has no entry")
 
 
 def _missing(first: int, last: int) -> str:
     if first == last:
-        return f"is missing: version {first} was committed, for there are later ones"
-    return f"is missing, and so are all up to version {last}"
+        return f"is missing: version {first} was committed, since later versions exist"
+    return f"is missing, as are all up to version {last}"
 
 
 def _entries(
-    timeline: TableLog, versions: list[int], complain: Complain
+    timeline: TableLog, versions: list[int], report: Report
 ) -> Iterator[Commit | Stub | None]:
     def read(version: int) -> tuple[int, bytes | None, VersionedError | None]:
         try:
@@ -115,24 +115,24 @@ def _entries(
         path = timeline.entry_path(version)
         try:
             if data is None:
-                raise error or CorruptTableError("it was listed, and is not there")
+                raise error or CorruptTableError("it was listed, but is not there")
             yield timeline.decoded(version, data)
         except VersionedError as wrong:
             check_own(wrong)
-            complain(path, f"can't be read: {wrong}")
+            report(path, f"cannot be read: {wrong}")
             yield None
 
 
-def _check_stub(timeline: TableLog, stub: Stub, newest: int, complain: Complain) -> None:
+def _check_stub(timeline: TableLog, stub: Stub, newest: int, report: Report) -> None:
     if not stub.version < stub.floor <= newest:
-        complain(
+        report(
             timeline.entry_path(stub.version),
-            f"is a stub and says that versions are kept from {stub.floor} on; the newest is {newest}",
+            f"is a stub with oldest retained version {stub.floor}, but the newest version is {newest}",
         )
 
 
 def _after(
-    timeline: TableLog, before: TableState | None, entry: Commit, complain: Complain
+    timeline: TableLog, before: TableState | None, entry: Commit, report: Report
 ) -> TableState | None:
     version = entry.head.version
     if before is None and version > 0:
@@ -140,14 +140,14 @@ def _after(
     try:
         return apply(before, entry)
     except CorruptTableError as error:
-        complain(timeline.entry_path(version), f"can't follow the entries before it: {error}")
+        report(timeline.entry_path(version), f"cannot follow the entries before it: {error}")
         return None
 
 
 def _restart(
-    timeline: TableLog, entry: Commit, is_floor: bool, complain: Complain
+    timeline: TableLog, entry: Commit, is_floor: bool, report: Report
 ) -> TableState | None:
-    """The state at an entry before which something is expired or damaged."""
+    """Load the stored state at an entry that follows an expired or damaged one."""
     version = entry.head.version
     paths = [timeline.kept_path(version), timeline.checkpoint_path(version)]
     for path in paths:
@@ -156,14 +156,14 @@ def _restart(
         if state is not None and state.commit_id == entry.head.commit_id:
             return state
     if is_floor:
-        complain(paths[0], "is missing or damaged, or of another commit: the log begins with it")
+        report(paths[0], "is missing, damaged or of another commit: the log starts with it")
     return None
 
 
 def _check_stored(
-    timeline: TableLog, version: int, path: str, state: TableState | None, complain: Complain
+    timeline: TableLog, version: int, path: str, state: TableState | None, report: Report
 ) -> None:
-    """A checkpoint against what the entries add up to, where that is known."""
+    """Compare a checkpoint with the state by the entries, if that is known."""
     try:
         data = timeline.stored(path)
         if data is None:
@@ -171,22 +171,22 @@ def _check_stored(
         found = state_from_bytes(data, path)
     except VersionedError as error:
         check_own(error)
-        complain(path, f"can't be read: {error}")
+        report(path, f"cannot be read: {error}")
         return
     if found.version != version:
-        complain(path, f"calls itself version {found.version}")
+        report(path, f"calls itself version {found.version}")
     elif state is not None:
         for problem in differences(state, found):
-            complain(path, problem)
+            report(path, problem)
 
 
 def differences(state: TableState, found: TableState) -> Iterable[str]:
-    """What a checkpoint says that the entries before it do not."""
+    """Describe how a checkpoint differs from the state by the entries."""
     said, stored = state_to_json(state), state_to_json(found)
     for name in sorted(said.keys() | stored.keys()):
         if said.get(name) != stored.get(name):
             yield (
-                f"says {name} is {str(stored.get(name))[:200]}, and the entries say "
+                f"has {name} {str(stored.get(name))[:200]}, but by the entries it is "
                 f"{str(said.get(name))[:200]}"
             )
     core, other = state.segments.core.combine_chunks(), found.segments.core.combine_chunks()
@@ -201,10 +201,10 @@ def _which(core: pa.Table, other: pa.Table) -> str:
     mine, theirs = core["path"].to_pylist(), other["path"].to_pylist()
     for path in itertools.chain(set(mine) ^ set(theirs)):
         return (
-            f"holds {len(theirs)} segments, and the entries add up to {len(mine)}; "
+            f"has {len(theirs)} segments, but by the entries there are {len(mine)}; "
             f"{path} is in one of them only"
         )
-    return "says something else of a segment, or of their order, than the entries do"
+    return "differs from the entries in a segment, or in the order of segments"
 
 
 def _statistics(state: TableState, found: TableState) -> Iterable[str]:
@@ -218,30 +218,30 @@ def _statistics(state: TableState, found: TableState) -> Iterable[str]:
 
 
 def differ(a: pa.ChunkedArray, b: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Where two statistics are both known, and not the same."""
+    """Which elements of two statistics are both known and differ."""
     if pa.types.is_duration(a.type):
         a, b = a.cast(pa.int64()), b.cast(pa.int64())
     return pc.fill_null(pc.not_equal(a, b), pa.scalar(False))
 
 
-def check_tags(timeline: TableLog, state: TableState, complain: Complain) -> None:
-    """Every version below the floor that a tag names has its state."""
+def check_tags(timeline: TableLog, state: TableState, report: Report) -> None:
+    """Check that tagged versions below the oldest retained one have stored states."""
     for name, version in sorted(state.tags.items()):
         path = timeline.kept_path(version)
         if version < state.floor and timeline.restore(version, path) is None:
-            complain(path, f"is missing or damaged, and the tag {name!r} names version {version}")
+            report(path, f"is missing or damaged, but the tag {name!r} names version {version}")
 
 
-def check_hint(timeline: TableLog, complain: Complain) -> str | None:
-    """What is worth knowing of the hint."""
+def check_hint(timeline: TableLog, report: Report) -> str | None:
+    """Check the checkpoint hint; return a note if it is stale."""
     try:
         data = timeline.store.read(HINT, HINT_BYTES)
     except CorruptTableError as error:
-        complain(HINT, f"can't be read: {error}")
+        report(HINT, f"cannot be read: {error}")
         return None
     hint = hint_from_bytes(data)
     if data is not None and hint is None:
-        complain(HINT, f"is {data[:50]!r}, which names no version")
+        report(HINT, f"is {data[:50]!r}, which is not a version")
     if hint is not None and hint not in timeline.checkpoints():
-        return f"{HINT} names the checkpoint {hint}, which is not there: loading lists them"
+        return f"{HINT} names the checkpoint {hint}, which does not exist: loading lists them"
     return None

@@ -1,4 +1,4 @@
-"""What a vacuum may take away, and what it must leave (FORMAT.md, section 9)."""
+"""Find the orphan files of a table, and the files that must stay (FORMAT.md, section 9)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _VERSION = re.compile(r"[0-9]{20}\.parquet")
 CHECKPOINTS = f"{FOLDER}/checkpoint"
 _FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS)
 _TRIES = 16
-"""How often references are looked for while versions expire."""
+"""How often references are determined while versions expire."""
 
 
 @dataclass(frozen=True)
-class Litter:
-    """Files that may go.
+class OrphanFiles:
+    """Files that may be deleted.
 
     Args:
-        segments: bytes by path, of manifests, too.
-        others: bytes by path, of temporary files and checkpoints.
-        foreign: files in ``data/`` whose names are not ours; they stay.
+        segments: sizes by path, of segments and manifests.
+        others: sizes by path, of temporary files and checkpoints.
+        foreign: files in ``data/`` whose names are not ours; they are never deleted.
     """
 
     segments: dict[str, int]
@@ -42,29 +42,29 @@ class Litter:
 
     @property
     def paths(self) -> list[str]:
-        """All that may go."""
+        """Paths of all files that may be deleted."""
         return [*self.others, *self.segments]
 
     @property
     def unfenced(self) -> list[str]:
-        """Temporary files and checkpoints: no commit can need them, and no reader will."""
+        """Files that may be deleted without a fence: no commit and no reader needs them."""
         return [path for path in self.others if not path.startswith(f"{KEPT}/")]
 
     @property
     def bytes(self) -> int:
-        """The size of all that."""
+        """Total size."""
         return sum(self.others.values()) + sum(self.segments.values())
 
 
 @dataclass(frozen=True)
 class References:
-    """What the retained versions of a table need.
+    """Files that the retained versions of a table need.
 
     Args:
-        segments: paths.
-        versions: of the states in ``kept/``, below the oldest retained version.
-        floor: the oldest retained version; an expire may be about to need any state from it on.
-        manifests: paths; None for all there are, since an expiry has not ended.
+        segments: paths of segments.
+        versions: versions of states in ``kept/``, below the oldest retained version.
+        floor: the oldest retained version; a running expiry may need any state from it on.
+        manifests: paths of manifests; None for all, while an expiry is unfinished.
     """
 
     segments: frozenset[str]
@@ -73,11 +73,11 @@ class References:
     manifests: frozenset[str] | None = frozenset()
 
     def holds_manifest(self, path: str) -> bool:
-        """Whether a manifest must stay."""
+        """Whether a manifest is needed."""
         return self.manifests is None or path in self.manifests
 
-    def and_of(self, commits: Iterator[Commit]) -> References:
-        """The same, and what some more commits added."""
+    def including(self, commits: Iterator[Commit]) -> References:
+        """Add the files of further commits."""
         segments, manifests = set[str](), set[str]()
         for commit in commits:
             segments.update(record.path for record in commit.added)
@@ -87,7 +87,7 @@ class References:
 
 
 class _ExpiredMeanwhile(Exception):
-    """An entry that was needed is a stub; ``floor`` is the version from which entries are there."""
+    """A needed entry is a stub; entries exist from version ``floor`` on."""
 
     def __init__(self, version: int, floor: int) -> None:
         super().__init__(f"version {version} is a stub")
@@ -95,14 +95,16 @@ class _ExpiredMeanwhile(Exception):
 
 
 def references(timeline: TableLog, state: TableState) -> tuple[TableState, References]:
-    """What the versions need that a state retains; of tags that were dropped, too, while the entries are
-    there that name them: somebody may be reading there.
+    """Determine the files that the versions retained by a state need.
 
-    An expire that runs meanwhile turns entries into stubs. What it retains is found by starting over
-    with the newest state, which is returned beside the references.
+    Versions of dropped tags count while the entries that name them exist: they may be being read. A
+    concurrent expiry turns entries into stubs; the search then starts over with the newest state.
+
+    Returns:
+        The state that was used, which may be newer, and the references.
 
     Raises:
-        VersionedError: a version can't be read, so that nobody knows what it needs.
+        VersionedError: a version cannot be read, so its files are unknown.
     """
     begin = state.floor
     for _ in range(_TRIES):
@@ -113,35 +115,35 @@ def references(timeline: TableLog, state: TableState) -> tuple[TableState, Refer
             if newest is not None and newest.version > state.version:
                 state, begin = newest, newest.floor
             elif isinstance(error, _ExpiredMeanwhile) and begin < error.floor <= state.version:
-                begin = error.floor  # of an earlier table here, whose vacuum died
+                begin = error.floor  # of an earlier table in this folder, whose vacuum died
             else:
                 raise CorruptTableError(
-                    f"{timeline.store.url}: an entry from version {begin} on, the oldest that is "
+                    f"{timeline.store.url}: an entry from version {begin} on, the oldest "
                     f"retained, was expired ({error}); nothing was deleted"
                 ) from error
     raise CommitConflictError(
-        f"{timeline.store.url}: versions were expired again and again while a vacuum looked for what "
-        "the others need; nothing was deleted, run it again"
+        f"{timeline.store.url}: versions kept expiring while vacuum determined which files are "
+        "needed; nothing was deleted, run it again"
     )
 
 
 def references_since(
     timeline: TableLog, state: TableState, needed: References, newest: TableState
 ) -> tuple[TableState, References]:
-    """What the versions need that a newer state retains.
+    """Determine the files that the versions retained by a newer state need.
 
     Args:
         timeline: the table's log.
         state: an older state.
-        needed: what the versions need that this one retains.
+        needed: the references of the older state.
         newest: the newer state.
 
     Returns:
-        The newest state that was looked at, which may be newer still, and what its versions need.
+        The state that was used, which may be newer still, and its references.
     """
     if newest.floor == state.floor:
         try:
-            return newest, needed.and_of(_commits(timeline, state.version + 1, newest.version))
+            return newest, needed.including(_commits(timeline, state.version + 1, newest.version))
         except _ExpiredMeanwhile:
             pass
     return references(timeline, newest)
@@ -168,18 +170,18 @@ def _references(timeline: TableLog, state: TableState, begin: int) -> References
         except NotFoundError:
             if version in state.tags.values():
                 raise
-            continue  # the tag was dropped before its version was expired
+            continue  # the tag was dropped before its version expired
         versions.add(version)
     if first > state.floor and timeline.load().version > state.version:
-        # A later expire is under way, and tags may have been set before it that this state lacks.
+        # A later expiry is running; tags set before it may be missing in this state.
         raise _ExpiredMeanwhile(begin, first)
-    # Entries below the floor that are no stubs yet name others.
+    # Entries below the oldest retained version that are not yet stubs name further manifests.
     known = None if is_unfinished(timeline, state) else frozenset(manifests)
     return References(frozenset(paths), frozenset(versions), state.floor, known)
 
 
 def _manifest_of(commit: Commit) -> Iterator[str]:
-    """The path of a commit's manifest, if it has one."""
+    """Yield the path of a commit's manifest, if it has one."""
     if commit.manifest is not None:
         yield commit.manifest.path
 
@@ -198,29 +200,29 @@ def _commits(timeline: TableLog, start: int, end: int) -> Iterator[Commit]:
 
 
 Listing = Mapping[str, Sequence[StoredFile]]
-"""The files of each folder that a vacuum looks into."""
+"""Files by folder."""
 
 
 def listing(store: Store) -> Listing:
-    """The files of a table's folder, of which some may go."""
+    """List the files of a table's folder that vacuum considers."""
     return {folder: store.files(folder) for folder in _FOLDERS}
 
 
-def find_litter(
+def find_orphans(
     listed: Listing,
     needed: References,
     fence: int,
     cutoff: datetime,
     is_stub: Callable[[int], bool],
-) -> Litter:
-    """What may go from a table's folder.
+) -> OrphanFiles:
+    """Find the files in a table's folder that may be deleted.
 
     Args:
-        listed: its files; they were listed before ``needed`` was read.
-        needed: what must stay.
+        listed: the files, listed before ``needed`` was determined.
+        needed: the files that must stay.
         fence: segments planned on this version or later stay.
         cutoff: files written since then stay, by the store's clock.
-        is_stub: whether the entry of a version is a stub. While it is not, readers that come from an
+        is_stub: whether the entry of a version is a stub. While it is not, readers that follow an
             older stub start at the state in ``kept/``.
     """
     segments: dict[str, int] = {}
@@ -248,16 +250,16 @@ def find_litter(
                     others[path] = file.bytes
                 case _:
                     pass
-    return Litter(segments, others, tuple(foreign))
+    return OrphanFiles(segments, others, tuple(foreign))
 
 
 def _is_kept(version: int, needed: References, is_stub: Callable[[int], bool]) -> bool:
-    """Whether a state in ``kept/`` is needed, or may be by an expire that is under way or died."""
+    """Whether a state in ``kept/`` is needed, or may be by an expiry that is running or died."""
     return version >= needed.floor or version in needed.versions or not is_stub(version)
 
 
 class _Kind(enum.Enum):
-    """What a file is, by its folder and name."""
+    """Kinds of files, by folder and name."""
 
     SEGMENT = enum.auto()
     MANIFEST = enum.auto()
@@ -281,5 +283,5 @@ def _kind(folder: str, name: str) -> _Kind:
 
 
 def _number(file: StoredFile) -> int:
-    """The version that a name begins with: of a checkpoint, or the base of a segment."""
+    """The version at the start of a name: of a checkpoint, or the base version of a segment."""
     return int(re.split("[-.]", file.name)[0])

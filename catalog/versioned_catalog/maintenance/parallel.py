@@ -1,4 +1,4 @@
-"""Many files at once, in order, and only so many in memory."""
+"""Ordered parallel map with bounded memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ THREADS = 8
 
 
 def in_parallel(do: Callable[[A], B], items: Iterable[A], threads: int = THREADS) -> Iterator[B]:
-    """What is made of each item, in order; no more than twice as many as threads wait to be taken.
+    """Map items in threads, and yield the results in order; at most two per thread are waiting.
 
     Args:
-        do: is called in a thread; what it raises is raised here.
-        items: taken as they are needed.
-        threads: how many at once.
+        do: called in a thread; its exceptions are raised here.
+        items: consumed as needed.
+        threads: number of threads.
     """
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[B]] = deque()

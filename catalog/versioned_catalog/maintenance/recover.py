@@ -1,4 +1,4 @@
-"""Recover: a table whose log is lost or corrupt, made anew elsewhere (FORMAT.md, section 9)."""
+"""Recover a table whose log is lost or corrupt into a new folder (FORMAT.md, section 9)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from versioned_catalog.maintenance.orphans import DATA
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.maintenance.salvage import (
     Footer,
-    Life,
-    Told,
+    Incarnation,
+    LogRemains,
     check_lost,
-    life_of,
     read_log,
     read_segments,
+    salvage,
 )
 from versioned_catalog.maintenance.segment_check import contents_of, opened
 from versioned_catalog.progress import Progress
@@ -43,25 +43,25 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Put, Store
 
 MARGIN = 1000
-"""So many column IDs are left out: entries that are lost may have given them."""
+"""Column IDs to skip: lost entries may have assigned them."""
 _LAST_ID = 2_147_482_999
 _AT_ONCE = 1000
-_PIECE = 1 << 20
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """What came of a recovery.
+    """Result of a recovery.
 
     Args:
-        broken, table: where the old and the new table are.
-        version: the newest version of the new one.
+        broken, table: URLs of the old and the new table.
+        version: the newest version of the new table.
         known_until: the version up to which the old log could be followed; -1 for none.
-        rows, bytes: what the new table holds.
-        certain: segments of the old table that its log says were live.
-        guessed: segments that may have been live; no entry that can be read tells.
+        rows, bytes: size of the new table.
+        certain: recovered segments that were live by the old log.
+        guessed: recovered segments that no readable entry names.
         left: why each other segment was left out, by path.
-        unknown: what could not be known, in sentences.
+        unknown: sentences on what could not be determined.
     """
 
     broken: str
@@ -81,21 +81,19 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
 
     Args:
         broken: the folder of the old table; nothing is written there.
-        new: the folder of the new one, which must be empty.
-        progress: is told how far it is.
+        new: the folder of the new table, which must be empty.
+        progress: called with the step and how much of it is done.
     """
     if new.url == broken.url or new.files(LOG) or new.files(DATA):
-        raise AlreadyExistsError(f"{new.url} is not empty; recover to a folder of its own")
-    told, segments = read_log(CommitLog(broken, TableCodec())), read_segments(broken, progress)
-    life = life_of(told, segments, broken.url)
-    if not life.schemas:
-        raise CorruptTableError(
-            f"{broken.url}: nothing that can be read says what columns there were"
-        )
-    schemas, made_up = _filled(life.schemas)
-    left = dict(life.left)
+        raise AlreadyExistsError(f"{new.url} is not empty; recover to an empty folder")
+    log, segments = read_log(CommitLog(broken, TableCodec())), read_segments(broken, progress)
+    incarnation = salvage(log, segments, broken.url)
+    if not incarnation.schemas:
+        raise CorruptTableError(f"{broken.url}: no schema can be read, so the columns are unknown")
+    schemas, substituted = _filled(incarnation.schemas)
+    left = dict(incarnation.left)
     records: dict[str, SegmentRecord] = {}
-    wanted = [segments.footers[path] for path in (*life.live, *life.guessed)]
+    wanted = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
     _check_copied(schemas, broken.url)
     copier = _Copier(broken, new, schemas)
     for number, (footer, record) in enumerate(_copied(copier, wanted), 1):
@@ -104,59 +102,59 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
             records[footer.path] = record
         else:
             left[footer.path] = record
-    commits = list(_commits(life, schemas, list(records.values()), new.time))
+    commits = list(_commits(incarnation, schemas, list(records.values()), new.time))
     state = _put(new, commits)
     return Recovered(
         broken=broken.url,
         table=new.url,
         version=state.version,
-        known_until=-1 if told.state is None else told.state.version,
+        known_until=-1 if log.state is None else log.state.version,
         rows=state.segments.rows,
         bytes=state.segments.bytes,
-        certain=tuple(path for path in life.live if path in records),
-        guessed=tuple(path for path in life.guessed if path in records),
+        certain=tuple(path for path in incarnation.live if path in records),
+        guessed=tuple(path for path in incarnation.guessed if path in records),
         left=left,
-        unknown=tuple(_unknown(told, life, made_up)),
+        unknown=tuple(_unknown(log, incarnation, substituted)),
     )
 
 
 def _check_copied(schemas: dict[int, Schema], table: str) -> None:
-    """Refuse a table whose rows replace each other by the versions of a log that is lost."""
+    """Refuse a table with a primary key: the order of its rows is lost with the log."""
     if any(schema.is_keyed for schema in schemas.values()):
         raise InvalidRequestError(
-            f"{table} has a primary key, and recover copies segments, which would bring back rows that "
-            "others replaced; restore the log from a copy, or read what is left of its segments with "
-            "pyarrow.parquet and upsert it into a new table, in the order of the files' names"
+            f"{table} has a primary key: copies of its segments would bring back replaced rows; restore "
+            "the log from a backup, or read the segments with pyarrow.parquet and upsert their rows "
+            "into a new table, in the order of the file names"
         )
 
 
 def _filled(known: dict[int, Schema]) -> tuple[dict[int, Schema], list[int]]:
-    """All schema versions from the first known to the last; those in between repeat the one before."""
+    """Fill gaps between known schema versions by repeating the one before; return which."""
     schemas: dict[int, Schema] = {}
-    made_up: list[int] = []
+    substituted: list[int] = []
     for version in range(min(known), max(known) + 1):
         if version in known:
             schemas[version] = known[version]
         else:
             schemas[version] = replace(schemas[version - 1], version=version)
-            made_up.append(version)
-    return schemas, made_up
+            substituted.append(version)
+    return schemas, substituted
 
 
 @dataclass(frozen=True)
 class _Copier:
-    """Copies segments, and looks at all their rows."""
+    """Copies segments, reading all their rows."""
 
     broken: Store
     new: Store
     schemas: dict[int, Schema]
 
     def copy(self, footer: Footer) -> SegmentRecord | str:
-        """The record of the copy, or why there is none."""
+        """Copy a segment; return its record, or why it was left out."""
         schema = self.schemas[footer.schema.version]
         bare = SegmentRecord(footer.path, schema.version, footer.rows, footer.bytes)
         if footer.schema != schema:
-            return f"says another schema version {schema.version} than is known otherwise"
+            return f"has a schema version {schema.version} that differs from the known one"
         try:
             task = record_task(footer.table_uuid, schema, bare, schema.columns)
             contents = contents_of(self.broken, task, schema)
@@ -179,13 +177,13 @@ class _Copier:
         )
 
     def _copy_bytes(self, path: str) -> tuple[str, int, str]:
-        # The new log begins at version 0, and vacuum goes by the number before the dash.
+        # The name starts with the base version, which vacuum compares with the fence.
         target = f"{DATA}/0-{uuid.uuid4().hex}.parquet"
         size = crc = 0
         with opened(self.broken, path) as source, self.new.create(target) as sink:
-            while piece := source.read(_PIECE):
-                sink.write(piece)
-                size, crc = size + len(piece), zlib.crc32(piece, crc)
+            while chunk := source.read(_CHUNK):
+                sink.write(chunk)
+                size, crc = size + len(chunk), zlib.crc32(chunk, crc)
         return target, size, f"crc32:{crc:08x}"
 
 
@@ -194,20 +192,20 @@ def _copied(copier: _Copier, wanted: list[Footer]) -> Iterator[tuple[Footer, Seg
 
 
 def _commits(
-    life: Life,
+    incarnation: Incarnation,
     schemas: dict[int, Schema],
     records: list[SegmentRecord],
     clock: Callable[[], datetime],
 ) -> Iterator[Commit]:
-    """The log of the new table, dated by its store."""
-    next_id = min(life.next_column_id + MARGIN, max(_LAST_ID, life.next_column_id))
+    """Build the commits of the new table, dated by its store."""
+    next_id = min(incarnation.next_column_id + MARGIN, max(_LAST_ID, incarnation.next_column_id))
     time = clock()
     version = 0
 
     def head(operation: str) -> Head:
         nonlocal version, time
         identity = str(uuid.uuid4())
-        made = Head(life.table_uuid, version, identity, version - 1, time, operation, WRITER)
+        made = Head(incarnation.table_uuid, version, identity, version - 1, time, operation, WRITER)
         version, time = version + 1, next_time(time, clock())
         return made
 
@@ -219,22 +217,22 @@ def _commits(
             head("create"),
             next_id,
             schema=schema,
-            properties=dict(life.properties) or None,
-            comment=life.comment,
-            sets_comment=life.comment is not None,
+            properties=dict(incarnation.properties) or None,
+            comment=incarnation.comment,
+            sets_comment=incarnation.comment is not None,
         )
     for start in range(0, len(records), _AT_ONCE):
         yield Commit(head("append"), next_id, added=tuple(records[start : start + _AT_ONCE]))
-    for application, batch in sorted(life.applications.items()):
+    for application, batch in sorted(incarnation.applications.items()):
         yield Commit(head("append"), next_id, batch=Batch(application, batch))
 
 
 def _put(new: Store, commits: list[Commit]) -> TableState:
-    """Write the log, the first entry last: so the table is there when it is whole."""
+    """Write the log, the first entry last, so that the table appears when it is complete."""
     state: TableState | None = None
     whole: list[Commit] = []
     for commit in commits:
-        # A manifest is a feature, which later entries name, too.
+        # A manifest is a feature, which later entries must list, too.
         features = Features() if state is None else state.features
         whole.append(
             write_manifest(replace(commit, head=replace(commit.head, features=features)), None, new)
@@ -246,53 +244,53 @@ def _put(new: Store, commits: list[Commit]) -> TableState:
         path = timeline.entry_path(commit.head.version)
         if new.put_if_absent(path, commit_to_bytes(commit)) is not Put.WON:
             raise AlreadyExistsError(
-                f"{new.url}/{path} was written by somebody else, or the store did not say; recover to "
+                f"{new.url}/{path} was written by another process, or the store did not say; recover to "
                 "another folder"
             )
     return state
 
 
-def _unknown(told: Told, life: Life, made_up: list[int]) -> Iterable[str]:
-    """What could not be known."""
-    state = told.state
+def _unknown(log: LogRemains, incarnation: Incarnation, substituted: list[int]) -> Iterable[str]:
+    """Describe what could not be determined."""
+    state = log.state
     if state is None:
-        yield "no part of the log could be followed: everything is told by the segments alone"
+        yield "no part of the log could be followed: everything comes from the segments alone"
         yield (
             "which segments were live: rows that were deleted, updated or overwritten may be back, "
-            "beside what replaced them"
+            "along with their replacements"
         )
-        yield "the order of the commits: segments stand in that of the versions they were planned on"
+        yield "the order of the commits: segments are ordered by the versions they were planned on"
         yield (
             "names, defaults, types and comments that were changed after the last segment was written, "
             "and columns that were added or dropped after it"
         )
-        if not any(commit.properties is not None for commit in told.later):
+        if not any(commit.properties is not None for commit in log.later):
             yield "the table's properties and comment"
     else:
         yield (
             f"whether anything was committed after version {state.version}, up to which the log could "
-            f"be followed, beyond {len(told.later)} later entries that can be read"
+            f"be followed, beyond {len(log.later)} later entries that can be read"
         )
-        if life.guessed:
+        if incarnation.guessed:
             yield (
-                f"whether {len(life.guessed)} segments that no entry names were live: they are taken, "
-                "and may be what a writer that died left, or was removed again"
+                f"whether {len(incarnation.guessed)} segments that no entry names were live: they are "
+                "recovered, but may be left from failed writes, or may have been removed"
             )
         if state.dropped:
-            yield f"why it is wanted back: the log says that it was dropped at version {state.version}"
+            yield f"whether it is still wanted: it was dropped at version {state.version}"
         if state.tags:
             named = ", ".join(f"{name} = {state.tags[name]}" for name in sorted(state.tags))
-            yield f"where the tags belong in the new log; they were {named}"
-    if told.unreadable:
-        shown = ", ".join(told.unreadable[:20])
-        yield f"what these entries said, which are missing or can't be read: {shown}"
-    if made_up:
+            yield f"which new versions the tags belong to; they were {named}"
+    if log.unreadable:
+        shown = ", ".join(log.unreadable[:20])
+        yield f"the contents of these entries, which are missing or damaged: {shown}"
+    if substituted:
         yield (
-            f"the schema versions {', '.join(map(str, made_up))}, of which there is no segment and no "
-            "entry; each repeats the one before"
+            f"the schema versions {', '.join(map(str, substituted))}, which no segment and no entry "
+            "has; each repeats the one before"
         )
-    if not life.applications:
-        yield "the last batch of each streaming sink: one that is sent again is written again"
+    if not incarnation.applications:
+        yield "the last batch of each streaming sink: a batch that is sent again is written again"
     yield (
-        "history: time travel in the new table begins with the recovery; the old folder is as it was"
+        "history: time travel in the new table starts with the recovery; the old folder is unchanged"
     )

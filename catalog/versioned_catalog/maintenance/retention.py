@@ -1,4 +1,4 @@
-"""How long is long ago: what readers and writers in flight are protected by."""
+"""Retention: how long readers and writers in flight are protected."""
 
 from __future__ import annotations
 
@@ -11,46 +11,48 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 
 DEFAULT = timedelta(days=7)
-"""The retention where none is given."""
+"""The default retention."""
 
 SHORTEST = timedelta(hours=1)
-"""A shorter one is refused, unless it is forced."""
+"""The shortest retention that need not be forced."""
 
 
 def check_retention(retention: object, table: str, breaks: str, *, force: bool) -> timedelta:
-    """A retention, if it is one that can be.
+    """Return a valid retention.
 
     Args:
-        retention: what was given.
-        table: the table, for errors.
-        breaks: what a short one may break.
-        force: whether a short one is wanted all the same.
+        retention: the argument of the user.
+        table: the table's name in errors.
+        breaks: what a short retention may break, for the error.
+        force: allow a short retention.
 
     Raises:
-        InvalidRequestError: it is no time span, negative, or short and not forced.
+        InvalidRequestError: not a timedelta, negative, or under an hour and not forced.
     """
     if not isinstance(retention, timedelta) or retention < timedelta(0):
-        raise InvalidRequestError(f"{table}: {retention!r} is no retention, which is a timedelta")
+        raise InvalidRequestError(
+            f"{table}: retention must be a non-negative timedelta, got {retention!r}"
+        )
     if retention < SHORTEST and not force:
         raise InvalidRequestError(
-            f"{table}: a retention of {retention} is shorter than {SHORTEST}: {breaks}; give a longer "
+            f"{table}: a retention of {retention} is shorter than {SHORTEST}: {breaks}; use a longer "
             "one, or force it if nobody reads or writes the table now"
         )
     return retention
 
 
 def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> int:
-    """The newest version that is not younger than a cutoff, by its time and by the date of its entry.
+    """Return the newest version as of a cutoff, by commit time and by modification time of its entry.
 
-    The time is by the clock of who committed it, the date by the store's, as the cutoff is.
+    The commit time is by the writer's clock; the modification time and the cutoff are by the store's.
 
     Args:
         timeline: the table's log.
         state: its newest state.
-        cutoff: by the store's clock.
+        cutoff: a time by the store's clock.
 
     Returns:
-        The version; the one before the floor if there is none.
+        The version; the one before the oldest retained version if there is none.
     """
     young = {file.name for file in timeline.store.files(LOG) if file.modified > cutoff}
     newest = timeline.version_at(cutoff, state.version)
@@ -61,7 +63,7 @@ def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> in
 
 
 def ago(now: datetime, retention: timedelta) -> datetime:
-    """The time so long before another one; the first there is, where that goes too far back."""
+    """Subtract a retention from a time; the earliest datetime on underflow."""
     try:
         return now - retention
     except OverflowError:

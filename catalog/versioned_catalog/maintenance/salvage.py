@@ -1,4 +1,4 @@
-"""What can still be read of a broken table: as much of its log as follows on, and segments' footers."""
+"""Salvage a broken table: the readable part of its log, and the footers of its segments."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _NAME = re.compile(r"([0-9]{1,20})-([0-9a-f-]{32,36})\.parquet")
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the log still says.
+class LogRemains:
+    """The readable part of a log.
 
     Args:
-        state: the newest state that follows from a checkpoint, or the first entry, without a gap.
-        later: entries after it that can be read, in order.
-        mentioned: segments that some entry, or a checkpoint, names.
-        unreadable: the paths of entries that can't be read, or are missing.
-        newest: the time of the newest state, or the date of its entry, where that is earlier.
+        state: the newest state that follows from a checkpoint, or from the first entry, without gaps.
+        later: readable entries after it, in order.
+        mentioned: segments that an entry or checkpoint names.
+        unreadable: paths of entries that are damaged or missing.
+        newest: commit time of the newest state, or modification time of its entry if that is earlier.
     """
 
     state: TableState | None
@@ -52,15 +52,15 @@ class Told:
 
 @dataclass(frozen=True)
 class Footer:
-    """What a segment says of itself.
+    """The footer of a segment.
 
     Args:
-        path: where it is.
+        path: the segment's path.
         base: the version that its writer planned on.
         rows, bytes: its size.
-        modified: when it was written, by the store's clock.
-        table_uuid: of which life.
-        schema: what it was written under.
+        modified: its modification time, by the store's clock.
+        table_uuid: the incarnation of the table that it belongs to.
+        schema: the schema that it was written under.
     """
 
     path: str
@@ -77,16 +77,16 @@ class Segments:
     """The segments of a folder.
 
     Args:
-        footers: of those whose footers can be read, by path.
-        damaged: why the others can't, by path.
+        footers: the readable footers, by path.
+        damaged: why the others cannot be read, by path.
     """
 
     footers: Mapping[str, Footer] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_log(timeline: TableLog) -> Told:
-    """What the log still says, from wherever it leads furthest."""
+def read_log(timeline: TableLog) -> LogRemains:
+    """Read as much of a log as possible, from the start that leads furthest."""
     entries, unreadable = _entries(timeline)
     states = list(_states(timeline))
     starts: list[LoadedState[TableState]] = [LoadedState(), *map(LoadedState, states)]
@@ -101,13 +101,13 @@ def read_log(timeline: TableLog) -> Told:
     mentioned.update(path for commit in entries.values() for path in commit.removed)
     for one in states:
         mentioned.update(one.segments.paths)
-    return Told(
+    return LogRemains(
         state, later, frozenset(mentioned), tuple(unreadable), _newest_time(timeline, state)
     )
 
 
 def _newest_time(timeline: TableLog, state: TableState | None) -> datetime:
-    """When the newest state was committed, by its entry and by the store's clock."""
+    """The time of the newest state, by its entry and by the store's clock."""
     if state is None:
         return EARLIEST
     date = timeline.store.modified(timeline.entry_path(state.version))
@@ -134,10 +134,10 @@ def _entries(timeline: TableLog) -> tuple[dict[int, Commit], list[str]]:
 
 
 def check_lost(error: Exception, store: Store) -> None:
-    """Raise an error that does not say that a file is lost or damaged: it can be read another time.
+    """Raise an error that may be transient, rather than a sign of a lost or damaged file.
 
     Raises:
-        StorageError: it is one, and of something else than a bad block of a local disk.
+        StorageError: any but a bad block of a local disk.
     """
     if isinstance(error, StorageError) and (store.is_remote or not is_media_error(error)):
         raise error
@@ -151,7 +151,7 @@ def _states(timeline: TableLog) -> Iterator[TableState]:
 
 
 def _furthest(state: TableState | None, entries: Mapping[int, Commit]) -> TableState | None:
-    """Where a state leads, entry after entry."""
+    """Apply entries to a state for as long as they follow without a gap."""
     while (entry := entries.get(0 if state is None else state.version + 1)) is not None:
         try:
             state = apply(state, entry)
@@ -161,7 +161,7 @@ def _furthest(state: TableState | None, entries: Mapping[int, Commit]) -> TableS
 
 
 def read_segments(store: Store, progress: Progress) -> Segments:
-    """The footers of all segments in a folder, whoever they belong to."""
+    """Read the footers of all segments in a folder, of whatever table."""
     files = [file for file in store.files(DATA) if _NAME.fullmatch(file.name)]
     footers: dict[str, Footer] = {}
     damaged: dict[str, str] = {}
@@ -169,7 +169,7 @@ def read_segments(store: Store, progress: Progress) -> Segments:
     def read(file: StoredFile) -> Footer | str:
         try:
             return _footer(store, file)
-        except Exception as error:  # whatever a damaged file makes a library do
+        except Exception as error:  # damaged files make libraries raise anything
             check_lost(error, store)
             return f"{type(error).__name__}: {error}"
 
@@ -190,10 +190,10 @@ def _footer(store: Store, file: StoredFile) -> Footer:
         meta: Any = pq.ParquetFile(source).metadata
     said = meta.metadata or {}
     if TABLE_UUID not in said or SCHEMA not in said or SCHEMA_VERSION not in said:
-        raise CorruptTableError("its footer does not say what table and schema it is of")
+        raise CorruptTableError("its footer names no table and schema")
     schema = schema_from_json(json.loads(said[SCHEMA]))
     if str(schema.version).encode() != said[SCHEMA_VERSION]:
-        raise CorruptTableError("its footer says two schema versions")
+        raise CorruptTableError("its footer names two schema versions")
     return Footer(
         path=path,
         base=int(file.name.partition("-")[0]),
@@ -206,18 +206,18 @@ def _footer(store: Store, file: StoredFile) -> Footer:
 
 
 @dataclass(frozen=True)
-class Life:
-    """The life of a table that is brought back.
+class Incarnation:
+    """The incarnation of a table to recover.
 
     Args:
-        table_uuid: which one.
-        schemas: those that are known of it, by version.
-        properties, comment: as they were known last.
-        live: segments that the log says are live, in order.
-        guessed: segments of which no log says anything, in the order in which they may have come.
-        left: why others are left, by path.
-        next_column_id: above every ID that is known.
-        applications: the last batch of each, as far as it is known.
+        table_uuid: its table UUID.
+        schemas: the known schemas, by version.
+        properties, comment: the last known ones.
+        live: segments that are live by the log, in order.
+        guessed: segments that no entry names, in their likely order.
+        left: why other segments are left out, by path.
+        next_column_id: above every known ID.
+        applications: the last known batch of each application.
     """
 
     table_uuid: str
@@ -231,52 +231,54 @@ class Life:
     applications: Mapping[str, int]
 
 
-def life_of(told: Told, segments: Segments, table: str) -> Life:
-    """What to bring back.
+def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
+    """Determine what to recover from a log and segments.
 
     Raises:
-        CorruptTableError: nothing says what columns there were.
+        CorruptTableError: no schema is known.
     """
-    state = told.state
-    life = _of_state(state) if state is not None else Life("", {}, {}, None, (), (), {}, 1, {})
-    for commit in told.later:
-        life = _followed(life, commit)
-    life = life if life.table_uuid else _of_footers(segments, table)
+    state = log.state
+    incarnation = (
+        _of_state(state) if state is not None else Incarnation("", {}, {}, None, (), (), {}, 1, {})
+    )
+    for commit in log.later:
+        incarnation = _followed(incarnation, commit)
+    incarnation = incarnation if incarnation.table_uuid else _of_footers(segments, table)
     left = {path: f"is damaged: {why}" for path, why in segments.damaged.items()}
-    live = [path for path in life.live if path in segments.footers]
-    left |= {path: "is missing" for path in life.live if path not in {*live, *left}}
-    schemas = dict(life.schemas)
+    live = [path for path in incarnation.live if path in segments.footers]
+    left |= {path: "is missing" for path in incarnation.live if path not in {*live, *left}}
+    schemas = dict(incarnation.schemas)
     guessed: list[Footer] = []
     for footer in segments.footers.values():
-        if footer.table_uuid != life.table_uuid:
-            left[footer.path] = "is of another table, or of an earlier life of this one"
+        if footer.table_uuid != incarnation.table_uuid:
+            left[footer.path] = "is of another table, or of an earlier incarnation of this one"
         elif footer.path in live:
             continue
-        elif footer.path in told.mentioned:
-            left[footer.path] = "was live once, and the log says that it was removed"
-        elif state is not None and footer.base < state.version and footer.modified < told.newest:
+        elif footer.path in log.mentioned:
+            left[footer.path] = "was removed by a commit"
+        elif state is not None and footer.base < state.version and footer.modified < log.newest:
             left[footer.path] = (
-                f"is older than version {state.version}, and no entry up to there names it: what a "
-                "writer that died left, or what only an expired version held"
+                f"is older than version {state.version}, and no entry up to there names it: it is left "
+                "from a failed write or an expired version"
             )
         else:
             guessed.append(footer)
-        if footer.table_uuid == life.table_uuid:
+        if footer.table_uuid == incarnation.table_uuid:
             schemas.setdefault(footer.schema.version, footer.schema)
     guessed.sort(key=lambda one: (one.base, one.modified, one.path))
     highest = max((max(schema.ids, default=0) for schema in schemas.values()), default=0)
     return replace(
-        life,
+        incarnation,
         schemas=schemas,
         live=tuple(live),
         guessed=tuple(footer.path for footer in guessed),
         left=left,
-        next_column_id=max(life.next_column_id, highest + 1),
+        next_column_id=max(incarnation.next_column_id, highest + 1),
     )
 
 
-def _of_state(state: TableState) -> Life:
-    return Life(
+def _of_state(state: TableState) -> Incarnation:
+    return Incarnation(
         table_uuid=state.table_uuid,
         schemas={schema.version: schema for schema in state.own_schemas},
         properties=state.properties,
@@ -289,27 +291,33 @@ def _of_state(state: TableState) -> Life:
     )
 
 
-def _followed(life: Life, commit: Commit) -> Life:
-    """What an entry says that can be read, though one before it is lost."""
-    if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != life.table_uuid:
-        life = Life(commit.head.table_uuid, {}, {}, None, (), (), {}, life.next_column_id, {})
+def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
+    """Apply a readable entry after a gap."""
+    if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
+        incarnation = Incarnation(
+            commit.head.table_uuid, {}, {}, None, (), (), {}, incarnation.next_column_id, {}
+        )
     gone, batch = set(commit.removed), commit.batch
     return replace(
-        life,
-        schemas=life.schemas | ({commit.schema.version: commit.schema} if commit.schema else {}),
-        properties=life.properties if commit.properties is None else commit.properties,
-        comment=commit.comment if commit.sets_comment else life.comment,
+        incarnation,
+        schemas=incarnation.schemas
+        | ({commit.schema.version: commit.schema} if commit.schema else {}),
+        properties=incarnation.properties if commit.properties is None else commit.properties,
+        comment=commit.comment if commit.sets_comment else incarnation.comment,
         live=(
-            *(path for path in life.live if path not in gone),
+            *(path for path in incarnation.live if path not in gone),
             *(record.path for record in commit.added),
         ),
-        next_column_id=max(life.next_column_id, commit.next_column_id),
-        applications={**life.applications, **({batch.application: batch.id} if batch else {})},
+        next_column_id=max(incarnation.next_column_id, commit.next_column_id),
+        applications={
+            **incarnation.applications,
+            **({batch.application: batch.id} if batch else {}),
+        },
     )
 
 
-def _of_footers(segments: Segments, table: str) -> Life:
-    """The newest life that segments tell of."""
+def _of_footers(segments: Segments, table: str) -> Incarnation:
+    """The newest incarnation that segments belong to."""
     newest = max(
         segments.footers.values(),
         key=lambda footer: (footer.schema.version, footer.base, footer.modified),
@@ -317,7 +325,6 @@ def _of_footers(segments: Segments, table: str) -> Life:
     )
     if newest is None:
         raise CorruptTableError(
-            f"{table}: neither a log nor a segment can be read there, so that nothing says what columns "
-            "there were"
+            f"{table}: neither a log entry nor a segment can be read, so the columns are unknown"
         )
-    return Life(newest.table_uuid, {}, {}, None, (), (), {}, 1, {})
+    return Incarnation(newest.table_uuid, {}, {}, None, (), (), {}, 1, {})

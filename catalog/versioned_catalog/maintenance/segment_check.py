@@ -1,4 +1,4 @@
-"""Segments against what the log says of them."""
+"""Check segments against their records in the log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_table import statistic_of, statistics_of
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import UNIX_EPOCH
-from versioned_catalog.maintenance.findings import Complain, check_own
+from versioned_catalog.maintenance.findings import Report, check_own
 from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
@@ -40,17 +40,17 @@ from versioned_catalog.types.arrow_values import array_of
 from versioned_catalog.types.types import walk
 
 _SLICE = 256
-"""How many segments are compared with the log at once."""
-_PIECE = 1 << 20
+"""Number of segments compared with the log at once."""
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a segment's rows are.
+    """Statistics of a segment's rows.
 
     Args:
         columns: statistics by column ID.
-        partitions: the partition values that occur.
+        partitions: the partitions of the rows.
     """
 
     columns: Mapping[int, ColumnStats]
@@ -59,11 +59,11 @@ class Contents:
 
 @dataclass(frozen=True)
 class Examined:
-    """A segment's file, as far as it could be read.
+    """The result of reading one segment.
 
     Args:
-        columns: statistics by column ID.
-        problems: what is wrong with it.
+        columns: statistics by column ID, as far as they could be read.
+        problems: the problems found.
     """
 
     columns: Mapping[int, ColumnStats]
@@ -72,20 +72,20 @@ class Examined:
 
 @dataclass(frozen=True)
 class SegmentCheck:
-    """How segments are checked.
+    """Checks segments.
 
     Args:
-        store: the table's folder.
-        sizes: of the files in ``data/``, by path.
-        deep: whether their rows are read.
-        complain: is told what is wrong.
-        progress: is told how far it is.
+        store: the store of the table's folder.
+        sizes: sizes of the files in ``data/``, by path.
+        deep: read the rows, too.
+        report: called with every finding.
+        progress: called with "check segments" and the number of segments done.
     """
 
     store: Store
     sizes: Mapping[str, int]
     deep: bool
-    complain: Complain
+    report: Report
     progress: Progress
 
     def check(self, state: TableState, paths: frozenset[str]) -> None:
@@ -104,7 +104,7 @@ class SegmentCheck:
         found = list(in_parallel(lambda row: self._examine(state, row), rows))
         for row, one in zip(rows, found, strict=True):
             for problem in one.problems:
-                self.complain(row.record.path, problem)
+                self.report(row.record.path, problem)
         seen = [
             replace(row, record=replace(row.record, columns=one.columns))
             for row, one in zip(rows, found, strict=True)
@@ -112,14 +112,14 @@ class SegmentCheck:
         for column, _ in walk(state.schema.columns):
             for name in statistics_of(column.type):
                 if name == "inexact" and not self.deep:
-                    continue  # a footer may know less
+                    continue  # a footer may have fewer statistics
                 said = state.segments.statistic(name, column, state.schemas).take(places)
                 held = statistic_of(seen, name, column, state.schemas)
                 for at in pc.indices_nonzero(differ(said, held)).to_pylist():
                     path = state.schema.path_text(column.id)
-                    self.complain(
+                    self.report(
                         rows[at].record.path,
-                        f"the log says {name} of the column {path} is {said[at]}, and the file says "
+                        f"the log says {name} of column {path} is {said[at]}, but the file says "
                         f"{held[at]}",
                     )
 
@@ -130,14 +130,14 @@ class SegmentCheck:
         if size is None and record.path.startswith("data/"):
             return Examined({}, ("is missing",))
         if size not in (None, record.bytes):
-            problems.append(f"the log says {record.bytes} bytes, and the file has {size}")
+            problems.append(f"the log says {record.bytes} bytes, but the file has {size}")
         try:
             columns |= self._columns(state, row, problems)
         except VersionedError as error:
             check_own(error)
             problems.append(str(error))
-        except Exception as error:  # whatever a damaged file makes a library do
-            problems.append(f"can't be read: {type(error).__name__}: {error}")
+        except Exception as error:  # damaged files make libraries raise anything
+            problems.append(f"cannot be read: {type(error).__name__}: {error}")
         return Examined(columns, tuple(problems))
 
     def _columns(
@@ -155,19 +155,19 @@ class SegmentCheck:
                 opened_segment.source, file.metadata, f"{self.store.url}/{record.path}"
             )
             stats = footer_stats(file.metadata, schema)
-            # Footers leave NaN out, or leave all out for it.
+            # Footers leave out NaN, or all bounds because of it.
             return {key: replace(one, nans=None) for key, one in stats.items()}
         contents = contents_of(self.store, task, schema)
         if contents.partitions - {record.partition}:
             problems.append(
-                f"the log says the partition {record.partition}, and the rows are in "
+                f"the log says partition {record.partition}, but the rows are in "
                 f"{sorted(map(str, contents.partitions))}"
             )
         return contents.columns
 
 
 def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
-    """The segments of the core columns of a state, without statistics."""
+    """Return the segments of a state's core columns, without statistics."""
     plain = core
     at = plain.schema.get_field_index("commit_time")
     plain = plain.set_column(at, "commit_time", plain["commit_time"].cast(pa.int64()))
@@ -186,10 +186,10 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
 
 
 def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:
-    """What the rows of a segment are, by reading them all.
+    """Compute the statistics of a segment by reading all its rows.
 
     Raises:
-        CorruptTableError: they can't be read, or are not as many as the task says.
+        CorruptTableError: the rows cannot be read, or their number is not that of the task.
     """
     collector, rows = StatsCollector(schema.columns), 0
     partitions: set[tuple[str | None, ...]] = set()
@@ -199,12 +199,12 @@ def contents_of(store: Store, task: SegmentTask, schema: Schema) -> Contents:
         if schema.partitioning:
             partitions.update(key for key, _ in split(pa.Table.from_batches([batch]), schema))
     if rows != task.rows:
-        raise CorruptTableError(f"{rows} rows were read of {task.rows}")
+        raise CorruptTableError(f"the log says {task.rows} rows, but the file has {rows}")
     return Contents(collector.finish(), frozenset(partitions))
 
 
 def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iterator[str]:
-    """What else a footer says that the log does not."""
+    """Compare a footer with the log."""
     stored = (file.metadata.metadata or {}).get(SCHEMA)
     try:
         said = None if stored is None else json.loads(stored)
@@ -215,8 +215,8 @@ def _footer_problems(file: pq.ParquetFile, schema: Schema, delta: Delta) -> Iter
     internal = (delta.sequences is not None) + bool(delta.ops)
     if len(file.schema_arrow.names) != len(schema.columns) + internal:
         yield (
-            f"the file has {len(file.schema_arrow.names)} columns, and schema version "
-            f"{schema.version} {len(schema.columns)}, and {internal} of the segment itself"
+            f"the file has {len(file.schema_arrow.names)} columns, but schema version "
+            f"{schema.version} has {len(schema.columns)}, and the segment {internal} internal ones"
         )
 
 
@@ -225,21 +225,21 @@ def _checksum_problems(store: Store, record: SegmentRecord) -> Iterator[str]:
         return
     found = checksum_of(store, record.path)
     if found != record.checksum:
-        yield f"the log says the checksum {record.checksum}, and the file has {found}"
+        yield f"the log says checksum {record.checksum}, but the file has {found}"
 
 
 def checksum_of(store: Store, path: str) -> str:
-    """The checksum of a file (FORMAT.md, section 6)."""
+    """Compute the checksum of a file (FORMAT.md, section 6)."""
     crc = 0
     with opened(store, path) as file:
-        while piece := file.read(_PIECE):
-            crc = zlib.crc32(piece, crc)
+        while chunk := file.read(_CHUNK):
+            crc = zlib.crc32(chunk, crc)
     return f"crc32:{crc:08x}"
 
 
 @contextmanager
 def opened(store: Store, path: str) -> Iterator[Any]:
-    """A file of a store, to be read from its beginning to its end."""
+    """Open a file of a store for sequential reading."""
     source = store.open(path)
     with translate_errors(f"{store.url}/{path}"):
         if not isinstance(source, str):

@@ -1,4 +1,4 @@
-"""Verify: a table's log, checkpoints and segments against each other."""
+"""Verify a table: compare its log, checkpoints and segments with each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableCodec, TableLog
 from versioned_catalog.maintenance.expiry import is_unfinished
-from versioned_catalog.maintenance.findings import Complaint, Verified, check_own
+from versioned_catalog.maintenance.findings import Finding, Verified, check_own
 from versioned_catalog.maintenance.log_check import (
     Step,
     check_hint,
@@ -29,11 +29,11 @@ from versioned_catalog.storage.store import Store
 def verify(
     store: Store, table: str, *, deep: bool, every_version: bool, progress: Progress
 ) -> Verified:
-    """See ``Table.verify``.
+    """Check a table that may be too damaged to be loaded. See ``Maintenance.verify``.
 
     Args:
-        store: the table's folder.
-        table: what it is called.
+        store: the store of the table's folder.
+        table: name of the table.
         deep, every_version, progress: as there.
     """
     return _Verification(store, table, deep, every_version, progress).run()
@@ -50,25 +50,25 @@ class _Verification:
         self._deep = deep
         self._every = every_version
         self._progress = progress
-        self._complaints: list[Complaint] = []
+        self._findings: list[Finding] = []
         self._notes: list[str] = []
         sizes = {f"{DATA}/{file.name}": file.bytes for file in store.files(DATA)}
-        self._segments = SegmentCheck(store, sizes, deep, self._complain, progress)
+        self._segments = SegmentCheck(store, sizes, deep, self._report, progress)
         self._checked: set[str] = set()
         self._rows = self._bytes = self._unrecorded = 0
 
-    def _complain(self, path: str, problem: str) -> None:
-        self._complaints.append(Complaint(path, problem))
+    def _report(self, path: str, problem: str) -> None:
+        self._findings.append(Finding(path, problem))
 
     def run(self) -> Verified:
-        """Check the log, then what is live."""
+        """Check the log, then the live segments."""
         timeline = self._timeline
         versions = entry_versions(timeline)
         if not versions:
-            self._complain(LOG, "holds no entry: there is no table here, or its log is lost")
+            self._report(LOG, "holds no entry: there is no table here, or its log is lost")
         newest = self._loaded()
         last: TableState | None = None
-        for step in check_log(timeline, versions, self._complain):
+        for step in check_log(timeline, versions, self._report):
             self._progress("read the log", step.version + 1, versions[-1] + 1)
             last = step.after or last
             if self._every and newest is not None:
@@ -86,7 +86,7 @@ class _Verification:
             rows=self._rows,
             bytes=self._bytes,
             unrecorded=self._unrecorded,
-            complaints=tuple(self._complaints),
+            findings=tuple(self._findings),
             notes=tuple(self._notes),
         )
 
@@ -96,25 +96,23 @@ class _Verification:
             return self._timeline.load().state
         except VersionedError as error:
             check_own(error)
-            self._complain(LOG, f"the table can't be loaded: {error}")
+            self._report(LOG, f"the table cannot be loaded: {error}")
             return None
 
     def _check_state(self, state: TableState) -> None:
-        note = check_hint(self._timeline, self._complain)
+        note = check_hint(self._timeline, self._report)
         self._notes += [note] if note else []
         if state.dropped:
             self._notes.append(f"the table was dropped at version {state.version}")
             return
-        check_tags(self._timeline, state, self._complain)
+        check_tags(self._timeline, state, self._report)
         if is_unfinished(self._timeline, state):
-            self._notes.append("an expiry died before all old entries were stubs; expire again")
+            self._notes.append("an expiry died before all old entries were stubs; run expire again")
         self._check(state, frozenset(state.segments.paths))
         for kept in self._tagged(state) if self._every else ():
             self._check(kept, frozenset(kept.segments.paths))
         if self._unrecorded and self._deep:
-            self._notes.append(
-                f"of {self._unrecorded} segments no checksum is recorded: whoever wrote them knew none"
-            )
+            self._notes.append(f"{self._unrecorded} segments have no recorded checksum")
 
     def _tagged(self, state: TableState) -> Iterator[TableState]:
         for version in sorted({v for v in state.tags.values() if v < state.floor}):
@@ -123,7 +121,7 @@ class _Verification:
                 yield found.state
 
     def _check_leaving(self, step: Step, newest: TableState) -> None:
-        """Check the segments that a commit takes away from a version that is kept."""
+        """Check the segments that a commit removes from a retained version."""
         before, commit = step.before, step.commit
         if before is None or commit is None or before.version < newest.floor:
             return

@@ -56,6 +56,16 @@ class ScanReport:
 class Scan:
     """A scan of one snapshot.
 
+    >>> table = catalog.create_table("t", "day DATE, n BIGINT", partitioned_by=["day"])
+    >>> days = pa.array([0, 0, 1], pa.date32())
+    >>> table.append(pa.table({"day": days, "n": [1, 2, 3]}))
+    1
+    >>> scan = table.scan(["n"], filters=[("day", "=", "1970-01-02")])
+    >>> scan.to_arrow().to_pylist()
+    [{'n': 3}]
+    >>> scan.report()
+    ScanReport(version=1, segments=2, pruned=1, by_schema_version={0: 1})
+
     Args:
         store: the table's folder.
         state: the snapshot.

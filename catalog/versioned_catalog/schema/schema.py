@@ -83,6 +83,12 @@ class Schema:
         partitioning, sort_by: how new segments are partitioned and sorted.
         primary_key, time_index: the column IDs of the row key (FORMAT.md, section 13).
 
+    >>> schema = catalog.create_table("t", "id BIGINT NOT NULL, place STRUCT<zip: STRING>").schema
+    >>> schema.names
+    ['id', 'place']
+    >>> schema.get(("place", "zip")).id
+    3
+
     Raises:
         InvalidRequestError: names or IDs occur twice, a name is invalid, or the arrangement refers to
             a column that does not exist or has the wrong type.

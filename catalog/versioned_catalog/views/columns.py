@@ -1,4 +1,4 @@
-"""The columns that a view reads, by ID: which of them it can't read any more, and what helps."""
+"""Columns that a view reads, by ID: find those that are renamed or dropped, and suggest a fix."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from versioned_catalog.warehouse.state import Name
 from versioned_catalog.warehouse.view import EVOLUTION, EVOLVING_MODES, ReadColumn, ReadTable, View
 
 LONGEST_QUERY = 500
-"""Characters of a view's query that an error shows."""
+"""Most characters of a view's query in an error."""
 
 Shown = Callable[[Name], str]
-"""How names of tables and views are shown."""
+"""Renders the name of a table or view."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a view can't be read.
+    """A reason why a view cannot be read.
 
     Args:
         view: the view's name.
-        table: the name of the table, or view, that it reads.
-        column: the path of the column, as the view knows it; None for the whole table.
+        table: the name of the table or view that it reads.
+        column: the path of the column at the view's creation; None for the whole table.
         column_id: the column's ID.
         text: what is wrong, and what to do.
     """
@@ -39,12 +39,12 @@ class Problem:
 
 
 def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTable:
-    """Bind columns that a view reads to their IDs.
+    """Bind the columns that a view reads to their IDs.
 
     Args:
         name: the table's name.
-        state: the table, as the view's query sees it.
-        paths: the columns.
+        state: the state of the table that the query reads.
+        paths: paths of the columns.
 
     Raises:
         NotFoundError: there is no such column.
@@ -60,13 +60,13 @@ def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTabl
 def problems(
     view: View, read: ReadTable, state: TableState, shown: Shown = render_path
 ) -> Iterator[Problem]:
-    """The columns of one table that a view can't read any more.
+    """Find the columns of one table that a view can no longer read.
 
     Args:
         view: the view.
         read: what it reads of the table.
-        state: the table that has the name now.
-        shown: how names are shown.
+        state: the state of the table that has the name now.
+        shown: renders names.
     """
     bound = state.table_uuid == read.table_uuid
     for column in read.columns:
@@ -76,27 +76,27 @@ def problems(
 
 
 def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render_path) -> Problem:
-    """What is wrong where the table that a view reads has lost its name.
+    """Describe the problem of a view whose table was renamed or dropped.
 
     Args:
         view: the view.
         read: what it reads of the table.
-        now: the table's name now; None if it was dropped.
-        shown: how names are shown.
+        now: the table's current name; None if it was dropped.
+        shown: renders names.
     """
     says = f"the view {shown(view.name)} reads {shown(read.name)}, "
     if now is None:
         text = f"{says}which was dropped; {_replace(view, shown)}"
     else:
         text = (
-            f"{says}which is named {shown(now)} now; rename it back with ALTER TABLE {shown(now)} "
+            f"{says}which is now named {shown(now)}; rename it back with ALTER TABLE {shown(now)} "
             f"RENAME TO {shown(read.name)}, or {_replace(view, shown)}"
         )
     return Problem(view.name, read.name, None, None, text)
 
 
 def missing_view(view: View, name: Name, shown: Shown = render_path) -> Problem:
-    """What is wrong where a view that another one reads was dropped or renamed."""
+    """Describe the problem of a view that reads a dropped or renamed view."""
     text = (
         f"the view {shown(view.name)} reads the view {shown(name)}, which was dropped or renamed; "
         f"create it, or {_replace(view, shown)}"
@@ -107,21 +107,21 @@ def missing_view(view: View, name: Name, shown: Shown = render_path) -> Problem:
 def _bound(
     view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
 ) -> str | None:
-    """What is wrong with a column of the same incarnation of a table."""
+    """Describe the problem of a column, if any; the table is the same incarnation."""
     here = schema.find(column.path)
     table = shown(read.name)
     says = f"the view {shown(view.name)} reads the column {_quoted(column)} of {table}, "
     if here is not None and here.id == column.id:
         if view.schema_mode in EVOLVING_MODES or _below(here) == column.below:
             return None
-        return f"{says}whose fields are others now, or in another order; {_replace(view, shown)}"
+        return f"{says}whose fields have changed, or their order; {_replace(view, shown)}"
     if here is None and view.schema_mode == EVOLUTION:
-        return None  # the query may ask for whatever columns there are
+        return None  # the query may read whatever columns there are
     taken = "" if here is None else _taken(here, column, table)
     if column.id not in schema.ids:
         return f"{says}which was dropped{taken}; {_replace(view, shown)}"
     now = schema.path(column.id)
-    named = f"{says}which is named {render_path(now)} now{taken}; "
+    named = f"{says}which is now named {render_path(now)}{taken}; "
     if here is not None or len(now) != len(column.path):
         return f"{named}{_replace(view, shown)}"
     return (
@@ -132,17 +132,17 @@ def _bound(
 def _by_name(
     view: View, read: ReadTable, column: ReadColumn, schema: Schema, shown: Shown
 ) -> str | None:
-    """What is wrong with a column of another table, or of another incarnation."""
+    """Describe the problem of a column, if any; the table is another, or another incarnation."""
     if schema.find(column.path) is not None or view.schema_mode == EVOLUTION:
         return None
     return (
         f"the view {shown(view.name)} reads the column {_quoted(column)} of {shown(read.name)}, which "
-        f"was replaced or dropped since and does not have it any more; {_replace(view, shown)}"
+        f"was replaced since and no longer has it; {_replace(view, shown)}"
     )
 
 
 def _taken(here: Column, column: ReadColumn, table: str) -> str:
-    return f", and the column that is named {render_path(column.path)} now is another one (ID {here.id})"
+    return f", and {render_path(column.path)} is now another column (ID {here.id})"
 
 
 def _quoted(column: ReadColumn) -> str:
@@ -150,7 +150,7 @@ def _quoted(column: ReadColumn) -> str:
 
 
 def _rename(table: str, now: ColumnPath, then: ColumnPath) -> str:
-    """The statement that gives a column, or one that it is inside of, its old name."""
+    """The statement that renames a column, or one that holds it, back to its old name."""
     at = next(i for i, pair in enumerate(zip(now, then, strict=True)) if _differ(*pair))
     return (
         f"ALTER TABLE {table} RENAME COLUMN {render_path(now[: at + 1])} TO "
@@ -165,7 +165,7 @@ def _differ(one: str, other: str) -> bool:
 def _replace(view: View, shown: Shown) -> str:
     query = view.sql if len(view.sql) <= LONGEST_QUERY else f"{view.sql[:LONGEST_QUERY]}…"
     return (
-        f"bind it to the columns of now with CREATE OR REPLACE VIEW {shown(view.name)} AS ...; its "
+        f"bind it to the current columns with CREATE OR REPLACE VIEW {shown(view.name)} AS ...; its "
         f"query is: {query}"
     )
 

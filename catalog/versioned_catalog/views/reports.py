@@ -1,4 +1,4 @@
-"""What the views of a warehouse read, and what of it they can't read any more."""
+"""Reports on views: what they read, and what they can no longer read."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class ViewReports:
 
     Args:
         state: the warehouse.
-        load: the newest state of a table, by its name.
-        shown: how the texts write names.
+        load: loads the newest state of a table by name.
+        shown: renders names.
     """
 
     state: WarehouseState
@@ -43,15 +43,15 @@ class ViewReports:
     shown: Shown = render_path
 
     def listing(self, only: str | None) -> pa.Table:
-        """What every view reads, as ``Catalog.views`` shows it.
+        """List what every view reads. See ``Catalog.views``.
 
         Args:
-            only: the created UUID of a table: only what is read of it.
+            only: restrict the list to the table of this created UUID.
         """
         return table_of([row for view in self._views() for row in self._rows(view, only)], LISTING)
 
     def problems(self, only: str | None) -> list[Problem]:
-        """What every view can't read any more of tables; see ``listing``."""
+        """Find what views can no longer read of tables; ``only`` as for ``listing``."""
         return [
             problem
             for view in self._views()
@@ -61,7 +61,7 @@ class ViewReports:
         ]
 
     def problems_of(self, view: View, name: Name) -> list[Problem]:
-        """What one view can't read any more under the name of a table or view."""
+        """Find what one view can no longer read under the name of a table or view."""
         key = full_key(name)
         return [
             problem
@@ -107,7 +107,7 @@ class ViewReports:
 
     def _of_table(self, view: View, read: ReadTable) -> list[Problem]:
         if full_key(read.name) in self.state.views:
-            return []  # a view of the same columns may have taken the table's place
+            return []  # a view of the same columns may have replaced the table
         named = self.state.tables.get(full_key(read.name))
         if named is None:
             return [missing(view, read, self.state.name_of(read.created_uuid), self.shown)]

@@ -1,4 +1,4 @@
-"""The views of a catalog: named queries in Spark's SQL, kept in the warehouse's log."""
+"""Views of a catalog: named queries in Spark SQL, stored in the warehouse's log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Mode = Literal["create", "replace", "create or replace"]
 
 
 class Views:
-    """What ``Catalog`` does with views."""
+    """The part of ``Catalog`` that manages views."""
 
     _names: Names
 
@@ -46,7 +46,7 @@ class Views:
         raise NotImplementedError
 
     def list_views(self, namespace: str | Name | None = None) -> list[str]:
-        """The names of the views in a namespace, or at the top, sorted.
+        """List the views in a namespace, or in the root, sorted by name.
 
         Raises:
             NotFoundError: there is no such namespace.
@@ -58,14 +58,14 @@ class Views:
         return sorted(name[-1] for name in names if full_key(name[:-1]) == key)
 
     def view_exists(self, name: str | Name) -> bool:
-        """Whether a view has that name."""
+        """Whether a view has the name."""
         return full_key(parse_path(name)) in self._names.state().views
 
     def load_view(self, name: str | Name) -> View:
-        """A view by its name, whether it can be read or not.
+        """Load a view, whether it can be read or not.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no such view.
         """
         return _find(self._names.state(), parse_path(name))
 
@@ -81,25 +81,23 @@ class Views:
         properties: Mapping[str, str] | None = None,
         or_replace: bool = False,
     ) -> View:
-        """Create a view. Its query is not looked into: what it shows and reads has to be said here, and
-        Spark's CREATE VIEW finds out by itself.
+        """Create a view. The query is not parsed: give its columns and what it reads, unlike in SQL.
 
         Args:
-            name: its name, after that of its namespace; tables and views share names.
-            sql: a query in Spark's SQL.
-            columns: what the query shows, as Spark's DDL.
+            name: the name, including the namespace; tables and views share names.
+            sql: a query in Spark SQL.
+            columns: the columns of the query, as Spark DDL.
             reads: the columns that the query reads, by table of this catalog; the view is bound to
-                their column IDs. Views that it reads are given with no columns. A table that is not
-                here is read by its names.
-            namespace: where names without a namespace are looked up; that of the view if omitted.
-            comment: for people.
-            properties: text to text.
-            or_replace: replace the view that has the name.
+                their IDs. Views that it reads have no columns here. Tables left out are read by name.
+            namespace: namespace of unqualified names in the query; the view's own if omitted.
+            comment: the view comment.
+            properties: text by key.
+            or_replace: replace a view of the same name.
 
         Raises:
             AlreadyExistsError: the name is taken.
             NotFoundError: there is no such namespace, table, view or column.
-            InvalidRequestError: the columns can't be; or the views would read each other in a circle.
+            InvalidRequestError: the columns are invalid, or views would read each other in a cycle.
         """
         parts, shown = parse_path(name), parse_columns(columns)
         tables, views = self._bind(reads or {})
@@ -118,7 +116,7 @@ class Views:
         return view
 
     def put_view(self, view: View, mode: Mode, commit_id: str) -> None:
-        """Create or replace a view as it is given.
+        """Create or replace a view.
 
         Args:
             view: the view.
@@ -126,9 +124,9 @@ class Views:
             commit_id: idempotency key of the commit.
 
         Raises:
-            AlreadyExistsError: the name is taken by a table, or by a view that is not to be replaced.
+            AlreadyExistsError: the name is taken by a table, or by a view and the mode is ``create``.
             NotFoundError: there is no such view to replace, or no such namespace.
-            InvalidRequestError: views would read each other in a circle.
+            InvalidRequestError: views would read each other in a cycle.
         """
 
         def change(state: WarehouseState) -> WarehouseEntry:
@@ -137,7 +135,7 @@ class Views:
                 _find(state, view.name)
             elif mode == "create" or old is None:
                 check_free(state, view.name)
-            _check_circle(state, view)
+            _check_cycle(state, view)
             operation = "create_view" if old is None else "alter_view"
             return WarehouseEntry(
                 head_of(operation, WITH_VIEWS), set_views=(view,), remove_views=_names_of(old)
@@ -148,7 +146,7 @@ class Views:
     def alter_view(
         self, name: str | Name, set: Mapping[str, str] | None = None, unset: Iterable[str] = ()
     ) -> None:
-        """Set properties of a view and take others away; the others stay.
+        """Set and remove properties of a view; the others stay.
 
         Raises:
             NotFoundError: there is no such view.
@@ -164,12 +162,12 @@ class Views:
         self._names.commit(change)
 
     def rename_view(self, name: str | Name, new_name: str | Name) -> None:
-        """Give a view another name, maybe in another namespace.
+        """Rename a view, possibly into another namespace.
 
         Raises:
             NotFoundError: there is no such view or namespace.
             AlreadyExistsError: the new name is taken.
-            InvalidRequestError: views would read each other in a circle.
+            InvalidRequestError: views would read each other in a cycle.
         """
         old, new = parse_path(name), parse_path(new_name)
 
@@ -177,7 +175,7 @@ class Views:
             view = replace(_find(state, old), name=new)
             if full_key(new) != full_key(old):
                 check_free(state, new)
-                _check_circle(state, view)
+                _check_cycle(state, view)
             return WarehouseEntry(
                 head_of("rename_view", WITH_VIEWS), set_views=(view,), remove_views=(old,)
             )
@@ -185,7 +183,7 @@ class Views:
         self._names.commit(change)
 
     def drop_view(self, name: str | Name) -> None:
-        """Remove a view. Views that read it stay, and can't be read any more.
+        """Drop a view. Views that read it stay, but can no longer be read.
 
         Raises:
             NotFoundError: there is no such view.
@@ -199,14 +197,14 @@ class Views:
         self._names.commit(change)
 
     def views(self, table: str | Name | None = None, shown: Shown = render_path) -> pa.Table:
-        """What every view reads, and what is wrong with it: a row a column of a table, by view.
+        """List what every view reads, one row a column, with the problems.
 
-        ``problem`` is null where the view can read the column. There is a row without a column for a
-        view that another one reads, and for a view of which it is not known what it reads.
+        Columns: ``view``, ``reads``, ``column``, ``column_id`` (int32), ``problem`` (null if there is
+        none). ``column`` is null for views and unknown columns.
 
         Args:
-            table: only what is read of this table.
-            shown: how the problems write names.
+            table: restrict the list to this table.
+            shown: renders names in the problems.
 
         Raises:
             NotFoundError: there is no such table.
@@ -216,11 +214,11 @@ class Views:
     def view_problems(
         self, name: str | Name | None = None, shown: Shown = render_path
     ) -> list[Problem]:
-        """The columns that views can't read any more, since they were renamed or dropped.
+        """Find the columns that views can no longer read, because they were renamed or dropped.
 
         Args:
-            name: of views that read this table only.
-            shown: how the texts write names.
+            name: only views that read this table.
+            shown: renders names in the problems.
 
         Raises:
             NotFoundError: there is no such table.
@@ -230,25 +228,25 @@ class Views:
     def problems_of(
         self, view: View, table: str | Name, shown: Shown = render_path
     ) -> list[Problem]:
-        """What one view can't read any more under the name of a table.
+        """Find what one view can no longer read under the name of a table.
 
         Args:
             view: the view.
-            table: the name, as the view's query has it.
-            shown: how the texts write names.
+            table: the name in the view's query.
+            shown: renders names in the problems.
         """
         return self._reports(shown).problems_of(view, parse_path(table))
 
     def name_of(self, created_uuid: str) -> Name | None:
-        """The name of a table of this catalog, by its created UUID; None where it has none."""
+        """Return the name of a table by its created UUID; None if it has none."""
         return self._names.state().name_of(created_uuid)
 
     def has_landed(self, commit_id: str) -> bool:
-        """Whether a commit of names is in the warehouse's log."""
+        """Whether the warehouse's log holds a commit."""
         return self._names.has_landed(commit_id)
 
     def _identity(self, table: str | Name | None) -> str | None:
-        """The created UUID of a table."""
+        """Return the created UUID of a table."""
         if table is None:
             return None
         return self._names.find(self._names.state(), parse_path(table)).table_uuid
@@ -284,7 +282,7 @@ def _find(state: WarehouseState, name: Name) -> View:
     check_namespace(state, name[:-1])
     near = ", ".join(sorted(view.name[-1] for view in state.views.values())[:20]) or "none"
     raise NotFoundError(
-        f"there is no view {render_path(name)}; views: {near}", condition="VIEW_NOT_FOUND"
+        f"there is no view {render_path(name)}; the views are {near}", condition="VIEW_NOT_FOUND"
     )
 
 
@@ -292,8 +290,8 @@ def _names_of(view: View | None) -> tuple[Name, ...]:
     return () if view is None else (view.name,)
 
 
-def _check_circle(state: WarehouseState, view: View) -> None:
-    """Refuse a view that reads itself, directly or through others."""
+def _check_cycle(state: WarehouseState, view: View) -> None:
+    """Refuse a view that reads itself, directly or through other views."""
     start = full_key(view.name)
     trail: list[tuple[Name, ...]] = [(view.name, name) for name in view.reads_views]
     seen = set()
@@ -303,7 +301,7 @@ def _check_circle(state: WarehouseState, view: View) -> None:
         if key == start:
             raise InvalidRequestError(
                 f"the view {render_path(view.name)} would read itself: "
-                f"{' reads '.join(map(render_path, way))}; let it read something else"
+                f"{' reads '.join(map(render_path, way))}; read something else"
             )
         if key in seen or key not in state.views:
             continue

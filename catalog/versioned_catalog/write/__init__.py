@@ -1,1 +1,1 @@
-"""Writes: rows are matched to the table's schema, planned once and written anywhere."""
+"""Writes: plan once, match rows to the table's schema, write segments in any process."""

@@ -1,4 +1,4 @@
-"""Copy on write: which segments a filter means, and the rows of theirs that stay, written anew."""
+"""Copy on write: rewrite the segments that hold affected rows."""
 
 from __future__ import annotations
 
@@ -26,66 +26,65 @@ from versioned_catalog.write.update import Updater, changed_where
 
 
 @dataclass(frozen=True)
-class Touched:
-    """The segments that may hold a row for which a filter is true, by what metadata know of them.
+class MatchingSegments:
+    """Segments that may match a filter, by their metadata.
 
     Args:
-        whole: paths of those that hold nothing else.
-        torn: paths of those that may hold others, too.
+        whole: paths of the segments of which all rows match.
+        partial: paths of the segments that may hold matching and other rows.
     """
 
     whole: tuple[str, ...]
-    torn: tuple[str, ...]
+    partial: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What a rewrite puts in the place of what; nobody sees it before a commit says so.
+    """Result of a rewrite, not yet committed.
 
     Args:
-        removed: paths of the segments that go.
-        records: the segments that come.
+        removed: paths of the segments to remove.
+        records: the segments to add.
     """
 
     removed: tuple[str, ...]
     records: tuple[SegmentRecord, ...]
 
 
-def touched(state: TableState, bound: BoundFilter | None) -> Touched:
-    """The segments of a snapshot that a filter (None: every row) touches."""
+def matching_segments(state: TableState, bound: BoundFilter | None) -> MatchingSegments:
+    """Return the segments of a snapshot that may match a filter (None: every row)."""
     paths = state.segments.core["path"]
     if bound is None:
-        return Touched(tuple(paths.to_pylist()), ())
+        return MatchingSegments(tuple(paths.to_pylist()), ())
     some, every = some_match(state, bound), every_match(state, bound)
-    torn = paths.filter(pc.and_not(some, every))
-    return Touched(tuple(paths.filter(every).to_pylist()), tuple(torn.to_pylist()))
+    partial = paths.filter(pc.and_not(some, every))
+    return MatchingSegments(tuple(paths.filter(every).to_pylist()), tuple(partial.to_pylist()))
 
 
 def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> tuple[str, ...]:
-    """The segments that hold nothing but rows for which a filter is true.
+    """Return the segments that match a filter as a whole; refuse a filter that others match in part.
 
     Args:
         state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        table: the table, for errors.
+        table: the table's name in errors.
 
     Raises:
-        InvalidRequestError: a segment may hold such rows and others.
+        InvalidRequestError: a segment may hold matching and other rows.
     """
-    found = touched(state, bound)
-    if bound is not None and found.torn:
+    found = matching_segments(state, bound)
+    if bound is not None and found.partial:
         columns = sorted(_column_name(i, state.schema) for i in columns_of(bound))
         raise InvalidRequestError(
-            f"{table}: {len(found.torn)} segments, such as {found.torn[0]}, may hold both rows that the "
-            f"filter on {', '.join(columns)} means and others, so that they can't be deleted unread; "
-            "use Table.delete, or filter by what the table is partitioned by "
-            f"({_partitioning(state.schema)})"
+            f"{table}: {len(found.partial)} segments, such as {found.partial[0]}, may match the filter "
+            f"on {', '.join(columns)} in part, so they cannot be deleted unread; use Table.delete, or "
+            f"filter by the partitioning ({_partitioning(state.schema)})"
         )
     return found.whole
 
 
 def _column_name(column_id: int, schema: Schema) -> str:
-    return schema.path_text(column_id) if column_id in schema.ids else "an implicit column"
+    return schema.path_text(column_id) if column_id in schema.ids else "a metadata column"
 
 
 def _partitioning(schema: Schema) -> str:
@@ -93,28 +92,28 @@ def _partitioning(schema: Schema) -> str:
         render_field(schema.path(field.source), parse_transform(field.transform))
         for field in schema.partitioning
     ]
-    return ", ".join(shown) or "nothing so far"
+    return ", ".join(shown) or "none"
 
 
 def without_matches(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> Rewritten:
-    """Take away the rows for which a filter is true, and copy the others of their segments.
+    """Remove the rows that match a filter, copying the other rows of their segments.
 
-    A segment of which metadata know that all its rows match is not read; one that may hold such rows
-    is copied only if it does.
+    A segment that matches as a whole is not read; one that may match in part is copied only if it
+    does.
 
     Args:
-        store: the table's folder.
+        store: the store of the table's folder.
         state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        spec: how the copies are written: of the snapshot's schema.
+        spec: how to write the copies, in the snapshot's schema.
 
     Raises:
         CorruptTableError: a segment is not what the log says.
     """
-    found = touched(state, bound)
-    tasks = _tasks(store, state, bound, frozenset(found.torn))
+    found = matching_segments(state, bound)
+    tasks = _tasks(store, state, bound, frozenset(found.partial))
     rewritten = _rewrite(store, spec, tasks, lambda task: _others(store, task))
     return replace(rewritten, removed=(*found.whole, *rewritten.removed))
 
@@ -125,7 +124,7 @@ def _rewrite(
     tasks: Iterable[SegmentTask],
     rows: Callable[[SegmentTask], Iterator[pa.RecordBatch]],
 ) -> Rewritten:
-    """Write what becomes of segments: one for each, or, of a partitioned table, one a partition."""
+    """Write new segments: one for each old one, or one for each partition in a partitioned table."""
     removed = list[str]()
 
     def each() -> Iterator[Iterator[pa.RecordBatch]]:
@@ -139,7 +138,7 @@ def _rewrite(
 
 
 def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
-    """The rows of a segment for which its filter is false or null."""
+    """The rows of a segment that do not match its filter."""
     for batch, mask in read_marked(store, task):
         yield batch.filter(pc.invert(mask))
 
@@ -147,18 +146,18 @@ def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 def with_updates(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> Rewritten:
-    """Change the rows for which a filter is true, and copy the others of their segments.
+    """Update the rows that match a filter, copying the other rows of their segments.
 
     Args:
         store, state, bound, spec: as for ``without_matches``.
-        updater: what becomes of the rows.
+        updater: computes the new rows.
 
     Raises:
         CorruptTableError: a segment is not what the log says.
         InvalidRequestError: a new value does not fit its column.
     """
-    found = touched(state, bound)
-    tasks = _tasks(store, state, bound, frozenset(found.torn), frozenset(found.whole))
+    found = matching_segments(state, bound)
+    tasks = _tasks(store, state, bound, frozenset(found.partial), frozenset(found.whole))
     return _rewrite(store, spec, tasks, lambda task: _updated(store, task, updater))
 
 
@@ -171,18 +170,18 @@ def _tasks(
     store: Store,
     state: TableState,
     bound: BoundFilter | None,
-    torn: frozenset[str],
+    partial: frozenset[str],
     whole: frozenset[str] = frozenset(),
 ) -> Iterator[SegmentTask]:
-    """Tasks that read all columns: of some segments, and of those of others that hold a match."""
-    if not torn and not whole:
+    """Tasks that read the ``whole`` segments, and those of the ``partial`` ones that do match."""
+    if not partial and not whole:
         return
     looking = Scan(store, state, (), bound)
     reading = Scan(store, state, state.schema.columns, bound, like=looking)
     for (look, _), (read, _) in zip(looking.tasks(), reading.tasks(), strict=True):
-        assert isinstance(look, SegmentTask), "rows of tables with a primary key are not copied"
-        assert isinstance(read, SegmentTask), "the same segments are read twice"
-        if read.path in whole or (read.path in torn and _holds_match(store, look)):
+        assert isinstance(look, SegmentTask), "tables with a primary key are not copied on write"
+        assert isinstance(read, SegmentTask), "both scans read the same segments"
+        if read.path in whole or (read.path in partial and _holds_match(store, look)):
             yield read
 
 

@@ -1,4 +1,4 @@
-"""How an engine spreads rows over its tasks before they are written."""
+"""Distribution of rows over the tasks of an engine before a write."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.schema import Schema
 
 DISTRIBUTION_MODE = "distribution_mode"
-"""The table property that says which rows go to one task."""
+"""Table property: which rows go to the same task."""
 
 
 class DistributionMode(Enum):
-    """Which rows go to one task: NONE, they stay where they are; HASH, those of a partition; RANGE,
-    those of a range of the order in which segments are sorted."""
+    """Which rows go to the same task.
+
+    NONE: no shuffle. HASH: rows of a partition. RANGE: rows of a range of the sort order.
+    """
 
     NONE = "none"
     HASH = "hash"
@@ -22,7 +24,7 @@ class DistributionMode(Enum):
 
 
 def parse_mode(text: str, what: str) -> DistributionMode:
-    """The mode that a user named; ``what`` names the property or option in the error.
+    """Parse a mode; ``what`` names the property or option in errors.
 
     Raises:
         InvalidRequestError: there is no such mode.
@@ -35,7 +37,7 @@ def parse_mode(text: str, what: str) -> DistributionMode:
 
 
 def mode_of(properties: Mapping[str, str]) -> DistributionMode | None:
-    """The mode that a table's property names; None without one.
+    """Return the mode that the table property sets; None if it is not set.
 
     Raises:
         InvalidRequestError: there is no such mode.
@@ -45,12 +47,12 @@ def mode_of(properties: Mapping[str, str]) -> DistributionMode | None:
 
 
 def default_mode(schema: Schema, *, ordered: bool) -> DistributionMode:
-    """The mode of a table that names none.
+    """Return the mode of a table that sets none.
 
     Args:
-        schema: of the table.
-        ordered: whether the rows have an order that counts. In a table with a primary key the last of
-            several rows of a key wins, and rows that change tasks lose their order.
+        schema: the table schema.
+        ordered: whether the order of the rows matters. In a table with a primary key the last row of a
+            key wins, and a shuffle loses the order.
     """
     if not schema.partitioning or (schema.is_keyed and ordered):
         return DistributionMode.NONE

@@ -1,4 +1,4 @@
-"""Whether segments hold rows of the same row keys as others, by reading the keys."""
+"""Compare the row keys of segments by reading them."""
 
 from __future__ import annotations
 
@@ -17,55 +17,57 @@ from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
 
 MOST_KEYS = 5_000_000
-"""More keys than that are not held in memory: then segments that touch are taken to share some."""
+"""The most keys held in memory; beyond, segments with overlapping key ranges count as conflicting."""
 
 
 def key_check(
     store: Store, state: TableState, written: Schema, records: Sequence[SegmentRecord]
 ) -> KeyCheck:
-    """How the keys of what was written are held against those of others.
+    """Return the check of written row keys against those of other commits.
 
     Args:
-        store: the table's folder.
-        state: the snapshot that was read to write it.
-        written: the schema that the commit writes under. A segment that names another schema version
-            was written under that one of the table.
-        records: the segments.
+        store: the store of the table's folder.
+        state: the snapshot that was read.
+        written: the schema of the commit. Segments of another schema version have that schema of the
+            table.
+        records: the written segments.
     """
     return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
 
 
 class _Keys:
-    """The keys of some segments."""
+    """The row keys of written segments, read when they are first needed."""
 
     def __init__(self, store: Store, written: Schema, records: Sequence[SegmentRecord]) -> None:
         self._store = store
         self._written = written
         self._records = records
-        self._apart: set[str] = set()
+        self._disjoint: set[str] = set()
 
     def meet(self, others: Sequence[SegmentRecord], state: TableState) -> bool:
-        """Whether one of other segments holds one of the keys; each is looked at once."""
+        """Whether other segments hold one of the keys; each segment is read once."""
         if sum(record.rows for record in self._records) > MOST_KEYS:
             return True
         own: pa.Table | None = None
         for other in others:
-            if other.path in self._apart:
+            if other.path in self._disjoint:
                 continue
             own = self._own(state) if own is None else own
             theirs = self._read(other, state.schemas[other.schema_version], state)
             names = theirs.column_names
             if theirs.join(own, names, join_type="left semi").num_rows:
                 return True
-            self._apart.add(other.path)
+            self._disjoint.add(other.path)
         return False
 
     def _own(self, state: TableState) -> pa.Table:
-        parts = [self._read(record, self._schema(record, state), state) for record in self._records]
-        return pa.concat_tables(parts)
+        tables = [
+            self._read(record, self._schema(record, state), state) for record in self._records
+        ]
+        return pa.concat_tables(tables)
 
     def _schema(self, record: SegmentRecord, state: TableState) -> Schema:
-        """What a segment was written under: a schema of the table, or one that its commit brings."""
+        """The schema of a segment: one of the table, or the new one of its commit."""
         is_new = record.schema_version == self._written.version
         return self._written if is_new else state.schemas[record.schema_version]
 

@@ -1,4 +1,4 @@
-"""DELETE and UPDATE of tables with a primary key: tombstones and rows, and nothing is rewritten."""
+"""Write the rows and tombstones of DELETE and UPDATE on tables with a primary key."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from versioned_catalog.storage.store import Store
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.write.delta_rows import tombstones, with_op
 from versioned_catalog.write.plan import WritePlan
-from versioned_catalog.write.row_schema import Binder
+from versioned_catalog.write.row_schema import RowConverter
 from versioned_catalog.write.update import Updater
 
 
 def delete_rows(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> list[SegmentRecord]:
-    """Write tombstones for the rows for which a filter is true.
+    """Write tombstones for the rows that match a filter.
 
     Args:
-        store: the table's folder.
+        store: the store of the table's folder.
         state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        spec: how rows and tombstones are written.
+        spec: how to write rows and tombstones.
     """
     keys = [column for column in state.schema.columns if column.id in state.schema.row_key]
 
@@ -46,32 +46,32 @@ def delete_rows(
 def write_tombstones(
     store: Store, plan: WritePlan, arrow: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> list[SegmentRecord]:
-    """Write tombstones of row keys as they are given.
+    """Write tombstones for row keys.
 
     Args:
-        store: the table's folder.
-        plan: made by ``plan_delta``.
+        store: the store of the table's folder.
+        plan: from ``plan_delta``.
         arrow, batches: the row keys.
 
     Raises:
-        InvalidRequestError: they are no row keys of the table.
+        InvalidRequestError: they do not fit the row key of the table.
     """
     schema = plan.spec.schema
     keys = Schema(tuple(c for c in schema.columns if c.id in schema.row_key))
-    binder = Binder(arrow, keys, plan.table, plan.now)
-    gone = (with_op(tombstones(binder.bind(one), schema), DELETE) for one in batches)
+    converter = RowConverter(arrow, keys, plan.table, plan.now)
+    gone = (with_op(tombstones(converter.convert(one), schema), DELETE) for one in batches)
     return write_segments(store, plan.spec, gone)
 
 
 def update_rows(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> list[SegmentRecord]:
-    """Write the rows for which a filter is true, with new values.
+    """Write the rows that match a filter with new values.
 
     Args:
         store, state, bound: as for ``delete_rows``.
-        spec: how rows are written.
-        updater: what becomes of them.
+        spec: how to write rows.
+        updater: computes the new rows.
 
     Raises:
         InvalidRequestError: a new value does not fit its column.
@@ -85,17 +85,17 @@ def update_rows(
 
 
 def check_assigns_no_key(assignments: object, schema: Schema, table: str) -> None:
-    """Refuse to give a row another row key, as Kudu does.
+    """Refuse assignments to the row key, as Kudu does.
 
     Raises:
-        InvalidRequestError: an assignment is to a column of the row key.
+        InvalidRequestError: a column of the row key is assigned to.
     """
     keys = {name_key(schema.column(column_id).name) for column_id in schema.row_key}
     for path in assignments if isinstance(assignments, dict) else ():
         parts = parse_path(path)
         if name_key(parts[0]) in keys:
             raise InvalidRequestError(
-                f"{table}: {render_path(parts)} is in the row key, by which rows are told apart, and "
-                "can't be updated; delete the rows, and write them with their new keys",
+                f"{table}: {render_path(parts)} is part of the row key and cannot be updated; "
+                "delete the rows, and write them with their new keys",
                 condition="KEY_NOT_UPDATABLE",
             )

@@ -1,4 +1,4 @@
-"""Which segments an overwrite of partitions replaces: whole ones, or it is refused."""
+"""Find the segments that an overwrite of partitions replaces, or refuse it."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ def _shown(field: PartitionField, schema: Schema) -> str:
 def segments_of_partitions(
     state: TableState, schema: Schema, keys: Iterable[PartitionKey], table: str
 ) -> tuple[str, ...]:
-    """The segments all of whose rows are in one of some partitions.
+    """Return the paths of the segments whose rows are all in one of the given partitions.
 
     Args:
         state: the snapshot.
-        schema: what the partitions are told in; it partitions as the snapshot's schema does.
+        schema: the schema of the partition values; partitioned as the snapshot's schema is.
         keys: the partitions.
-        table: the table, for errors.
+        table: the table's name in errors.
 
     Raises:
-        InvalidRequestError: a segment that is partitioned otherwise may hold such rows and others.
+        InvalidRequestError: a segment of another partitioning may hold rows of such a partition and
+            others.
     """
     wanted = frozenset(keys)
     core = state.segments.core
     found: list[str] = []
-    strangers: list[int] = []
+    others: list[int] = []
     for version in pc.unique(core["schema_version"]).to_pylist():
         read = key_reader(state.schemas[version], schema)
         if read is None:
-            strangers.append(version)
+            others.append(version)
             continue
         mine = core.filter(_of_versions(core, [version]))
         pairs = zip(mine["path"].to_pylist(), mine["partition"].to_pylist(), strict=True)
         found += [path for path, key in pairs if read(tuple(key or ())) in wanted]
-    if strangers:
-        found += _among_strangers(state, schema, _of_versions(core, strangers), wanted, table)
+    if others:
+        found += _of_other_partitioning(state, schema, _of_versions(core, others), wanted, table)
     return tuple(found)
 
 
@@ -64,30 +65,30 @@ def _of_versions(core: pa.Table, versions: list[int]) -> pa.ChunkedArray:
     return pc.is_in(core["schema_version"], array_of(versions, pa.int32()))
 
 
-def _among_strangers(
+def _of_other_partitioning(
     state: TableState,
     schema: Schema,
-    strange: pa.ChunkedArray,
+    chosen: pa.ChunkedArray,
     wanted: frozenset[PartitionKey],
     table: str,
 ) -> list[str]:
-    """Those of the segments that are partitioned otherwise, by the bounds of their columns."""
-    paths = state.segments.core["path"].filter(strange)
+    """Segments of another partitioning that qualify, by the bounds of their columns."""
+    paths = state.segments.core["path"].filter(chosen)
     bounds = SegmentBounds(state, state.schema)
-    fields = [_Field.of(field, schema, bounds, strange) for field in schema.partitioning]
+    fields = [_Field.of(field, schema, bounds, chosen) for field in schema.partitioning]
     found = repeat(False, len(paths))
     for key in wanted:
         every, some = repeat(True, len(paths)), repeat(True, len(paths))
         for field, text in zip(fields, key, strict=True):
             every, some = pc.and_(every, field.every(text)), pc.and_(some, field.some(text))
-        torn = paths.filter(pc.and_not(some, every))
-        if len(torn):
+        partial = paths.filter(pc.and_not(some, every))
+        if len(partial):
             shown = [f"{field.name}={text}" for field, text in zip(fields, key, strict=True)]
             raise InvalidRequestError(
-                f"{table}: {len(torn)} segments, such as {torn[0]}, were written under another "
-                f"partitioning and may hold rows of the partition {', '.join(shown)} beside others, and "
-                "an overwrite replaces whole segments; overwrite all rows (a static INSERT OVERWRITE, "
-                "Table.overwrite), which writes them under the partitioning of now"
+                f"{table}: {len(partial)} segments, such as {partial[0]}, were written under another "
+                f"partitioning and may hold rows of partition {', '.join(shown)} and others, but an "
+                "overwrite of partitions replaces whole segments; overwrite all rows instead (a static "
+                "INSERT OVERWRITE, Table.overwrite), or compact with strategy 'full' first"
             )
         found = pc.or_(found, every)
     kept: list[str] = paths.filter(found).to_pylist()
@@ -96,13 +97,13 @@ def _among_strangers(
 
 @dataclass(frozen=True)
 class _Field:
-    """What is known of the values of one part of a partitioning, one element a segment.
+    """Statistics of one partition field, one element a segment.
 
     Args:
-        name: the part as a user writes it.
-        type: what its values are.
-        rows, nulls: how many rows there are, and how many of them have no value; null if unknown.
-        low, high: no value is less or greater; null if unknown.
+        name: the field as a user writes it.
+        type: the type of its values.
+        rows, nulls: number of rows, and of null values; null if unknown.
+        low, high: bounds of the values; null if unknown.
     """
 
     name: str
@@ -116,11 +117,11 @@ class _Field:
     def of(
         field: PartitionField, schema: Schema, bounds: SegmentBounds, chosen: pa.ChunkedArray
     ) -> _Field:
-        """That of some of the segments."""
+        """Compute the statistics of a field for the chosen segments."""
         transform = parse_transform(field.transform)
         source = schema.column(field.source).type
         known = bounds(field.source)
-        assert known is not None, "what a table is partitioned by is in no list or map"
+        assert known is not None, "partition fields are never inside a list or map"
         low, high = known.min.filter(chosen), known.max.filter(chosen)
         if not monotone(transform):
             unknown = pa.nulls(1, low.type)[0]
@@ -135,7 +136,7 @@ class _Field:
         )
 
     def every(self, text: str | None) -> pa.Array:
-        """Where all rows have the value."""
+        """Which segments hold this value only."""
         if text is None:
             return pc.fill_null(pc.equal(self.nulls, self.rows), FALSE)
         value = parse_texts([text], self.type)[0]
@@ -143,7 +144,7 @@ class _Field:
         return pc.fill_null(pc.and_kleene(only, pc.equal(self.nulls, ZERO)), FALSE)
 
     def some(self, text: str | None) -> pa.Array:
-        """Where a row may have the value."""
+        """Which segments may hold this value."""
         if text is None:
             return pc.fill_null(pc.greater(self.nulls, ZERO), TRUE)
         value = parse_texts([text], self.type)[0]

@@ -1,4 +1,4 @@
-"""A write, planned once and carried out anywhere: bind, write segments, tell what was written."""
+"""Plans of writes: made once, carried out in any process."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
-from versioned_catalog.write.delta_rows import DeltaBinder
-from versioned_catalog.write.row_schema import Binder, merging_changes
+from versioned_catalog.write.delta_rows import DeltaConverter
+from versioned_catalog.write.merge_schema import merging_changes
+from versioned_catalog.write.row_schema import RowConverter
 
 
 @dataclass(frozen=True)
 class WritePlan:
-    """All that a writer of rows must know; it travels to executors.
+    """Everything that a writer of rows needs; it is sent to executors.
 
     Args:
         location: the table's folder.
-        table: the table, for errors.
-        base: the snapshot that the write was planned on; None for a table in the making.
-        changes: columns that the write brings along.
-        spec: how segments are written.
-        now: what ``current_timestamp`` is in this write.
+        table: the table's name in errors.
+        base: the snapshot that the write is planned on; None for a table that is being created.
+        changes: schema changes to commit with the rows.
+        spec: how to write segments.
+        now: the value of ``current_timestamp`` in this write.
     """
 
     location: Location
@@ -45,6 +46,12 @@ class WritePlan:
     spec: WriteSpec
     now: datetime
 
+    @property
+    def based_on(self) -> Base:
+        """The base of a plan for a table that exists."""
+        assert self.base is not None, "the rows of a new table are committed by its creation"
+        return self.base
+
     def write(
         self,
         arrow: pa.Schema,
@@ -52,21 +59,20 @@ class WritePlan:
         store: Store | None = None,
         scratch: str | None = None,
     ) -> list[SegmentRecord]:
-        """Write rows as segments that no snapshot holds yet.
+        """Write rows as segments, which become visible when their records are committed.
 
         Args:
             arrow: the schema of the batches.
             batches: the rows.
-            store: the table's folder, where it is open already.
-            scratch: a folder of the local disk for rows that do not fit in memory; None for Python's
-                own.
+            store: the store of the table's folder; opened if omitted.
+            scratch: local folder for rows that do not fit in memory; Python's default if omitted.
 
         Raises:
             InvalidRequestError: the rows do not fit the table.
         """
-        kind = DeltaBinder if self.spec.ops else Binder
-        binder = kind(arrow, self.spec.schema, self.table, self.now)
-        bound = (binder.bind(batch) for batch in batches)
+        kind = DeltaConverter if self.spec.ops else RowConverter
+        converter = kind(arrow, self.spec.schema, self.table, self.now)
+        bound = (converter.convert(batch) for batch in batches)
         return write_segments(store or reopen(self.location), self.spec, bound, scratch)
 
 
@@ -82,15 +88,15 @@ def plan_write(
     """Plan a write on a snapshot.
 
     Args:
-        store: the table's folder.
+        store: the store of the table's folder.
         state: the snapshot.
-        table: the table, for errors.
-        arrow: the schema of what is written.
-        merge_schema: add the columns that the table does not have, and widen types.
-        partial: columns that are left out keep their value.
+        table: the table's name in errors.
+        arrow: the schema of the rows.
+        merge_schema: add missing columns to the table, and widen its types.
+        partial: columns missing in the rows keep their value.
 
     Raises:
-        InvalidRequestError: the rows can't fit the table.
+        InvalidRequestError: rows of this schema do not fit the table.
     """
     if partial:
         check_keyed(state.schema, table)
@@ -112,12 +118,12 @@ def plan_write(
     )
     now = datetime.now(UTC)
     plan = WritePlan(store.location, table, Base.of(state), changes, spec, now)
-    Binder(arrow, schema, table, now)  # refuse before anything is written
+    RowConverter(arrow, schema, table, now)  # refuse before anything is written
     return plan
 
 
 def assigned(arrow: pa.Schema, schema: Schema) -> tuple[int, ...]:
-    """The IDs of the columns that partial upserts with a schema assign."""
+    """Return the IDs of the columns that a partial upsert of rows with this schema assigns."""
     given = {name_key(name) for name in arrow.names}
     return tuple(
         column.id
@@ -127,28 +133,28 @@ def assigned(arrow: pa.Schema, schema: Schema) -> tuple[int, ...]:
 
 
 def check_keyed(schema: Schema, table: str) -> None:
-    """Refuse what only a table with a primary key can do.
+    """Require a primary key.
 
     Raises:
-        InvalidRequestError: it has none.
+        InvalidRequestError: the table has none.
     """
     if not schema.is_keyed:
         raise InvalidRequestError(
-            f"{table} has no primary key, so that no row can take the place of another; append() the "
-            "rows, or make a table with primary_key and write them to it"
+            f"{table} has no primary key, so rows cannot replace others; append() the rows, or "
+            "create a table with a primary_key"
         )
 
 
 def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
-    """Plan the writing of rows and tombstones, as a DELETE, UPDATE or MERGE makes them.
+    """Plan a write of rows and tombstones, for a DELETE, UPDATE or MERGE.
 
-    What is written then are the table's columns, all of them nullable, and after them ``__op_type``:
-    0 PUT, 1 DELETE; of a DELETE only the row key counts.
+    The written batches have the table's columns, all nullable, and last ``__op_type``: 0 PUT, 1
+    DELETE. Only the row key of a DELETE is used.
 
     Args:
-        store: the table's folder.
+        store: the store of the table's folder.
         state: the snapshot that was read.
-        table: the table, for errors.
+        table: the table's name in errors.
     """
     check_keyed(state.schema, table)
     plan = plan_now(store, state, table)
@@ -156,12 +162,12 @@ def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
 
 
 def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
-    """Plan a write on a snapshot whose rows somebody else makes fit.
+    """Plan a write of rows that have the snapshot's schema already.
 
     Args:
-        store: the table's folder.
+        store: the store of the table's folder.
         state: the snapshot.
-        table: the table, for errors.
+        table: the table's name in errors.
     """
     size = target_bytes(state.properties)
     spec = WriteSpec(state.table_uuid, state.version, state.schema, size)
@@ -171,14 +177,14 @@ def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
 def plan_create(
     store: Store, operation: Create, state: TableState | None, table: str, arrow: pa.Schema | None
 ) -> WritePlan:
-    """Plan the first rows of a table in the making.
+    """Plan the first write to a table that is created with its rows.
 
     Args:
-        store: the folder where it will be.
-        operation: what makes it.
-        state: what the log there adds up to: nothing, or a table that was dropped or is replaced.
-        table: the table, for errors.
-        arrow: the schema of what is written, where that is known.
+        store: the store of the table's folder.
+        operation: the creation.
+        state: the state of the log in the folder: None, or a table that was dropped or is replaced.
+        table: the table's name in errors.
+        arrow: the schema of the rows, if it is known.
     """
     evolution = first_evolution(operation, state)
     base_version = -1 if state is None else state.version
@@ -186,18 +192,17 @@ def plan_create(
     spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
     now = datetime.now(UTC)
     if arrow is not None:
-        Binder(arrow, evolution.schema, table, now)  # refuse before anything is written
+        RowConverter(arrow, evolution.schema, table, now)  # refuse before anything is written
     return WritePlan(store.location, table, None, (), spec, now)
 
 
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema and the batches of whatever can be written.
+    """Return the schema and the batches of a pyarrow Table, RecordBatch or RecordBatchReader.
 
-    Args:
-        data: a pyarrow Table, RecordBatch, or RecordBatchReader (or what exports one).
+    An object that exports an Arrow stream is accepted, too.
 
     Raises:
-        InvalidRequestError: it is none of them.
+        InvalidRequestError: the data is of another type.
     """
     match data:
         case pa.Table():
@@ -211,6 +216,6 @@ def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
             return reader.schema, iter(reader)
         case _:
             raise InvalidRequestError(
-                f"{type(data).__name__} can't be written; give a pyarrow Table, RecordBatch or "
-                "RecordBatchReader"
+                f"data must be a pyarrow Table, RecordBatch or RecordBatchReader, got "
+                f"{type(data).__name__}"
             )

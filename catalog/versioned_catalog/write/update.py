@@ -1,4 +1,4 @@
-"""UPDATE: new values for some columns of some rows, checked and converted as an append's are."""
+"""UPDATE: compute new values for columns, checked and converted as an append's are."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from versioned_catalog.types.types import Column, Constant, Struct, is_repeated,
 from versioned_catalog.values.constants import to_constant
 from versioned_catalog.values.fitting import fit
 from versioned_catalog.write.expressions import Evaluator, Expression
-from versioned_catalog.write.row_schema import Binder
+from versioned_catalog.write.row_schema import RowConverter
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The same value in every row; None is null."""
+    """A constant; None is null."""
 
     constant: Constant | None
 
 
 @dataclass(frozen=True)
 class Computed:
-    """A value made of the row as it was: the expression of this number."""
+    """A ``pyarrow.compute`` expression, by number."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A value that SQL text computes of the row as it was: the evaluator of this number."""
+    """An SQL expression, by the number of its evaluator."""
 
     number: int
 
 
 @dataclass
 class Inside:
-    """New values for some fields of a struct, by column ID; a null struct stays null."""
+    """Assignments to fields of a struct, by column ID; a null struct stays null."""
 
     fields: dict[int, Node] = field(default_factory=dict)
 
@@ -57,25 +57,23 @@ Node = Fixed | Computed | Evaluated | Inside
 
 
 class Updater:
-    """Obeys assignments, row by row independent of each other.
+    """Applies assignments to rows.
 
     Args:
-        assignments: paths of columns to Python values, to ``expr(...)``, or to ``pyarrow.compute``
-            expressions over the top-level columns of the row as it was.
-        schema: the table's.
-        table: the table, for errors.
+        assignments: Python values, ``expr(...)`` or ``pyarrow.compute`` expressions by column path.
+        schema: the table schema.
+        table: the table's name in errors.
 
     Raises:
-        NotFoundError: a column is not there.
-        InvalidRequestError: a value does not fit its column, whatever the rows are; or two
-            assignments are to the same column.
+        NotFoundError: there is no such column.
+        InvalidRequestError: a value does not fit its column, or a column is assigned to twice.
     """
 
     def __init__(self, assignments: Any, schema: Schema, table: str) -> None:
         if not isinstance(assignments, Mapping) or not assignments:
             raise InvalidRequestError(
-                f"{table}: an update is a mapping of columns to values, such as {{'a': 1}}, "
-                f"not {clip_repr(assignments)}"
+                f"{table}: assignments must be a mapping of columns to values, such as {{'a': 1}}, "
+                f"got {clip_repr(assignments)}"
             )
         self._schema = schema
         self._table = table
@@ -87,7 +85,7 @@ class Updater:
         self._columns = [c for c in schema.columns if c.id in self._assigned.fields]
         arrow = to_arrow_schema(schema.columns)
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in arrow], schema=arrow)
-        self._binder: Binder | None = None
+        self._converter: RowConverter | None = None
         self.update(empty)  # refuse before anything is read or written
 
     def _add(self, path: ColumnPath, value: Any) -> None:
@@ -137,10 +135,10 @@ class Updater:
         return Fixed(constant)
 
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows with their new values.
+        """Return the rows with their new values.
 
         Args:
-            batch: rows as the table stores them, with all its columns.
+            batch: rows with all columns of the table.
 
         Raises:
             InvalidRequestError: a value does not fit its column.
@@ -149,20 +147,20 @@ class Updater:
             self._compute(batch), [evaluator.evaluate(batch) for evaluator in self._evaluators]
         )
         arrays = dict(zip(self._schema.names, batch.columns, strict=True))
-        made = [
+        values = [
             _assigned(arrays[c.name], c, self._assigned.fields[c.id], computed, batch.num_rows)
             for c in self._columns
         ]
-        given = pa.RecordBatch.from_arrays(made, names=[c.name for c in self._columns])
-        if self._binder is None:
+        given = pa.RecordBatch.from_arrays(values, names=[c.name for c in self._columns])
+        if self._converter is None:
             columns = tuple(self._columns)
-            self._binder = Binder(given.schema, Schema(columns), self._table)
-        bound = self._binder.bind(given)
+            self._converter = RowConverter(given.schema, Schema(columns), self._table)
+        bound = self._converter.convert(given)
         arrays |= dict(zip(bound.schema.names, bound.columns, strict=True))
         return pa.RecordBatch.from_arrays(list(arrays.values()), schema=batch.schema)
 
     def _compute(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """The values of the expressions."""
+        """Evaluate the ``pyarrow.compute`` expressions."""
         if not self._expressions:
             return []
         from pyarrow import acero  # imports pandas, where it is
@@ -178,7 +176,7 @@ class Updater:
         except (pa.ArrowException, NotImplementedError) as error:
             reason = str(error).partition("\n")[0]
             raise InvalidRequestError(
-                f"{self._table}: {', '.join(map(str, self._expressions))} can't be computed: {reason}; "
+                f"{self._table}: {', '.join(map(str, self._expressions))} cannot be computed: {reason}; "
                 f"the columns are {', '.join(map(repr, self._schema.names))}"
             ) from None
         return [column.combine_chunks() for column in found.columns]
@@ -186,14 +184,14 @@ class Updater:
 
 @dataclass(frozen=True)
 class Results:
-    """The values of all expressions, by number."""
+    """Values of the expressions, by number."""
 
     computed: list[pa.Array]
     evaluated: list[pa.Array]
 
 
 def _assigned(array: pa.Array, column: Column, node: Node, results: Results, rows: int) -> pa.Array:
-    """A column's values after the assignments to it, or inside it."""
+    """Return a column's values after the assignments to it and its fields."""
     match node:
         case Fixed(constant):
             return constant_array(constant, column, rows)
@@ -203,15 +201,15 @@ def _assigned(array: pa.Array, column: Column, node: Node, results: Results, row
             return results.evaluated[number]
         case Inside(fields):
             assert isinstance(column.type, Struct), "only structs have fields to assign to"
-            made = [
+            values = [
                 _assigned(inner, child, fields[child.id], results, rows)
                 if child.id in fields
                 else inner
                 for child, inner in _children(array, column.type)
             ]
             names = [child.name for child in column.type.fields]
-            kinds = [pa.field(name, one.type) for name, one in zip(names, made, strict=True)]
-            return struct_of(array, made, pa.struct(kinds))
+            kinds = [pa.field(name, one.type) for name, one in zip(names, values, strict=True)]
+            return struct_of(array, values, pa.struct(kinds))
 
 
 def _children(array: pa.StructArray, type_: Struct) -> Iterable[tuple[Column, pa.Array]]:
@@ -219,10 +217,10 @@ def _children(array: pa.StructArray, type_: Struct) -> Iterable[tuple[Column, pa
 
 
 def find_column(schema: Schema, path: ColumnPath, table: str) -> Column:
-    """The column at a path.
+    """Return the column at a path.
 
     Raises:
-        NotFoundError: there is none; the message tells the closest names.
+        NotFoundError: there is none; the message suggests similar names.
     """
     found = schema.find(path)
     if found is not None:
@@ -232,20 +230,20 @@ def find_column(schema: Schema, path: ColumnPath, table: str) -> Column:
     by_key = {name.casefold(): name for name in known}
     close = difflib.get_close_matches(wanted.casefold(), by_key, n=3)
     names = [by_key[key] for key in close] or list(known)[:20]
-    hint = "did you mean" if close else "there are"
+    hint = "did you mean" if close else "the columns are"
     raise NotFoundError(
         f"{table} has no column {wanted}; {hint} {', '.join(names)}", condition="COLUMN_NOT_FOUND"
     )
 
 
 def changed_where(batch: pa.RecordBatch, mask: pa.BooleanArray, updater: Updater) -> pa.Table:
-    """Rows in their order, those that a mask lets pass with new values."""
+    """Update the rows that a mask selects, keeping the order."""
     passing, others = batch.filter(mask), batch.filter(pc.invert(mask))
     if not passing.num_rows:
         return pa.Table.from_batches([batch])
     changed = updater.update(passing)
     if not others.num_rows:
         return pa.Table.from_batches([changed])
-    places = [pc.indices_nonzero(pc.invert(mask)), pc.indices_nonzero(mask)]
-    order = pc.sort_indices(pa.concat_arrays(places))
+    positions = [pc.indices_nonzero(pc.invert(mask)), pc.indices_nonzero(mask)]
+    order = pc.sort_indices(pa.concat_arrays(positions))
     return pa.Table.from_batches([others, changed]).combine_chunks().take(order)

@@ -54,7 +54,7 @@ def _compact(call: Invocation) -> Iterable[Row]:
         for paths, records in call.results
     ]
     then = table.as_of(asked["version"])
-    result = then.commit_compaction(plans, done, commit_id=call.commit.id)
+    result = then.maintenance.commit_compaction(plans, done, commit_id=call.commit.id)
     yield (
         result.removed,
         result.removed_bytes,

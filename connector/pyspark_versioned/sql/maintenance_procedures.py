@@ -26,7 +26,7 @@ def _vacuum(call: Invocation) -> Iterable[Row]:
     table = call.table
     # If a commit landed and its response was lost, vacuum runs again and reports what is left.
     known = call.landed(table) is not None
-    found = table.vacuum(
+    found = table.maintenance.vacuum(
         call.hours("retention_hours", DEFAULT),
         dry_run=call.flag("dry_run", True),
         force=call.flag("force", False),
@@ -48,20 +48,20 @@ def _expire(call: Invocation) -> Iterable[Row]:
         older_than = table.store.now() - parse_timestamp(int(given["older_than"]))
     if call.landed(table) is not None:
         older_than = timedelta.max  # only what the commit left undone
-    done = table.expire(
+    done = table.maintenance.expire(
         older_than,
         1 if given["keep_last"] is None else int(given["keep_last"]),
         dry_run=call.flag("dry_run", True),
         force=call.flag("force", False),
         commit_id=call.commit.id,
     )
-    yield done.floor, done.versions, len(done.tagged), not done.dry_run, done.version
+    yield done.oldest_version, done.versions, len(done.tagged), not done.dry_run, done.version
 
 
 def _verify(call: Invocation) -> Iterable[Row]:
     deep, every = call.flag("deep", False), call.flag("every_version", False)
     found = call.catalog.verify_table(call.name, deep=deep, every_version=every)
-    yield from ((one.path, one.problem) for one in found.complaints)
+    yield from ((one.path, one.problem) for one in found.findings)
 
 
 def _views(call: Invocation) -> Iterable[Row]:

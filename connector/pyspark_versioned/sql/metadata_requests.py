@@ -73,11 +73,11 @@ def read_metadata(request: ReadMetadata) -> Rows:
     table, state = open_table(request.table)
     then = table.as_of(state.version)
     found = {
-        "history": then.history,
-        "schemas": then.schemas,
-        "segments": then.segments,
-        "snapshots": then.snapshots,
-        "partitions": then.partitions,
+        "history": then.inspect.history,
+        "schemas": then.inspect.schemas,
+        "segments": then.inspect.segments,
+        "snapshots": then.inspect.snapshots,
+        "partitions": then.inspect.partitions,
     }[request.metadata]()
     return Rows(cells(found))
 

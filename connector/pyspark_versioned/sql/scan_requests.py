@@ -32,11 +32,11 @@ from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
+from versioned_catalog.scan.columns import resolve
 from versioned_catalog.scan.estimates import ColumnEstimate, estimate
 from versioned_catalog.scan.layout import layout_columns
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.table import resolve
 from versioned_catalog.types.types import Atom, Column, Decimal
 
 _ESTIMATED = (

@@ -41,7 +41,7 @@ def stage(request: Stage) -> Staged:
         raise Refused("exists")
     if request.mode == "replace" and not exists:
         raise Refused("missing")
-    placement = _sent(catalog.place_table(declared.name, cast(Mode, request.mode)))
+    placement = _sent(catalog.plan_creation(declared.name, cast(Mode, request.mode)))
     creation = Creation(request.catalog, request.declaration, placement, True, None)
     plan = plan_creation(creation)
     table = reference(
@@ -82,7 +82,9 @@ def create_staged(creation: Creation, records: Sequence[SegmentRecord], commit_i
     declared = _declared(creation)
     operation = replace(declared.operation(), records=tuple(records))
     catalog = open_catalog(creation.catalog)
-    return catalog.make_table(declared.name, _placement(creation), operation, commit_id).version
+    return catalog.commit_creation(
+        declared.name, _placement(creation), operation, commit_id
+    ).version
 
 
 def _declared(creation: Creation) -> Declaration:

@@ -108,8 +108,8 @@ def create(request: Create, commit: Commit) -> LoadedTable:
     if catalog.view_exists(declared.name):
         raise Refused("exists")
     if not catalog.table_exists(declared.name):
-        placement = catalog.place_table(declared.name)
-        made = catalog.make_table(declared.name, placement, declared.operation(), commit.id)
+        placement = catalog.plan_creation(declared.name)
+        made = catalog.commit_creation(declared.name, placement, declared.operation(), commit.id)
     else:
         made = catalog.load_table(declared.name)
         if landed(commit, made) is None:

@@ -68,26 +68,32 @@ def commit_records(
     reads = _known(write.filters)
     match write.mode:
         case "append" if own_rows and plan.spec.schema.is_keyed:
-            return table.commit_delta(plan, records, kind="merge", reads=None, commit_id=commit_id)
+            return table.transaction().commit_delta(
+                plan, records, kind="merge", reads=None, commit_id=commit_id
+            )
         case "append" if own_rows and _is_serializable(write):
-            return table.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
+            return table.transaction().commit_rewrite(
+                plan, records, (), kind="merge", commit_id=commit_id
+            )
         case "append":
-            return table.commit_append(plan, records, commit_id=commit_id)
+            return table.transaction().commit_append(plan, records, commit_id=commit_id)
         case "overwrite":
-            return table.commit_overwrite(plan, records, own_rows=own_rows, commit_id=commit_id)
+            return table.transaction().commit_overwrite(
+                plan, records, own_rows=own_rows, commit_id=commit_id
+            )
         case "overwrite_partitions":
-            return table.commit_overwrite_partitions(
+            return table.transaction().commit_overwrite_partitions(
                 plan, records, own_rows=own_rows, commit_id=commit_id
             )
         case "overwrite_where":
             filters = overwrite_condition(write.filters, table.name)
-            return table.commit_overwrite_where(
+            return table.transaction().commit_overwrite_where(
                 plan, records, filters, own_rows=own_rows, commit_id=commit_id
             )
         case "rewrite":
             if write.operation == "update":
                 _check_rows(write, table, records)
-            return table.commit_rewrite(
+            return table.transaction().commit_rewrite(
                 plan,
                 records,
                 write.removed,
@@ -96,7 +102,7 @@ def commit_records(
                 commit_id=commit_id,
             )
         case "delta":
-            return table.commit_delta(
+            return table.transaction().commit_delta(
                 plan, records, kind=write.operation, reads=reads, commit_id=commit_id
             )
         case mode:
@@ -140,7 +146,7 @@ def can_delete(request: CanDelete) -> Whole:
         return Whole(False)
     if open_snapshot(request.table).state.schema.is_keyed:
         return Whole(_are_true(request.filters))
-    return Whole(_planned_on(request.table).can_delete_whole(_known(request.filters)))
+    return Whole(_planned_on(request.table).transaction().can_delete_whole(_known(request.filters)))
 
 
 def _are_true(filters: Sequence[Term]) -> bool:
@@ -160,7 +166,7 @@ def delete(request: Delete, commit: Commit) -> Committed:
     if done is not None:
         return Committed(done)
     if _are_true(request.filters):
-        return Committed(table.delete_whole(None, commit_id=commit.id))
+        return Committed(table.transaction().delete_whole(None, commit_id=commit.id))
     return Committed(table.delete(_known(request.filters), commit_id=commit.id))
 
 

@@ -1,0 +1,170 @@
+"""A table's log and the newest state read from it: what all operations on a table share."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Self
+
+from versioned_catalog.conflicts.expiry import check_retained
+from versioned_catalog.conflicts.matrix import propose
+from versioned_catalog.conflicts.operations import Base, Operation
+from versioned_catalog.conflicts.tags import tagged_version
+from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
+from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.commit_times import is_ahead, latest_times
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.storage.store import Store
+
+
+class TableHandle:
+    """The log of one table, and the newest state that was read from it.
+
+    Args:
+        log: the table's log.
+        loaded: a state of it, usually the newest.
+        name: the table's name in errors.
+    """
+
+    def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
+        self.log = log
+        self.loaded = loaded
+        self.name = name
+
+    @property
+    def store(self) -> Store:
+        """The store of the table's folder."""
+        return self.log.store
+
+    @property
+    def location(self) -> str:
+        """URL of the table's folder."""
+        return self.store.url
+
+    @property
+    def error_names(self) -> tuple[str, str]:
+        """What errors may call the table, the preferred name first."""
+        return self.name, self.location
+
+    @property
+    def state(self) -> TableState:
+        """The newest state read so far.
+
+        Raises:
+            NotFoundError: the table was dropped.
+        """
+        state = self.loaded.state
+        if state is None or state.dropped:
+            raise NotFoundError(
+                f"there is no table at {self.location}", condition="TABLE_NOT_FOUND"
+            )
+        return state
+
+    def refresh(self) -> Self:
+        """Read what was committed since, and return the handle."""
+        self.loaded = self.log.advance(self.loaded)
+        return self
+
+    def at(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> TableState:
+        """Return the state at a version, tag or time. See ``Table.at``."""
+        if isinstance(version, bool) or not isinstance(version, int | str | None):
+            raise InvalidRequestError(
+                f"version must be an integer or the name of a tag, got {version!r}"
+            )
+        if version is not None and timestamp is not None:
+            raise InvalidRequestError("give a version or a timestamp, not both")
+        if isinstance(version, str):
+            version = tagged_version(self.state, version, self.name)
+        if timestamp is not None:
+            version = self._version_at(_time(timestamp))
+        newest = self.state
+        if version is None or version == newest.version:
+            return newest
+        if version < 0 or version > newest.version:
+            raise NotFoundError(
+                f"{self.name} has no version {version}; the newest is {newest.version}",
+                condition="VERSION_NOT_FOUND",
+            )
+        check_retained(version, newest, self.name)
+        state = self.log.load(version).state
+        if state is None or state.dropped:
+            raise NotFoundError(
+                f"{self.name} was dropped at version {version}", condition="VERSION_NOT_FOUND"
+            )
+        return state
+
+    def _version_at(self, time: datetime) -> int:
+        """The last version committed at a time or before.
+
+        Where a clock was ahead, the modification times of the entries count instead of their own.
+        """
+        newest = self.state
+        ahead = is_ahead(self.store, newest.version, newest.time)
+        latest = latest_times(self.store, newest.version) if ahead else None
+        found = self.log.version_at(time, newest.version, latest)
+        if found < 0:
+            raise NotFoundError(
+                f"{self.name} did not exist yet at {time.isoformat()}",
+                condition="VERSION_NOT_FOUND",
+            )
+        return found
+
+    def pinned(self, version: int | str) -> TableHandle:
+        """Return a handle whose newest state is the one at a version or tag."""
+        return TableHandle(self.log, LoadedState(self.at(version)), self.name)
+
+    def planned_on(self, base: Base) -> TableState:
+        """Return the state that a write was planned on.
+
+        Raises:
+            CommitConflictError: its version is expired.
+        """
+        try:
+            return self.at(base.version)
+        except NotFoundError as error:
+            raise CommitConflictError(
+                f"{self.name}: version {base.version}, on which this write was planned, was "
+                "expired meanwhile; refresh() the table and run it again, or expire with a longer time"
+            ) from error
+
+    def commit(self, operation: Operation, commit_id: str | None = None) -> int:
+        """Commit an operation on the newest state, again for as long as others commit first.
+
+        Args:
+            operation: what to commit.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit; the newest version if the operation changes nothing.
+
+        Raises:
+            CommitConflictError: a commit since the operation's base conflicts with it.
+            CommitOutcomeUnknown: the store did not say whether the commit landed.
+        """
+        identity = commit_id or str(uuid.uuid4())
+        self.loaded = self.log.commit(
+            self.loaded,
+            identity,
+            lambda state: propose(operation, state, identity, self.name, self.log),
+        )
+        return self.loaded.version
+
+    def find_commit(self, commit_id: str, since: int = -1) -> int | None:
+        """Return the version of a commit, None if it is not there. See ``Table.find_commit``."""
+        return self.log.find_commit(commit_id, since, self.refresh().loaded.version)
+
+
+def _time(value: datetime | str) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            raise InvalidRequestError(
+                f"timestamp must be ISO 8601, such as 2026-01-31T12:00:00Z, got {value!r}"
+            ) from None
+    if not isinstance(value, datetime):
+        raise InvalidRequestError(f"timestamp must be a datetime or ISO 8601 text, got {value!r}")
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value

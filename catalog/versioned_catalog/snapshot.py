@@ -1,0 +1,135 @@
+"""A snapshot: one version of one table, which never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.error_context import names_table_in_errors
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.inspection import lineage, tables
+from versioned_catalog.log.state import TableState
+from versioned_catalog.scan.columns import bind_filters, shown_columns
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.keying import key_properties
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.sorting import render_sort_by
+from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.schema.ttl import user_properties
+from versioned_catalog.storage.store import Store
+
+
+@names_table_in_errors(lambda snapshot: (snapshot.name, snapshot.store.url))
+@dataclass(frozen=True, eq=False, repr=False)
+class Snapshot:
+    """One version of a table: its schema, properties and rows. Later commits do not change it.
+
+    Args:
+        store: the store of the table's folder.
+        state: the table's metadata at that version.
+        name: the table's name in errors.
+
+    >>> table = catalog.create_table("readings", "id BIGINT, celsius DOUBLE")
+    >>> table.append(pa.table({"id": [1, 2], "celsius": [20.5, 21.0]}))
+    1
+    >>> before = table.snapshot()
+    >>> table.alter().rename_column("celsius", "temperature").commit()
+    2
+    >>> before
+    Snapshot('readings', version=1)
+    >>> before.schema.names
+    ['id', 'celsius']
+    >>> before.scan(filters=[("celsius", ">", 20.9)]).to_arrow().to_pylist()
+    [{'id': 2, 'celsius': 21.0}]
+    """
+
+    store: Store
+    state: TableState
+    name: str
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.name!r}, version={self.version})"
+
+    @property
+    def version(self) -> int:
+        """The commit version of the snapshot."""
+        return self.state.version
+
+    @property
+    def schema(self) -> Schema:
+        """The schema at this version."""
+        return self.state.schema
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties at this version; the sort order and the key are among them."""
+        sort_by = render_sort_by(self.schema)
+        own = user_properties(self.state.properties)
+        return {**own, **({"sort_by": sort_by} if sort_by else {}), **key_properties(self.schema)}
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Paths of the primary key columns, in key order; empty without a primary key."""
+        return list(map(self.schema.path_text, self.schema.primary_key))
+
+    @property
+    def time_index(self) -> str | None:
+        """Path of the time index column; None without one."""
+        index = self.schema.time_index
+        return None if index is None else self.schema.path_text(index)
+
+    @property
+    def comment(self) -> str | None:
+        """The table comment; None without one."""
+        return self.state.comment
+
+    @property
+    def tags(self) -> dict[str, int]:
+        """Versions by the names that ``Table.set_tag`` gave them."""
+        return dict(self.state.tags)
+
+    @property
+    def partitioning(self) -> list[str]:
+        """Partition transforms of new segments, such as ``["days(ts)"]``."""
+        return [
+            render_field(self.schema.path(f.source), parse_transform(f.transform))
+            for f in self.schema.partitioning
+        ]
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filters: Any = None,
+        *,
+        prune: bool = True,
+        limit: int | None = None,
+    ) -> Scan:
+        """Scan the rows of this snapshot. See ``Table.scan``."""
+        if limit is not None and (
+            not isinstance(limit, int) or isinstance(limit, bool) or limit < 0
+        ):
+            raise InvalidRequestError(f"limit must be a non-negative integer, got {limit!r}")
+        shown = self.schema.columns if columns is None else shown_columns(self.schema, columns)
+        bound = bind_filters(filters, self.schema)
+        return Scan(self.store, self.state, shown, bound, prune=prune, limit=limit)
+
+    def count(self) -> int:
+        """Count the rows: from metadata alone where no segments have to be merged."""
+        if not self.schema.row_key:
+            return self.state.segments.rows
+        return self.scan(columns=[]).count()
+
+    def segments(self) -> pa.Table:
+        """List the live segments. See ``Inspection.segments``."""
+        return tables.segments(self.state)
+
+    def partitions(self) -> pa.Table:
+        """List the partitions. See ``Inspection.partitions``."""
+        return tables.partitions(self.state)
+
+    def holding(self, path: str | tuple[str, ...] | int) -> pa.Table:
+        """List how the live segments hold a column. See ``Inspection.holding``."""
+        return lineage.holding(self.state, lineage.find_column(self.state, path, self.name))

@@ -1,0 +1,304 @@
+"""Transactions: plan a write, write its segments anywhere, commit them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.compaction.compaction import compact_if_due
+from versioned_catalog.conflicts.operations import Append, Base, Overwrite, Rewrite
+from versioned_catalog.error_context import names_table_in_errors
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.entry import REWRITES, Batch
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.write import row_level
+from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
+from versioned_catalog.write.key_check import key_check
+from versioned_catalog.write.partition_overwrite import segments_of_partitions
+from versioned_catalog.write.plan import WritePlan, plan_delta, plan_write
+
+
+@names_table_in_errors(lambda transaction: transaction._handle.error_names)
+class Transaction:
+    """Writes that are planned here, carried out anywhere, and committed here.
+
+    Obtained as ``table.transaction()``. A plan says which snapshot it is based on; it can be sent to
+    other processes, which write segments that nobody sees until they are committed. Every ``commit_*``
+    method validates the write against the commits since its base, and retries while others commit
+    first. The methods of ``Table``, such as ``append``, do all of this in one call.
+
+    >>> table = catalog.create_table("numbers", "n BIGINT")
+    >>> rows = pa.table({"n": [1, 2, 3]})
+    >>> transaction = table.transaction()
+    >>> plan = transaction.plan_write(rows.schema)
+    >>> records = plan.write(rows.schema, rows.to_batches())
+    >>> table.count()
+    0
+    >>> transaction.commit_append(plan, records)
+    1
+    >>> table.count()
+    3
+    """
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+
+    def plan_write(
+        self, arrow: pa.Schema, *, merge_schema: bool = False, partial: bool = False
+    ) -> WritePlan:
+        """Plan a write of rows: an append, upsert or overwrite.
+
+        Args:
+            arrow: the schema of the rows.
+            merge_schema, partial: as for ``Table.upsert``.
+
+        Raises:
+            InvalidRequestError: rows of this schema do not fit the table.
+        """
+        handle = self._handle
+        how = {"merge_schema": merge_schema, "partial": partial}
+        return plan_write(handle.store, handle.state, handle.name, arrow, **how)
+
+    def plan_delta(self) -> WritePlan:
+        """Plan a write of rows and tombstones, for ``commit_delta``.
+
+        Raises:
+            InvalidRequestError: the table has no primary key.
+        """
+        return plan_delta(self._handle.store, self._handle.state, self._handle.name)
+
+    def commit_append(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        *,
+        commit_id: str | None = None,
+        batch: Batch | None = None,
+    ) -> int:
+        """Add segments, as ``Table.append`` and ``Table.upsert`` do.
+
+        Args:
+            plan: from ``plan_write``.
+            records: the segments that ``plan.write`` wrote.
+            commit_id: Idempotency key of the commit; generated if omitted.
+            batch: application and batch number; a batch is committed at most once.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            CommitConflictError: the rows do not fit what the table has become meanwhile.
+        """
+        operation = Append(plan.based_on, tuple(records), plan.changes, batch)
+        version = self._handle.commit(operation, commit_id)
+        compact_if_due(self._handle)
+        return version
+
+    def commit_overwrite(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        *,
+        own_rows: bool = False,
+        commit_id: str | None = None,
+    ) -> int:
+        """Replace all segments of the plan's base, as ``Table.overwrite`` does.
+
+        Args:
+            plan: from ``plan_write``.
+            records: the segments that ``plan.write`` wrote.
+            own_rows: whether the new rows were computed from rows of the base. The commit then
+                conflicts with changes of those rows, as a MERGE does.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit.
+        """
+        if own_rows:
+            removed = tuple(self._handle.planned_on(plan.based_on).segments.paths)
+            return self._commit_own_rows(plan, records, removed, commit_id)
+        return self._handle.commit(
+            Overwrite(plan.based_on, tuple(records), plan.changes), commit_id
+        )
+
+    def commit_overwrite_partitions(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        *,
+        own_rows: bool = False,
+        commit_id: str | None = None,
+    ) -> int:
+        """Replace the segments of the plan's base in the partitions of the new ones.
+
+        An unpartitioned table is one partition. See ``Table.overwrite_partitions``, and
+        ``commit_overwrite`` for the arguments.
+        """
+        state = self._handle.planned_on(plan.based_on)
+        keys = {record.partition for record in records}
+        removed = segments_of_partitions(state, plan.spec.schema, keys, self._handle.name)
+        if own_rows:
+            return self._commit_own_rows(plan, records, removed, commit_id)
+        operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed)
+        return self._handle.commit(operation, commit_id)
+
+    def commit_overwrite_where(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        filters: Any,
+        *,
+        own_rows: bool = False,
+        commit_id: str | None = None,
+    ) -> int:
+        """Replace the rows of the plan's base that match a filter.
+
+        The other rows of segments that match in part are copied into new segments.
+
+        Args:
+            plan: from ``plan_write``.
+            records: the segments that ``plan.write`` wrote; their rows need not match the filter.
+            filters: tuples as for ``Table.scan``, or an ``Unbound``, over columns of the base.
+            own_rows: whether the new rows were computed from rows of the base.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit; the newest version if nothing is removed or added.
+        """
+        return row_level.overwrite_where(self._handle, plan, records, filters, own_rows, commit_id)
+
+    def commit_rewrite(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        removed: Sequence[str],
+        *,
+        kind: str,
+        reads: Any = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Replace segments by others whose rows were computed from them.
+
+        Args:
+            plan: from ``plan_write``; its base is what was read.
+            records: the segments that ``plan.write`` wrote.
+            removed: paths of the segments of the base to remove.
+            kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
+            reads: which rows of the base were read: tuples as for ``Table.scan``, or an ``Unbound``,
+                over columns of the base; None for every row.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit; the newest version if nothing is removed or added.
+
+        Raises:
+            CommitConflictError: another commit removed one of the segments; or, if the table's
+                ``isolation`` is ``serializable``, added or removed rows that match ``reads``.
+        """
+        name = self._handle.name
+        if kind not in REWRITES:
+            raise InvalidRequestError(
+                f"{name}: kind must be one of {', '.join(REWRITES)}, got {kind!r}"
+            )
+        state = self._handle.planned_on(plan.based_on)
+        if removed:
+            self._check_removable(state.schema)
+        unknown = sorted(set(removed) - set(state.segments.paths))
+        if unknown:
+            raise InvalidRequestError(
+                f"{name}: {unknown[0]} is not a segment of version {state.version}, on which this "
+                f"{kind} was planned"
+            )
+        bound, gone = bind_filters(reads, state.schema), tuple(dict.fromkeys(removed))
+        operation = Rewrite(plan.based_on, kind, tuple(records), gone, bound, plan.changes)
+        return self._handle.commit(operation, commit_id)
+
+    def commit_delta(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        *,
+        kind: str,
+        reads: Any = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Add rows and tombstones that were computed from rows of the plan's base.
+
+        Args:
+            plan: from ``plan_delta``; its base is what was read.
+            records: the segments that ``plan.write`` wrote.
+            kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
+            reads: which rows of the base were read; see ``commit_rewrite``.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit; the newest version if there is nothing to write.
+
+        Raises:
+            CommitConflictError: another commit wrote or removed rows of the same keys; or, if the
+                table's ``isolation`` is ``serializable``, added or removed rows that match ``reads``.
+        """
+        bound = bind_filters(reads, self._handle.planned_on(plan.based_on).schema)
+        return row_level.commit_delta(self._handle, plan, records, kind, bound, commit_id)
+
+    def can_delete_whole(self, filters: Any) -> bool:
+        """Whether no segment matches a filter in part, so that ``delete_whole`` can delete its rows.
+
+        Args:
+            filters: as for ``Table.scan``.
+        """
+        state = self._handle.state
+        bound = bind_filters(filters, state.schema)
+        if state.schema.is_keyed and bound is not None:
+            return False  # removing a row may uncover an older one of the same key
+        return not matching_segments(state, bound).partial
+
+    def delete_whole(self, filters: Any, *, commit_id: str | None = None) -> int:
+        """Delete the rows that match a filter by removing segments; no data is read or written.
+
+        Args:
+            filters: as for ``Table.scan``.
+            commit_id: Idempotency key of the commit; generated if omitted.
+
+        Returns:
+            The version of the commit; the current version if no rows match.
+
+        Raises:
+            InvalidRequestError: a segment may match in part, or the table has a primary key.
+        """
+        state = self._handle.state
+        bound = bind_filters(filters, state.schema)
+        if bound is not None:
+            self._check_removable(state.schema)
+        removed = whole_segments(state, bound, self._handle.name)
+        operation = Rewrite(Base.of(state), "delete", (), removed, bound)
+        return self._handle.commit(operation, commit_id)
+
+    def _check_removable(self, schema: Schema) -> None:
+        """Refuse to remove segments of a table with a primary key."""
+        if schema.is_keyed:
+            raise InvalidRequestError(
+                f"{self._handle.name} has a primary key: removing segments would bring back older rows "
+                "of the same keys; use delete, delete_keys, update or commit_delta"
+            )
+
+    def _commit_own_rows(
+        self,
+        plan: WritePlan,
+        records: Sequence[SegmentRecord],
+        removed: tuple[str, ...],
+        commit_id: str | None,
+    ) -> int:
+        """Replace segments by rows that were computed from any rows of the base."""
+        handle, schema = self._handle, plan.spec.schema
+        state = handle.planned_on(plan.based_on)
+        check = key_check(handle.store, state, schema, records) if schema.is_keyed else None
+        operation = Rewrite(
+            plan.based_on, "overwrite", tuple(records), removed, None, plan.changes, check
+        )
+        return handle.commit(operation, commit_id)
