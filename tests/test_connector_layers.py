@@ -34,7 +34,7 @@ INTERNALS = {
     *("catalog.declaration", "catalog.locations", "conflicts.tags"),
     *("evolution.bind", "evolution.changes", "evolution.evolution"),
     # snapshots and their segments
-    *("log.delta", "log.op_types", "log.record", "log.state", "inspection", "table"),
+    *("log.delta", "log.op_types", "log.record", "log.state", "inspection"),
     # reading
     *(
         "expressions.filter_binding",
@@ -44,7 +44,14 @@ INTERNALS = {
         "projection.arrays",
     ),
     *("projection.metadata_columns", "projection.resolver", "scan.aggregates", "scan.estimates"),
-    *("scan.layout", "scan.packing", "scan.scan", "datafile.read_ahead", "datafile.tasks"),
+    *(
+        "scan.columns",
+        "scan.layout",
+        "scan.packing",
+        "scan.scan",
+        "datafile.read_ahead",
+        "datafile.tasks",
+    ),
     # writing
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
@@ -53,7 +60,7 @@ INTERNALS = {
     # views
     *("views.columns", "warehouse.state", "warehouse.view"),
     # storage, options and errors
-    *("errors", "spelling", "storage.json_text", "storage.opening", "storage.s3"),
+    *("errors", "spelling", "storage.json_text", "storage.opening", "storage.s3_options"),
     *("storage.secrets", "storage.store"),
 }
 """Modules of the catalog that the connector imports beside the public ``versioned_catalog``."""

@@ -15,14 +15,13 @@ ROOT = Path(versioned_catalog.__file__).parent
 # fmt: off
 LAYERS = [
     "errors", "limits",
-    "types", "values", "storage", "schema", "evolution", "error_context", "alteration",
-    "statistics", "log",
-    "expressions", "projection", "pruning",
-    "merge_on_read", "conflicts",
-    "datafile", "scan", "compaction", "spelling",
-    "write", "properties", "warehouse",
-    "progress", "maintenance", "pinned", "inspection", "maintained", "restored", "keyed", "rewritten",
-    "compacted", "table",
+    "types", "values", "storage", "schema", "spelling", "statistics", "evolution", "log",
+    "projection", "expressions", "pruning",
+    "merge_on_read", "conflicts", "handle",
+    "datafile", "scan", "write",
+    "progress", "compaction", "properties",
+    "error_context", "alteration", "warehouse",
+    "inspection", "snapshot", "maintenance", "transaction", "table",
     "views", "catalog", "cli",
     "__init__",
 ]

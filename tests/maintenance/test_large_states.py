@@ -10,7 +10,7 @@ import pytest
 from maintenance.tables import DAY, NOW, expire, later, load, make, shown
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.limits import HINT_BYTES
-from versioned_catalog.log import entry
+from versioned_catalog.log import document
 from versioned_catalog.log.document import dump_json
 from versioned_catalog.storage.local import LocalStore
 
@@ -68,7 +68,7 @@ def test_a_state_or_a_hint_beyond_its_limit_is_a_finding(tmp_path: Path) -> None
 
 
 def test_the_length_of_an_entry_is_counted_as_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry, "ENTRY_BYTES", 100)
+    monkeypatch.setattr(document, "ENTRY_BYTES", 100)
     assert len(dump_json({"x": "a" * 90})) == 98
     with pytest.raises(InvalidRequestError, match="takes 128 bytes"):
         dump_json({"x": "ü" * 60})

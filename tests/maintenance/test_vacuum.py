@@ -315,7 +315,7 @@ def test_a_rollback_to_a_retained_version_that_a_fence_overtook(tmp_path: Path) 
     table.set_tag("x", 0)
     assert vacuum(table).fence == 4
     assert load(tmp_path).inspect.history()["operation"].to_pylist()[-1] == "fence"
-    with pytest.raises(CommitConflictError, match="since this rollback was planned"):
+    with pytest.raises(CommitConflictError, match="on which this rollback was planned"):
         stale.rollback(2)
     assert shown(load(tmp_path)) == [3]
     assert load(tmp_path).rollback(2) == 6
