@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from versioned_catalog.limits import SEGMENT_PIECES
+from versioned_catalog.limits import SCAN_SPLITS
 from versioned_catalog.log import op_types
 from versioned_catalog.scan.packing import OPEN_COST_BYTES
 
@@ -122,7 +122,7 @@ def test_what_stands_in_both() -> None:
     }
     splits = (JVM / "scan" / "Splits.java").read_text()
     (most,) = re.findall(r"MAX_SPLITS = ([\d_]+);", splits)
-    assert int(most) == SEGMENT_PIECES
+    assert int(most) == SCAN_SPLITS
 
 
 def test_opening_a_file_costs_the_same(sql_spark: SparkSession) -> None:

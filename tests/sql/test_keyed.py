@@ -114,8 +114,8 @@ def test_what_is_no_key(sql_spark: SparkSession, t: str, ns: str, catalog: Catal
         "ADD CONSTRAINT other PRIMARY KEY (b)": "set when a table is created",
         "DROP CONSTRAINT primary_key": "set when a table is created",
         "ADD CONSTRAINT more CHECK (a > 0)": "can't enforce",
-        "SET TBLPROPERTIES ('primary_key' = 'b')": "set when a table is made",
-        "SET TBLPROPERTIES ('time_index' = 'b')": "set when a table is made",
+        "SET TBLPROPERTIES ('primary_key' = 'b')": "set when a table is created",
+        "SET TBLPROPERTIES ('time_index' = 'b')": "set when a table is created",
     }.items():
         with pytest.raises(Exception, match=told):
             sql_spark.sql(f"ALTER TABLE {t} {change}")
@@ -160,9 +160,9 @@ def test_partial_updates_of_a_catalog(sql_spark: SparkSession, make: Any, t: str
     """Spark fills the columns that are left out, so that they would be nulled."""
     make("a INT, b INT", "a").append(integers(a=[1], b=[1]))
     frame = sql_spark.sql("SELECT 1 AS a")
-    with pytest.raises(Exception, match="Spark fills those that it lacks; use MERGE"):
+    with pytest.raises(Exception, match="Spark fills the columns that the rows lack; use MERGE"):
         frame.writeTo(t).option("partialUpdate", True).append()
-    with pytest.raises(Exception, match="Spark fills those that it lacks; use MERGE"):
+    with pytest.raises(Exception, match="Spark fills the columns that the rows lack; use MERGE"):
         sql_spark.sql(f"INSERT INTO {t} WITH ('partialUpdate' = 'true') BY NAME SELECT 1 AS a")
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 1)]
 

@@ -120,7 +120,7 @@ def test_an_overwrite_by_a_boolean(sql_spark: SparkSession, t: str) -> None:
 def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (a INT)")
     sql_spark.sql(f"INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1), (2), (3)")
-    with pytest.raises(Exception, match="choose them in a subquery"):
+    with pytest.raises(Exception, match="use a subquery: WHERE id"):
         sql_spark.sql(f"UPDATE {t} SET a = 0 WHERE _row_position = 1")
     sql_spark.sql(f"UPDATE {t} SET a = 0 WHERE a IN (SELECT a FROM {t} WHERE _row_position = 1)")
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(0,), (1,), (3,)]

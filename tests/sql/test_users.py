@@ -252,7 +252,7 @@ def test_overwrite_schema(sql_spark: SparkSession, place: str) -> None:
     assert after.properties == {"sort_by": "id"}
     assert rows(load(sql_spark, place, versionAsOf=1)) == [(1, "a")]
     fewer = sql_spark.sql("SELECT 1 AS id").write.format("versioned").mode("overwrite")
-    refused(lambda: fewer.option("overwriteSchema", True).save(place), "say another partitionBy")
+    refused(lambda: fewer.option("overwriteSchema", True).save(place), "give another partitionBy")
     fewer.option("overwriteSchema", True).partitionBy("id").save(place)
     assert made.refresh().partitioning == ["id"]
     refused(
