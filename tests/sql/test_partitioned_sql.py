@@ -19,7 +19,8 @@ from pyspark_versioned.sql.distribution import check_transform
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.table import CheckTransform
 from versioned_catalog import Catalog, Table
-from versioned_catalog.schema import transform_values, transforms
+from versioned_catalog.schema import transforms
+from versioned_catalog.schema.transform_values import apply_transform
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.type_text import parse_type
 
@@ -340,9 +341,7 @@ def test_functions_compute_what_python_does(
             type_ = SparkType(to_spark(parse_type(ddl)).jsonValue())
             if check_transform(CheckTransform(text, type_)).refusal is None:
                 call = f"versioned.system.{name}({size + ', ' if size else ''}{column})"
-                wanted[call] = transform_values.apply_transform(
-                    transform, parse_type(ddl), columns[column]
-                )
+                wanted[call] = apply_transform(transform, parse_type(ddl), columns[column])
     assert len(wanted) == 13 + 3 * 3 + 2 + 4 * (12 + 8)
     called = ", ".join(f"{call} AS c{at}" for at, call in enumerate(wanted))
     found = sql_spark.sql(f"SELECT {called} FROM versioned.{ns}.f ORDER BY at").toArrow()
@@ -378,7 +377,5 @@ def test_where_functions_are(sql_spark: SparkSession, ns: str) -> None:
 
 
 def transforms_bucket(value: int) -> int:
-    made = transform_values.apply_transform(
-        transforms.Bucket(16), parse_type("BIGINT"), pa.array([value])
-    )
+    made = apply_transform(transforms.Bucket(16), parse_type("BIGINT"), pa.array([value]))
     return int(made[0].as_py())
