@@ -70,6 +70,8 @@ class ProgressPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        if report.failed:
+            return ("failed" if report.when == "call" else "error", "", "")
         return ("passed", "", "") if report.when == "call" and report.passed else None
 
 
