@@ -60,12 +60,10 @@ def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
 def metadata_of(column: Column) -> dict[str, str]:
     """What Spark keeps beside the type of a table's column: the comment, and the lengths of CHAR and
     VARCHAR, by which it compares a CHAR with shorter text."""
-    kept = _comment(column)
-    if can_declare(column.type):
-        declared = to_spark(column.type, declared=True)
-        if declared != to_spark(column.type):
-            kept[_LENGTHS] = declared.simpleString()
-    return kept
+    declared = declared_type(column.type)
+    if declared == to_spark(column.type):
+        return _comment(column)
+    return _comment(column) | {_LENGTHS: declared.simpleString()}
 
 
 def _comment(column: Column) -> dict[str, str]:
@@ -120,6 +118,11 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
     # Before 4.2 there is nothing else than UTC.
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in told else {}
     return to_arrow_schema(schema, **zone)
+
+
+def declared_type(type_: DataType) -> spark.DataType:
+    """Spark's type for ours, with CHAR and VARCHAR as themselves where Spark can be told of them."""
+    return to_spark(type_, declared=can_declare(type_))
 
 
 def can_declare(type_: DataType) -> bool:

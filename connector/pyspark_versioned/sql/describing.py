@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark_versioned.hadoop import hadoop_folder
-from pyspark_versioned.spark_types import can_declare, to_spark
+from pyspark_versioned.spark_types import declared_type
 from versioned_catalog import Table
 from versioned_catalog.adapting.implicit import IMPLICIT, OF_KEYED
 from versioned_catalog.log.state import TableState
@@ -116,7 +116,7 @@ def _column(column: Column) -> Json:
     told: Json = {
         "id": str(column.id),
         "name": column.name,
-        "type": to_spark(column.type, declared=can_declare(column.type)).jsonValue(),
+        "type": declared_type(column.type).jsonValue(),
         "nullable": column.nullable,
     }
     if column.comment is not None:
