@@ -61,12 +61,10 @@ def to_spark_schema(columns: tuple[Column, ...]) -> spark.StructType:
 def metadata_of(column: Column) -> dict[str, str]:
     """The metadata of a column in Spark: the comment, and the lengths of CHAR and VARCHAR, which Spark
     needs to compare a CHAR with shorter text."""
-    kept = _comment(column)
-    if can_declare(column.type):
-        declared = to_spark(column.type, declared=True)
-        if declared != to_spark(column.type):
-            kept[_LENGTHS] = declared.simpleString()
-    return kept
+    declared = declared_type(column.type)
+    if declared == to_spark(column.type):
+        return _comment(column)
+    return _comment(column) | {_LENGTHS: declared.simpleString()}
 
 
 def _comment(column: Column) -> dict[str, str]:
@@ -121,6 +119,11 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
     # Before Spark 4.2, it is always UTC.
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in known else {}
     return to_arrow_schema(schema, **zone)
+
+
+def declared_type(type_: DataType) -> spark.DataType:
+    """The Spark type of a type of a table, with CHAR and VARCHAR where Spark can declare them."""
+    return to_spark(type_, declared=can_declare(type_))
 
 
 def can_declare(type_: DataType) -> bool:

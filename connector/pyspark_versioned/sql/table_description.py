@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyspark_versioned.hadoop import hadoop_folder
-from pyspark_versioned.spark_types import can_declare, to_spark
+from pyspark_versioned.spark_types import declared_type
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.protocol.changes import Change
 from pyspark_versioned.sql.protocol.common import HadoopFolder, TableRef
@@ -113,7 +113,7 @@ def _column(column: Column) -> LoadedColumn:
     return LoadedColumn(
         column.id,
         column.name,
-        SparkType(to_spark(column.type, declared=can_declare(column.type)).jsonValue()),
+        SparkType(declared_type(column.type).jsonValue()),
         column.nullable,
         column.comment,
         None if default is None else to_sql(default, column.type),
