@@ -446,7 +446,10 @@ def by_month(text: str) -> dict[int, list[str]]:
 def read_source(text: str) -> pa.Table:
     """Parse the source with PyArrow."""
     options = pyarrow.csv.ConvertOptions(strings_can_be_null=True)
-    return pyarrow.csv.read_csv(io.BytesIO(text.encode()), convert_options=options)
+    # A copy outside Python: PyArrow's threads may release the source while the interpreter exits.
+    copy = pa.BufferOutputStream()
+    copy.write(text.encode())
+    return pyarrow.csv.read_csv(pa.BufferReader(copy.getvalue()), convert_options=options)
 
 
 def days(source: pa.Table) -> pa.ChunkedArray:

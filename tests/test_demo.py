@@ -151,7 +151,7 @@ def test_kept_warehouse_is_not_loaded_twice(warehouse: Path) -> None:
     again = run("--keep", str(warehouse))
     assert again.returncode == 1
     assert again.stderr.count("\n") == 1
-    assert "is there already" in again.stderr
+    assert "nyc already exists" in again.stderr
 
 
 def test_missing_java_is_one_line(tmp_path: Path) -> None:
