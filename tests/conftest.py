@@ -32,8 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark, and let those without a JVM run first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that use Spark, run those without a JVM first, and leave nightly tests out of
+    ``-m thorough``."""
+    if config.option.markexpr == "thorough":
+        config.option.markexpr = "thorough and not nightly"
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")

@@ -14,6 +14,7 @@ from jar import built_jar
 from sql.test_statements import environment
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.spark,
     pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc"),
 ]

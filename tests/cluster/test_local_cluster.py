@@ -18,7 +18,7 @@ import pytest
 from jar import ROOT, built_jar
 from sql.test_statements import environment
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 SCRIPT = str(ROOT / "examples" / "local_cluster.py")
 

@@ -15,7 +15,7 @@ from cluster.places import local_cluster
 from jar import ROOT, built_jar
 from sql.test_statements import environment
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 NAME = "pyspark_versioned.zip"
 PYTHON = """#!/bin/sh

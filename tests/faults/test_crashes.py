@@ -400,6 +400,7 @@ def next_works(again: Callable[[], Catalog], after: dict[str, Any]) -> None:
         assert again().load_table("n.t").scan().to_arrow().to_pylist() == [{"again": 1}]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_every_call(

@@ -117,6 +117,7 @@ class Interleaving:
         return complaints(self.done, self.states, serializable=level == "serializable")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", LEVELS)
 def test_random_interleavings(level: str) -> None:
     """100 under each isolation."""

@@ -20,6 +20,8 @@ from versioned_catalog.compaction.overlapping import Levels
 from versioned_catalog.conflicts.operations import Rewrite
 from versioned_catalog.conflicts.row_keys import row_keys_unchanged
 
+pytestmark = pytest.mark.thorough
+
 STEPS, EXAMPLES = {
     "dev": (30, 12),
     "ci": (30, 25),

@@ -34,6 +34,7 @@ def check(target: str, seed: str, count: int, seconds: float, folder: Path) -> N
     assert outcome.tried > 0
 
 
+@pytest.mark.thorough
 def test_some_inputs(tmp_path: Path) -> None:
     check(ANY, SEED or "1", 3000, 15, tmp_path)
 

@@ -102,6 +102,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rival", NAMES)
 @pytest.mark.parametrize("job", JOBS)
 def test_jobs_that_interleave(

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+import pytest
+
 AT_ONCE = 10
 """How many histories one test runs."""
 
@@ -25,6 +27,14 @@ def first_seed() -> int:
         return int(told)
     nightly = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
     return int(time.time() // _DAY) * 100_000 if nightly else 0
+
+
+def sample(count: int, short: int = 2) -> list[Any]:
+    """The parameters 0 to ``count``, all but the first ``short`` of them marked as thorough."""
+    return [
+        pytest.param(number, marks=pytest.mark.thorough if number >= short else ())
+        for number in range(count)
+    ]
 
 
 def run(histories: type[Any], seeds: Iterator[int] | range, steps: int) -> None:

@@ -37,7 +37,7 @@ from model.flights import DRAWS, Flight, InFlight, randoms, salts
 from model.naive import Model, Refused
 from model.paused import Killed, Pause, over
 from model.rules import Log
-from model.seeded import AT_ONCE, first_seed, run
+from model.seeded import AT_ONCE, first_seed, run, sample
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
@@ -552,7 +552,7 @@ def map_rows(table: pa.Table) -> list[Any]:
     return [to_tuples(row) for row in table.to_pylist()]
 
 
-TestHistories = Histories.TestCase
+TestHistories = pytest.mark.thorough(Histories.TestCase)
 TestHistories.settings = settings(
     max_examples=HISTORIES,
     stateful_step_count=STEPS,
@@ -562,7 +562,7 @@ TestHistories.settings = settings(
 )
 
 
-@pytest.mark.parametrize("chunk", range(SEEDS // AT_ONCE))
+@pytest.mark.parametrize("chunk", sample(SEEDS // AT_ONCE))
 def test_histories_by_seeds(chunk: int) -> None:
     start = first_seed() + chunk * AT_ONCE
     run(Histories, range(start, start + AT_ONCE), STEPS)

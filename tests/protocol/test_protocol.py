@@ -8,7 +8,7 @@ from protocol import check
 
 MISSING = check.missing_tool()
 
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.thorough]
 
 
 def test_the_small_searches() -> None:

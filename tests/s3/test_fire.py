@@ -30,6 +30,8 @@ from s3.server import BUCKET, Server
 from s3.test_linear import RATES, STUCK
 from versioned_catalog import Catalog, Table, VersionedError
 
+pytestmark = pytest.mark.thorough
+
 ROUNDS = 4
 
 

@@ -22,7 +22,7 @@ from sql.test_killed import NEW, OLD, STATEMENTS, make, next_works, seen
 from sql.test_statements import environment
 from versioned_catalog import Catalog
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 SEGMENT = "PUT n/t/data/N-ID.parquet"
 WRITES = ("PUT", "POST", "DELETE")

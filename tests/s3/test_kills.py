@@ -33,6 +33,8 @@ from s3.rules import Fault, Rule
 from s3.server import BUCKET, Server
 from versioned_catalog import Catalog, VersionedError
 
+pytestmark = pytest.mark.thorough
+
 BY_NAME = {operation.__name__: operation for operation in OPERATIONS}
 WRITES = ("PUT", "POST", "DELETE")
 

@@ -22,6 +22,8 @@ from s3.rules import Fault, Random, Rule
 from s3.server import BUCKET, Server
 from versioned_catalog import Catalog, Table, VersionedError
 
+pytestmark = pytest.mark.thorough
+
 RATES = {
     "DELAY": 0.05,
     "DROP_REQUEST": 0.01,

@@ -12,7 +12,7 @@ import pytest
 from s3.server import Server
 from sql.test_statements import environment
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 WANTED = {
     "counted": [

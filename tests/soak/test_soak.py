@@ -15,6 +15,8 @@ from soak.actors import Scene
 from soak.checker import Verdict, judge
 from soak.driver import run
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:

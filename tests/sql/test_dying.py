@@ -14,7 +14,7 @@ from jar import ROOT, built_jar
 from sql.run_dying import STATEMENTS
 from sql.test_statements import environment
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 ONE = {"commits": 0, "columns": ["a", "k"], "rows": [[1, "x"]]}
 

@@ -21,7 +21,7 @@ from jar import built_jar
 from sql.killing import Death, run
 from versioned_catalog import Catalog
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 STATEMENTS = {
     "insert": "INSERT INTO versioned.n.t SELECT CAST(id AS INT), 'y' FROM range(10, 14, 1, 2)",

@@ -24,7 +24,7 @@ from jar import ROOT, built_jar
 from sql.test_statements import environment
 from versioned_catalog import Catalog, Table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 10
 """How many interleavings there are under each isolation."""

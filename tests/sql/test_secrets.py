@@ -87,6 +87,7 @@ def check(folder: Path, storage: dict[str, Any], mark: str, *given: str, **more:
     return done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 def test_an_application(tmp_path: Path) -> None:
     check(tmp_path / "app", STORAGE, MARK)

@@ -17,7 +17,7 @@ from sql.statements import check, statements
 COUNT = 235
 """How many statements there are; a file cut short must not pass."""
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 
 def environment() -> dict[str, str]:

@@ -42,6 +42,7 @@ def check(spark: SparkSession, catalog: Catalog, first: int, count: int) -> Coun
     return counts
 
 
+@pytest.mark.thorough
 def test_some_histories(session: SparkSession, catalog: Catalog) -> None:
     check(session, catalog, 0, DAILY)
 
