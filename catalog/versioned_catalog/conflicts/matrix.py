@@ -126,15 +126,11 @@ MATRIX: Mapping[type, Row] = {
         entry=alteration.alter_entry,
     ),
     operations.Tag: Row(
-        required=(*SAME_TABLE, tags.tag_can_change),
-        is_noop=marks.is_tagged,
-        entry=marks.tag_entry,
+        required=(*SAME_TABLE, tags.tag_can_change), is_noop=marks.is_tagged, entry=marks.tag_entry
     ),
     operations.Drop: Row(required=SAME_INCARNATION, entry=marks.drop_entry),
     operations.Fence: Row(
-        required=SAME_INCARNATION,
-        is_noop=marks.is_fenced,
-        entry=marks.fence_entry,
+        required=SAME_INCARNATION, is_noop=marks.is_fenced, entry=marks.fence_entry
     ),
     operations.Expire: Row(
         required=SAME_INCARNATION,

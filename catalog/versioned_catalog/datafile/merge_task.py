@@ -111,12 +111,7 @@ def _merged(task: MergeTask, readings: Sequence[Reading]) -> Iterator[pa.RecordB
 
 def _run(member: Member, reading: Reading) -> Run:
     return Run(
-        member.order,
-        member.sequences,
-        member.patched,
-        member.lower,
-        member.task.rows,
-        reading,
+        member.order, member.sequences, member.patched, member.lower, member.task.rows, reading
     )
 
 

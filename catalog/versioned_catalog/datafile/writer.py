@@ -69,10 +69,7 @@ def target_bytes(properties: Mapping[str, str]) -> int:
 
 
 def write_segments(
-    store: Store,
-    spec: WriteSpec,
-    batches: Iterable[pa.RecordBatch],
-    scratch: str | None = None,
+    store: Store, spec: WriteSpec, batches: Iterable[pa.RecordBatch], scratch: str | None = None
 ) -> list[SegmentRecord]:
     """Write rows as segments, durably. They become visible when a commit lists them.
 

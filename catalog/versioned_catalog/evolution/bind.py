@@ -8,25 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.evolution import changes
 from versioned_catalog.evolution.apply import apply, finish
 from versioned_catalog.evolution.apply_columns import append
-from versioned_catalog.evolution.changes import (
-    UNSET,
-    AddColumn,
-    Change,
-    ChangeType,
-    DropColumn,
-    DropDefault,
-    DropNotNull,
-    MoveColumn,
-    RenameColumn,
-    SetComment,
-    SetDefault,
-    SetNotNull,
-    SetPartitioning,
-    SetProperty,
-    UnsetProperty,
-)
 from versioned_catalog.evolution.evolution import (
     Action,
     Add,
@@ -56,20 +40,8 @@ from versioned_catalog.schema.column_ids import rekey_defaults
 from versioned_catalog.schema.keying import check_not_key
 from versioned_catalog.schema.sorting import SORT_BY, parse_sort_by
 from versioned_catalog.schema.transforms import parse_partitioning
+from versioned_catalog.types import types
 from versioned_catalog.types.paths import ColumnPath, render_path
-from versioned_catalog.types.types import (
-    UNASSIGNED,
-    Char,
-    Column,
-    Constant,
-    DataType,
-    Map,
-    Now,
-    Varchar,
-    WriteDefault,
-    is_opaque,
-    map_columns,
-)
 from versioned_catalog.types.widening import type_name
 from versioned_catalog.values.literals import constant
 
@@ -80,7 +52,7 @@ def utc_now() -> dt.datetime:
 
 
 def plan_changes(
-    requests: Iterable[Change],
+    requests: Iterable[changes.Change],
     evolution: Evolution,
     new_version: int,
     clock: Callable[[], dt.datetime] = utc_now,
@@ -115,78 +87,78 @@ def plan_changes(
     return tuple(bound), finish(evolution, current, new_version)
 
 
-def _is_appended(request: Change) -> bool:
+def _is_appended(request: changes.Change) -> bool:
     """Whether it adds a column after all others at the top level, and so depends on none of them."""
-    if not isinstance(request, AddColumn) or len(request.path) > 1:
+    if not isinstance(request, changes.AddColumn) or len(request.path) > 1:
         return False
     return not request.first and request.after is None
 
 
-def _bind(request: Change, evolution: Evolution, time: dt.datetime) -> BoundChange:
+def _bind(request: changes.Change, evolution: Evolution, time: dt.datetime) -> BoundChange:
     """Bind one change to the columns that currently have the names in it."""
     return BoundChange(request, _action(request, evolution, time))
 
 
-def _action(request: Change, evolution: Evolution, time: dt.datetime) -> Action:
+def _action(request: changes.Change, evolution: Evolution, time: dt.datetime) -> Action:
     match request:
-        case AddColumn():
+        case changes.AddColumn():
             return _bind_add(request, evolution, time)
-        case DropColumn(path):
+        case changes.DropColumn(path):
             return Drop(field_reference(evolution, path, "dropped", "drop"))
-        case RenameColumn(path, new_name):
+        case changes.RenameColumn(path, new_name):
             return Rename(field_reference(evolution, path, "renamed"), new_name)
-        case MoveColumn():
+        case changes.MoveColumn():
             return _bind_move(request, evolution)
-        case ChangeType(path, type_):
+        case changes.ChangeType(path, type_):
             return _bind_type(evolution, path, type_)
-        case SetDefault(path, value):
+        case changes.SetDefault(path, value):
             return _bind_default(evolution, path, value)
-        case DropDefault(path):
-            return _bind_default(evolution, path, UNSET)
-        case SetNotNull(path):
+        case changes.DropDefault(path):
+            return _bind_default(evolution, path, changes.UNSET)
+        case changes.SetNotNull(path):
             return Renull(reference(evolution, path), False)
-        case DropNotNull(path):
+        case changes.DropNotNull(path):
             return _bind_nullable(evolution, path)
-        case SetComment(path, text):
+        case changes.SetComment(path, text):
             return Recomment(reference(evolution, path), text)
-        case SetProperty(key, value):
+        case changes.SetProperty(key, value):
             return _bind_property(evolution, key, value)
-        case UnsetProperty(key):
+        case changes.UnsetProperty(key):
             check_not_key(key)
             return Sort(()) if key == SORT_BY else Property(key, None)
-        case SetPartitioning(texts):
+        case changes.SetPartitioning(texts):
             fields = parse_partitioning(texts)
             return Partition(tuple((reference(evolution, path), t) for path, t in fields))
 
 
-def _bind_add(request: AddColumn, evolution: Evolution, time: dt.datetime) -> Add:
+def _bind_add(request: changes.AddColumn, evolution: Evolution, time: dt.datetime) -> Add:
     parent, where = request.path[:-1], render_path(request.path)
     ref = parent_reference(evolution, request.path) if parent else None
-    value = None if request.default is UNSET else request.default
+    value = None if request.default is changes.UNSET else request.default
     default = _default(value, request.type, where)
-    requested = Column(
-        UNASSIGNED,
+    requested = types.Column(
+        types.UNASSIGNED,
         request.path[-1],
         request.type,
         request.nullable,
         read_default=_evaluate(default, request.type, time)
-        if isinstance(default, Now)
+        if isinstance(default, types.Now)
         else default,
         write_default=default,
         comment=request.comment,
     )
-    column = rekey_defaults(requested, map_columns(requested, _without_ids))
+    column = rekey_defaults(requested, types.map_columns(requested, _without_ids))
     if not column.nullable and default is None:
         raise InvalidRequestError(_needs_default(column, where))
     return Add(ref, column, position(evolution, parent, request.first, request.after))
 
 
-def _without_ids(column: Column) -> Column:
-    return replace(column, id=UNASSIGNED, physical_name="")
+def _without_ids(column: types.Column) -> types.Column:
+    return replace(column, id=types.UNASSIGNED, physical_name="")
 
 
-def _needs_default(column: Column, where: str) -> str:
-    if is_opaque(column.type):
+def _needs_default(column: types.Column, where: str) -> str:
+    if types.is_opaque(column.type):
         return (
             f"the column {where} can't be added NOT NULL, since {type_name(column.type)} can't "
             "have a default; add it nullable, fill it, then set NOT NULL"
@@ -197,7 +169,7 @@ def _needs_default(column: Column, where: str) -> str:
     )
 
 
-def _bind_move(request: MoveColumn, evolution: Evolution) -> Move:
+def _bind_move(request: changes.MoveColumn, evolution: Evolution) -> Move:
     if not request.first and request.after is None:
         raise InvalidRequestError(
             f"the new position of {render_path(request.path)} is missing; give FIRST, or AFTER and a "
@@ -207,9 +179,9 @@ def _bind_move(request: MoveColumn, evolution: Evolution) -> Move:
     return Move(ref, position(evolution, request.path[:-1], request.first, request.after))
 
 
-def _bind_type(evolution: Evolution, path: ColumnPath, type_: DataType) -> Retype:
+def _bind_type(evolution: Evolution, path: ColumnPath, type_: types.DataType) -> Retype:
     column = find(evolution.schema, path)
-    if column.type != type_ and not isinstance(column.type, Char | Varchar):
+    if column.type != type_ and not isinstance(column.type, types.Char | types.Varchar):
         check_not_in_key(evolution, column.id, "change the type of")
     return Retype(refer(evolution, column.id), type_)
 
@@ -217,8 +189,8 @@ def _bind_type(evolution: Evolution, path: ColumnPath, type_: DataType) -> Retyp
 def _bind_default(evolution: Evolution, path: ColumnPath, value: object) -> Redefault:
     ref = field_reference(evolution, path, "given a default")
     column = find(evolution.schema, path)
-    default = None if value is UNSET else _default(value, column.type, render_path(path))
-    if value is not UNSET and default is None and not column.nullable:
+    default = None if value is changes.UNSET else _default(value, column.type, render_path(path))
+    if value is not changes.UNSET and default is None and not column.nullable:
         raise InvalidRequestError(
             f"the default of {render_path(path)} can't be NULL, since the column is NOT NULL; "
             "drop its default instead, so that every write must give a value"
@@ -229,7 +201,7 @@ def _bind_default(evolution: Evolution, path: ColumnPath, value: object) -> Rede
 def _bind_nullable(evolution: Evolution, path: ColumnPath) -> Renull:
     column = find(evolution.schema, path)
     above = evolution.schema.ancestors(column.id)
-    if above and isinstance(above[-1].type, Map) and above[-1].type.key.id == column.id:
+    if above and isinstance(above[-1].type, types.Map) and above[-1].type.key.id == column.id:
         raise InvalidRequestError(f"{render_path(path)} is the key of a map, which is never null")
     return Renull(refer(evolution, column.id), True)
 
@@ -246,20 +218,20 @@ def _bind_property(evolution: Evolution, key: str, value: str) -> Property | Sor
     return Sort(tuple((reference(evolution, path), descending) for path, descending in fields))
 
 
-def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
+def _default(value: object, type_: types.DataType, where: str) -> types.WriteDefault | None:
     """The stored form of a default that fits the type."""
-    if value is not None and is_opaque(type_):
+    if value is not None and types.is_opaque(type_):
         raise InvalidRequestError(
             f"the column {where} is {type_name(type_)}, which can't have a default; leave it out"
         )
-    if isinstance(value, Now):
+    if isinstance(value, types.Now):
         if value.type is not type_:
             raise InvalidRequestError(
                 f"the column {where} is {type_name(type_)}, but {value.value} is "
                 f"{type_name(value.type)}; give a constant"
             )
         return value
-    if isinstance(value, Constant):
+    if isinstance(value, types.Constant):
         return value
     try:
         return constant(value, type_)
@@ -267,7 +239,7 @@ def _default(value: object, type_: DataType, where: str) -> WriteDefault | None:
         raise InvalidRequestError(f"column {where}: {error}", condition="INVALID_VALUE") from None
 
 
-def _evaluate(now: Now, type_: DataType, time: dt.datetime) -> Constant | None:
+def _evaluate(now: types.Now, type_: types.DataType, time: dt.datetime) -> types.Constant | None:
     """The value of ``now`` at a time, in UTC."""
     moment = time.astimezone(dt.UTC)
-    return constant(moment.date() if now is Now.DATE else moment, type_)
+    return constant(moment.date() if now is types.Now.DATE else moment, type_)

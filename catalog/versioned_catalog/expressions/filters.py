@@ -37,14 +37,7 @@ class TextKind(enum.Enum):
 OPERATORS = {op.value: op for op in Op} | {"==": Op.EQ, "<>": Op.NE}
 """Every spelling of a comparison."""
 
-NEGATION = {
-    Op.EQ: Op.NE,
-    Op.NE: Op.EQ,
-    Op.LT: Op.GE,
-    Op.GE: Op.LT,
-    Op.GT: Op.LE,
-    Op.LE: Op.GT,
-}
+NEGATION = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 """The comparison that is true of two values exactly if the other is false."""
 
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 
-from versioned_catalog.errors import (
-    CorruptTableError,
-    InvalidRequestError,
-    UnsupportedFeatureError,
-)
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import ENTRY_BYTES, JSON_VALUES
 from versioned_catalog.log.features import FORMAT, check_readable, features_from_json
 from versioned_catalog.schema.wire import Json, member

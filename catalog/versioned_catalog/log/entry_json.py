@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from versioned_catalog.errors import (
-    CorruptTableError,
-    InvalidRequestError,
-    UnsupportedFeatureError,
-)
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import CHECKPOINT_BYTES, check_version
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
 from versioned_catalog.log.features import MANIFEST, Features
-from versioned_catalog.log.head import (
-    Stub,
-    head_from_json,
-    head_to_json,
-    is_one_of,
-    stub_from_json,
-)
+from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
 from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
 from versioned_catalog.log.record import record_from_json, record_to_json
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json

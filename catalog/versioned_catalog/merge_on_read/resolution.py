@@ -93,11 +93,7 @@ def _patched(
 ) -> pa.RecordBatch:
     """The shown rows, with each value from the row that assigned it last."""
     winners = patches.order.filter(shown)
-    sources = [
-        *[winners] * shape.keys,
-        *patches.sources(shape.values, shown),
-        winners,
-    ]
+    sources = [*[winners] * shape.keys, *patches.sources(shape.values, shown), winners]
     columns = [column.take(at) for column, at in zip(rows.columns, sources, strict=False)]
     ops = patches.ops.filter(shown)
     columns.append(pc.if_else(pc.equal(ops, PATCH_OP), PUT_OP, ops))

@@ -43,11 +43,7 @@ def list_of(
 
 
 def map_of(
-    offsets: pa.Array,
-    keys: pa.Array,
-    values: pa.Array,
-    mask: pa.Array | None,
-    type_: pa.DataType,
+    offsets: pa.Array, keys: pa.Array, values: pa.Array, mask: pa.Array | None, type_: pa.DataType
 ) -> pa.Array:
     """A map array of the given type."""
     if mask is not None:

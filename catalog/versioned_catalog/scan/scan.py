@@ -251,13 +251,7 @@ class Scan:
                 rows = pc.sum(self.kept["rows"]).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
         bare = Scan(
-            self.store,
-            self.state,
-            (),
-            self._asked,
-            prune=self._prune,
-            limit=self.limit,
-            like=self,
+            self.store, self.state, (), self._asked, prune=self._prune, limit=self.limit, like=self
         )
         return sum(batch.num_rows for batch in bare.to_batches())
 

@@ -37,12 +37,7 @@ class ColumnStats:
     max_inexact: bool = False
 
 
-_INEXACT = {
-    (False, False): None,
-    (True, False): "min",
-    (False, True): "max",
-    (True, True): "both",
-}
+_INEXACT = {(False, False): None, (True, False): "min", (False, True): "max", (True, True): "both"}
 _FLAGS = {word: flags for flags, word in _INEXACT.items()}
 _ID = re.compile(r"[1-9][0-9]{0,9}")
 

@@ -209,11 +209,7 @@ class Now(enum.Enum):
         return Atom[self.name]
 
 
-NOW_FUNCTIONS = {
-    **{now.value: now for now in Now},
-    "now": Now.TIMESTAMP,
-    "curdate": Now.DATE,
-}
+NOW_FUNCTIONS = {**{now.value: now for now in Now}, "now": Now.TIMESTAMP, "curdate": Now.DATE}
 """The functions of Spark's SQL, in lower case, that are such a default."""
 
 

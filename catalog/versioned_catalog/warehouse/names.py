@@ -188,8 +188,7 @@ def check_free(state: WarehouseState, name: Name) -> None:
     for kind, taken in (("table", state.tables), ("view", state.views)):
         if full_key(name) in taken:
             raise AlreadyExistsError(
-                f"the {kind} {render_path(name)} is there already",
-                condition="TABLE_ALREADY_EXISTS",
+                f"the {kind} {render_path(name)} is there already", condition="TABLE_ALREADY_EXISTS"
             )
     check_namespace(state, name[:-1])
 

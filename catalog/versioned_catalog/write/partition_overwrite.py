@@ -15,12 +15,7 @@ from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transform_values import apply_transform
-from versioned_catalog.schema.transforms import (
-    monotone,
-    parse_transform,
-    render_field,
-    result_type,
-)
+from versioned_catalog.schema.transforms import monotone, parse_transform, render_field, result_type
 from versioned_catalog.types.arrow_values import FALSE, TRUE, ZERO, array_of, repeat
 from versioned_catalog.types.types import DataType
 
