@@ -22,9 +22,7 @@ class TableHandle:
     """The log of one table, and the newest state that was read from it.
 
     Args:
-        log: the table's log.
         loaded: a state of it, usually the newest.
-        name: the table's name in errors.
     """
 
     def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:

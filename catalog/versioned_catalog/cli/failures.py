@@ -68,7 +68,6 @@ def failure_of(error: Exception, secrets: Iterable[str] = ()) -> Failure:
     """Describe an exception as a ``Failure``.
 
     Args:
-        error: Any exception.
         secrets: Texts to hide in the message.
     """
     commit_id = error.commit_id if isinstance(error, CommitOutcomeUnknown) else None

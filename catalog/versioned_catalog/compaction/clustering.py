@@ -49,7 +49,6 @@ def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[ColumnPath, ...]:
     """Return the columns to cluster by, each preceded by its ancestors.
 
     Args:
-        schema: the table schema.
         names: names of columns, or paths to fields of structs.
 
     Raises:
@@ -109,10 +108,7 @@ def clustered(
     """Yield rows sorted along the curve, bucket by bucket; buckets are spilled to the local disk.
 
     Args:
-        batches: the rows.
         sampled: the batches of ``clustering.sampled``.
-        columns: the columns of the rows.
-        clustering: how to cluster the rows.
         scratch: local folder for the buckets; Python's default if omitted.
     """
     if not any(task.rows for task in clustering.sampled):

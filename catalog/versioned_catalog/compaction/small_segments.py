@@ -20,7 +20,6 @@ def bins(
 
     Args:
         rows: the core columns of the segments.
-        schemas: every schema of the table, by version.
         target: the target size, in bytes.
         every: include large segments, and bins of one segment.
     """

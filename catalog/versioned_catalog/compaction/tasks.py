@@ -25,10 +25,8 @@ class CompactionTask:
     """A group of segments to rewrite.
 
     Args:
-        paths: the segments to remove.
         bytes: their size.
         tasks: read their rows.
-        spec: how to write the new segments.
         kind: the kind of the new segments; in a table with a primary key, with their order.
         clustering: how to cluster the rows, if at all.
     """
@@ -44,7 +42,6 @@ class CompactionTask:
         """Read the segments and write the new ones, which become visible when they are committed.
 
         Args:
-            store: the store of the table's folder.
             scratch: local folder for rows that do not fit in memory; Python's default if omitted.
 
         Raises:

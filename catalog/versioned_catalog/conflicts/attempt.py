@@ -22,11 +22,7 @@ class Attempt(Generic[Op_co]):
     """What the rules check, and what the entry is built from.
 
     Args:
-        operation: the operation as planned.
         newest: the newest state; None where there is no table yet.
-        commit_id: ID of the commit.
-        table: name of the table, for errors.
-        log: the log that the state comes from.
     """
 
     operation: Op_co

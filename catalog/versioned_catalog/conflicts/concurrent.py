@@ -40,7 +40,6 @@ def find_conflict(
     """Find the first conflicting commit after a version.
 
     Args:
-        attempt: the attempt.
         since: the version that the operation was planned on, or read.
         conflicts: whether the operation conflicts with a commit.
         expired: whether it conflicts with a commit of which expiry left a stub only; by default it

@@ -152,11 +152,7 @@ def propose(
     """Check an operation against the newest state, and build its entry.
 
     Args:
-        operation: the operation as planned.
         state: the newest state; None where there is no table yet.
-        commit_id: ID of the commit.
-        table: name of the table, for errors.
-        log: the log that the state comes from.
 
     Returns:
         The entry, or None if the operation changes nothing.

@@ -65,8 +65,6 @@ class Overwrite:
     """Replace segments, whatever rows they hold.
 
     Args:
-        base: the snapshot that it was planned on.
-        records: the new segments.
         changes: the columns that they bring along.
         removed: paths of the old segments; None for all segments of the base.
     """
@@ -97,9 +95,7 @@ class Rewrite:
     """Replace segments by others that were computed from their rows.
 
     Args:
-        base: the snapshot that it was planned on.
         kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
-        records: the new segments.
         removed: paths of the old segments.
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
         changes: the columns that the new segments bring along.
@@ -120,8 +116,6 @@ class Compact:
     """Replace segments by others with the same rows.
 
     Args:
-        base: the snapshot that it was planned on.
-        records: the new segments.
         removed: paths of the old segments.
     """
 
@@ -136,7 +130,6 @@ class Rollback:
     """Restore the table as it was at a version.
 
     Args:
-        base: the newest snapshot when it was planned.
         version: the version, of the same incarnation.
     """
 
@@ -149,8 +142,6 @@ class Tag:
     """Set or drop a tag.
 
     Args:
-        base: the newest snapshot when it was planned.
-        name: the tag.
         version: the version; None drops the tag.
     """
 
@@ -164,8 +155,6 @@ class Alter:
     """Change the schema or properties.
 
     Args:
-        base: the snapshot that the changes were bound to.
-        changes: the changes, in order.
         count_nulls: counts the values of a column that are null of themselves by reading the data of a
             state; called if statistics do not have them.
     """
@@ -203,7 +192,6 @@ class Replace:
     """Begin another incarnation of an existing table, which keeps its log and its name only.
 
     Args:
-        creation: the new incarnation.
         created_uuid: created UUID of the table.
         base_version: the version that it was planned on.
         read_version: the version of the table that the new rows were computed from; None if they were
@@ -236,7 +224,6 @@ class Expire:
     """Expire the versions below the oldest retained one, apart from tagged ones.
 
     Args:
-        base: the newest snapshot when it was planned.
         floor: the oldest retained version.
         kept: versions below ``floor`` whose states are kept in ``kept/``.
     """

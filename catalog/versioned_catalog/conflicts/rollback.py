@@ -51,9 +51,6 @@ def check_same_incarnation(
 
     Args:
         then: the state at the version.
-        state: the newest state.
-        version: the version.
-        table: name of the table, for errors.
 
     Raises:
         InvalidRequestError: naming the version that began this incarnation.

@@ -37,7 +37,6 @@ def column_at(table: pa.Table, columns: Sequence[Column], line: ColumnPath) -> p
 
     Args:
         table: the rows.
-        columns: their columns.
         line: the path of the column.
     """
     found = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))

@@ -22,8 +22,6 @@ class MergePrefetch:
     """Reads the segments of a merge, and prefetches the next small ones.
 
     Args:
-        store: the table's folder.
-        tasks: the segments, in about the order of their use.
         pool: the threads that prefetch.
     """
 

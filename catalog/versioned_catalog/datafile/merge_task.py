@@ -48,7 +48,6 @@ class MergeTask:
     """The task of merging segments. The driver decides its values, executors read.
 
     Args:
-        members: the segments.
         keys, values: the number of columns of the row key in merged rows, and of those after it.
         columns: the wanted columns.
         places: their places in merged rows.

@@ -14,10 +14,7 @@ def missing_segment_error(
     """The error for a segment that can't be opened, by the newest state of the table.
 
     Args:
-        store: the table's folder.
-        path: the segment.
         version: of the snapshot that is read; negative for none.
-        error: the error of opening it.
     """
     if version < 0:
         return error

@@ -120,12 +120,7 @@ def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
 
 
 class Lookup:
-    """Looks up columns of a batch by ID, also inside structs.
-
-    Args:
-        columns: the columns of the batch.
-        batch: their values.
-    """
+    """Looks up columns of a batch by ID, also inside structs."""
 
     def __init__(self, columns: Sequence[Column], batch: pa.RecordBatch) -> None:
         self._columns = columns

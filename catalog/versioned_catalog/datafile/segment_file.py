@@ -32,7 +32,6 @@ class SegmentFile:
         task: how it is to be read.
         source: a path, or a remote file.
         parquet: the file as PyArrow opened it.
-        footer: its footer.
     """
 
     task: SegmentTask

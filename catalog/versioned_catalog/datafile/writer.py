@@ -77,8 +77,6 @@ def write_segments(
     its rows, if they are too many to sort in memory.
 
     Args:
-        store: the table's folder.
-        spec: how to write them.
         batches: rows of exactly the spec's columns, followed by their types of operation if the spec
             has ``ops``.
         scratch: a folder of the local disk for rows that do not fit in memory; None for Python's

@@ -37,8 +37,6 @@ def apply_all(changes: Iterable[BoundChange], evolution: Evolution, new_version:
     """Apply the changes of one ALTER, in order.
 
     Args:
-        changes: the bound changes.
-        evolution: the table's current state.
         new_version: the schema version after the ALTER, if it changes the schema.
 
     Raises:

@@ -60,7 +60,6 @@ def plan_changes(
     """Bind the changes of one ALTER, each to the result of those before it, and apply them.
 
     Args:
-        requests: the changes, in order.
         evolution: the table that they were requested for.
         new_version: the schema version after the ALTER, if it changes the schema.
         clock: the current time; read once.

@@ -70,8 +70,6 @@ def field_reference(evolution: Evolution, path: ColumnPath, done: str, in_key: s
     """A reference to a top-level column or a field of a struct.
 
     Args:
-        evolution: the table.
-        path: the column's path.
         done: the participle of the change, for the error about an element, key or value.
         in_key: the verb of the change, if it is not allowed inside a map's key.
     """

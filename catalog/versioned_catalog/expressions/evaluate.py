@@ -38,9 +38,7 @@ def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanAr
     """A filter's value for each row: true, false or null.
 
     Args:
-        bound: the filter.
         column_of: returns ``rows`` values by column ID, of the types that the filter was bound to.
-        rows: the number of rows.
     """
     match bound:
         case And(parts) | Or(parts):

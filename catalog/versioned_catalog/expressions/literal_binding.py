@@ -87,7 +87,6 @@ def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
     """A value in terms of the values of a column.
 
     Args:
-        type_: the column's type.
         value: a Python value, as ``plain`` returns it, not None.
 
     Returns:

@@ -15,7 +15,6 @@ def render_filter(bound: filters.BoundFilter, schema: Schema) -> str:
     """The SQL of a filter.
 
     Args:
-        bound: the filter.
         schema: the columns; a column that is not in it, such as a metadata column, is shown as ``#ID``.
     """
     match bound:

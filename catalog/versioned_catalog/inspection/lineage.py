@@ -78,7 +78,6 @@ def schemas(state: TableState, commits: Mapping[int, int]) -> pa.Table:
     """See ``Inspection.schemas``.
 
     Args:
-        state: the snapshot.
         commits: the commit of each schema version, if it is known.
     """
     names, first = dict[int, dict[str, None]](), dict[int, int]()

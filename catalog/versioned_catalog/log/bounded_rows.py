@@ -24,10 +24,6 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
     Texts are read as dictionaries, in which one long value can stand for very many rows, and are decoded
     once their total length is known.
 
-    Args:
-        data: the file's content.
-        what: the file, for errors.
-
     Raises:
         CorruptTableError: the file is damaged, or decodes to very many times its size.
     """

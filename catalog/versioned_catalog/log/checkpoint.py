@@ -47,10 +47,6 @@ def state_to_bytes(state: TableState) -> bytes:
 def state_from_bytes(data: bytes, what: str) -> TableState:
     """The state of a checkpoint.
 
-    Args:
-        data: the file's content.
-        what: the file, for errors.
-
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
         UnsupportedFeatureError: this library does not implement its format version or a feature.
@@ -144,7 +140,6 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
     """The JSON object of a checkpoint (FORMAT.md, section 8).
 
     Args:
-        state: the state.
         packed: IDs of the columns in the lists of statistics.
     """
     replaced = state.created_uuid != state.table_uuid

@@ -75,7 +75,6 @@ class Codec(Protocol[E, S]):
         Args:
             entry: the entry that is to be put.
             previous: the entry of the attempt before, whose file may serve again.
-            store: the folder of the log.
         """
         ...
 

@@ -37,7 +37,6 @@ class CommitLog(LogReader[E, S]):
 
         Args:
             loaded: the newest known state.
-            commit_id: ID of the commit.
             propose: builds the entry that follows a state, without its time; returns None if there is
                 nothing to commit. It is called again after each lost race. What it raises, such as
                 CommitConflictError, ends the commit.

@@ -26,7 +26,6 @@ def settled_time(store: Store, version: int, time: datetime) -> datetime:
     """The time of a version, or the date of its entry's file if the time is in the future.
 
     Args:
-        store: the table's folder.
         version, time: the version, and its time in the log.
     """
     if not is_ahead(store, version, time):

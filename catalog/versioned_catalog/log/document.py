@@ -14,10 +14,6 @@ from versioned_catalog.storage.json_text import count_values, parse_json
 def load_json(data: bytes, what: str) -> dict[str, Json]:
     """Parse an object; its format version and features are checked before anything else is read.
 
-    Args:
-        data: content of a file.
-        what: the file, for errors.
-
     Raises:
         CorruptTableError: it is not a JSON object.
         UnsupportedFeatureError: this library does not implement its format version or a feature.

@@ -72,10 +72,6 @@ def commit_to_bytes(commit: Commit) -> bytes:
 def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
     """The commit of an entry, or the stub that replaced it.
 
-    Args:
-        data: content of the file.
-        what: the file, for errors.
-
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
         UnsupportedFeatureError: this library does not implement its format version or a feature.

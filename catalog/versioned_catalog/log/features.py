@@ -59,7 +59,6 @@ def check_readable(needed: frozenset[str], what: str) -> None:
 
     Args:
         needed: the features of readers.
-        what: the file, for errors.
 
     Raises:
         UnsupportedFeatureError: naming the features.

@@ -36,7 +36,6 @@ def write_manifest(commit: Commit, previous: Commit | None, store: Store) -> Com
     Args:
         commit: the commit that is to be put.
         previous: the commit of the attempt before, whose manifest serves again.
-        store: the table's folder.
 
     Returns:
         The commit, which names its manifest if it has one.

@@ -28,7 +28,6 @@ class LogReader(Generic[E, S]):
     """The log of one table or warehouse, read only.
 
     Args:
-        store: the folder of the table or warehouse.
         codec: how its files are decoded.
     """
 

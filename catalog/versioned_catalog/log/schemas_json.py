@@ -82,7 +82,6 @@ def _delta_from_json(value: wire.Json, later: int, width: int) -> SchemaDelta:
     """An older schema.
 
     Args:
-        value: its JSON.
         later, width: version of the next schema, and number of its top-level columns.
 
     Raises:

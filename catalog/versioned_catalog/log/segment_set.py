@@ -150,7 +150,6 @@ class SegmentSet:
         Args:
             name: ``nulls``, ``nans``, ``min``, ``max`` or ``inexact``.
             column: a column of the wanted schema; bounds come in its type.
-            schemas: every schema of the table, by version.
         """
         type_ = segment_table.statistic_type(name, column.type)
         stored = self._stored(name, column, schemas, type_)

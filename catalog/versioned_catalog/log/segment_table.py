@@ -99,7 +99,6 @@ def bounds_array(texts: pa.Array, versions: pa.Array, column: Column, schemas: S
         texts: value texts; null where unknown.
         versions: the schema version of each segment.
         column: a column of the wanted schema.
-        schemas: every schema of the table, by version.
     """
     target = to_arrow_type(column.type)
     out = pa.nulls(len(texts), target)

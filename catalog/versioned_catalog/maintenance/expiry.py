@@ -109,8 +109,6 @@ def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep
     """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
 
     Args:
-        timeline: the table's log.
-        state: its newest state.
         cutoff: versions that were current since then are kept.
         keep_last: number of versions to keep in any case.
     """
@@ -127,8 +125,6 @@ def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: boo
     """Write the states that are loaded when older entries are stubs.
 
     Args:
-        timeline: the table's log.
-        state: its newest state.
         floor: the oldest retained version.
         again: write only states that were deleted meanwhile.
     """

@@ -64,9 +64,7 @@ def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterat
     """Yield the entries of a log in order, continuing after damaged ones.
 
     Args:
-        timeline: the log.
         versions: the versions of its entries.
-        report: called with every finding.
     """
     stored: dict[int, list[str]] = {}
     for version, path in stored_states(timeline):

@@ -133,7 +133,6 @@ def references_since(
     """Determine the files that the versions retained by a newer state need.
 
     Args:
-        timeline: the table's log.
         state: an older state.
         needed: the references of the older state.
         newest: the newer state.

@@ -19,7 +19,6 @@ def in_parallel(do: Callable[[A], B], items: Iterable[A], threads: int = THREADS
     Args:
         do: called in a thread; its exceptions are raised here.
         items: consumed as needed.
-        threads: number of threads.
     """
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[B]] = deque()

@@ -22,7 +22,6 @@ def check_retention(retention: object, table: str, breaks: str, *, force: bool) 
 
     Args:
         retention: the argument of the user.
-        table: the table's name in errors.
         breaks: what a short retention may break, for the error.
         force: allow a short retention.
 
@@ -47,8 +46,6 @@ def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> in
     The commit time is by the writer's clock; the modification time and the cutoff are by the store's.
 
     Args:
-        timeline: the table's log.
-        state: its newest state.
         cutoff: a time by the store's clock.
 
     Returns:

@@ -75,10 +75,8 @@ class SegmentCheck:
     """Checks segments.
 
     Args:
-        store: the store of the table's folder.
         sizes: sizes of the files in ``data/``, by path.
         deep: read the rows, too.
-        report: called with every finding.
         progress: called with "check segments" and the number of segments done.
     """
 

@@ -63,7 +63,6 @@ class Vacuum:
     """A planned vacuum.
 
     Args:
-        table: name of the table.
         retention: see ``Vacuumed``.
         cutoff: files written since then are kept.
         state: the state that it was planned on.
@@ -128,9 +127,6 @@ def plan_vacuum(timeline: TableLog, state: TableState, table: str, retention: ti
     """Plan a vacuum of a table; nothing is written.
 
     Args:
-        timeline: the table's log.
-        state: its newest state.
-        table: name of the table.
         retention: keep younger files, and allow writes based on versions that were current since.
     """
     cutoff = ago(timeline.store.now(), retention)
@@ -148,8 +144,6 @@ def clean(timeline: TableLog, plan: Vacuum, newest: TableState, progress: Progre
     since, and an expiry may have moved the oldest retained version.
 
     Args:
-        timeline: the table's log.
-        plan: the plan.
         newest: the state with the fence, or a newer one.
         progress: called after every thousand files.
     """

@@ -25,8 +25,6 @@ def verify(
     """Check a table that may be too damaged to be loaded. See ``Maintenance.verify``.
 
     Args:
-        store: the store of the table's folder.
-        table: name of the table.
         deep, every_version, progress: as there.
     """
     return _Verification(store, table, deep, every_version, progress).run()

@@ -29,8 +29,6 @@ class Cursor:
     """Reads a run in order.
 
     Args:
-        run: the run.
-        shape: the layout of its rows.
         step: the number of rows to read at a time.
     """
 

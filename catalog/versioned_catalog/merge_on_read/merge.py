@@ -39,8 +39,6 @@ def merge(
     A row that results from PATCH rows has the ``__sequence`` of the last one, and ``__op_type`` PUT.
 
     Args:
-        runs: the runs.
-        shape: the layout of their rows and of the result.
         tombstones: whether the result has a DELETE row for a key whose newest row is one.
     """
     resolved = partial(newest_rows, shape=shape, tombstones=tombstones)

@@ -31,7 +31,6 @@ def by_age(run: Run, interleaved: bool) -> tuple[int, ...]:
     """The sort key of runs, before a stable sort of their rows by row key.
 
     Args:
-        run: a run.
         interleaved: whether rows are sorted by ``__sequence``, too; then the ordinal decides.
     """
     return (run.order[1], run.order[0]) if interleaved else run.order

@@ -95,7 +95,6 @@ def overlapping(ranges: Sequence[Range], places: Any) -> Ranks:
 
     Args:
         ranges: of each column of the row key, over all segments.
-        places: the segments to number.
 
     Returns:
         The number of the group of each of them.

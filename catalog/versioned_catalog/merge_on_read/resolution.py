@@ -30,7 +30,6 @@ def newest_rows(
 
     Args:
         parts: all rows of their keys, by run; at least one run.
-        shape: the layout of rows.
         tombstones: whether the result has a DELETE row for a key whose newest row is one.
     """
     if len(parts) == 1 and _are_distinct_puts(parts[0].batches, shape):

@@ -78,9 +78,7 @@ class RowGroupBounds:
     """ColumnBounds of row groups of one file, by column ID of the plan's outputs.
 
     Args:
-        footer: the footer of the file.
         groups: the row groups that count.
-        plan: how the file's columns become the wanted ones.
         nan_free: the IDs of columns without NaN in the file, which Parquet does not record.
     """
 

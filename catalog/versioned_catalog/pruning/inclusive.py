@@ -62,9 +62,7 @@ def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.Boolean
     """Which units must be read; the others hold no row for which the filter is true.
 
     Args:
-        bound: the filter.
         bounds_of: returns the bounds of a column by ID, or None if nothing is known.
-        count: the number of units.
 
     Returns:
         One boolean per unit, never null.

@@ -17,9 +17,7 @@ def all_match(bound: filters.BoundFilter, bounds_of: BoundsOf, count: int) -> pa
     """Which units are known to hold only rows for which a filter is true, not false or null.
 
     Args:
-        bound: the filter.
         bounds_of: returns the bounds of a column by ID, or None if nothing is known.
-        count: the number of units.
 
     Returns:
         One boolean per unit, never null. For a unit without rows it may be either.

@@ -29,7 +29,6 @@ def count_values(scan: Scan, column: Column) -> int | None:
     """The number of non-null values of a column; None if it takes a read to know.
 
     Args:
-        scan: the scan.
         column: a top-level column of the schema of the snapshot.
     """
     whole, known = _whole_segments(scan), _bounds(scan.state, column)
@@ -45,7 +44,6 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
     NaN is the greatest. A zero of a float is unknown, since its sign may differ.
 
     Args:
-        scan: the scan.
         column: a top-level column of the schema of the snapshot.
         greatest: whether for MAX, else for MIN.
 
@@ -109,7 +107,6 @@ class _Ends:
     """One end of the values of a column in each segment, NaN excluded.
 
     Args:
-        rows: the number of rows.
         empty: the number of rows without such a value; null if unknown.
         bound: the bound; null if unknown, or if there is no value.
         inexact: whether the bound may not occur.

@@ -39,7 +39,6 @@ class MergePlanner:
     """Plans the merges of one scan.
 
     Args:
-        state: the snapshot.
         wanted: the columns shown, and after them those that only the filter needs.
         filter: which rows; None for all.
         shown: how many of the columns are shown.

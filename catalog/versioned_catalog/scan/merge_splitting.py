@@ -28,8 +28,6 @@ def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
     The ranges begin where row groups of the largest segment do.
 
     Args:
-        store: the table's folder.
-        task: the merge.
         key: the ID of that column.
     """
     parts = task.rows // SPLIT_ROWS

@@ -50,7 +50,6 @@ def select(
     """Select the segments that may hold wanted rows.
 
     Args:
-        state: the snapshot.
         filter: which rows; None for all.
         limit: how many rows are wanted, in any order; None for all.
         prune: whether statistics are used.

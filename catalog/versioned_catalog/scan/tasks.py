@@ -77,8 +77,6 @@ class TaskPlanner:
         """The task that reads one segment.
 
         Args:
-            row: its core columns.
-            delta: its delta.
             nan_free: the columns that hold no NaN in it.
         """
         return SegmentTask(

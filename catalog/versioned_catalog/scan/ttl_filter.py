@@ -16,10 +16,6 @@ def age_time(store: Store, state: TableState) -> datetime | None:
     """The time at which the age of rows is taken; None if the table has no ``ttl``.
 
     The store's clock is read only for a table with ``ttl``.
-
-    Args:
-        store: the table's folder.
-        state: the snapshot.
     """
     if not hides_rows(state.properties):
         return None
@@ -32,7 +28,6 @@ def with_ttl(
     """Extend a filter to reject rows that are too old.
 
     Args:
-        state: the snapshot.
         filter: which rows are wanted otherwise; None for all.
         time: from ``age_time``, called once for all steps of an operation.
     """

@@ -26,10 +26,8 @@ def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
     """The fields of a partitioning after a change.
 
     Args:
-        schema: the table's schema.
         change: ``ADD PARTITION FIELD f``, ``DROP PARTITION FIELD f`` or
             ``REPLACE PARTITION FIELD f WITH g``.
-        table: the table's name, for errors.
 
     Raises:
         InvalidRequestError: it does not parse, adds a field that exists, or drops one that does not.
@@ -94,7 +92,6 @@ def split_outside(text: str, what: str) -> tuple[str, ...]:
     """Split a text at commas outside backticks and parentheses.
 
     Args:
-        text: the text.
         what: the name of the option that it is given for, for the error.
 
     Raises:

@@ -48,7 +48,6 @@ def is_unreadable(transform: transforms.Transform, type_: DataType) -> bool:
     """Whether people can't read the value texts of a transform; see ``partition_text``.
 
     Args:
-        transform: the transform.
         type_: the type of its results.
     """
     return type_ is Atom.BINARY or isinstance(
@@ -61,7 +60,6 @@ def partition_text(transform: transforms.Transform, type_: DataType, text: str) 
 
     Args:
         transform, type_: see ``is_unreadable``; readable value texts are returned as they are.
-        text: the value text.
     """
     match transform:
         case transforms.Years():

@@ -39,7 +39,6 @@ def split_names(text: str, what: str) -> list[str]:
     """Split a list of column names, such as ``host, `a,b```.
 
     Args:
-        text: the list.
         what: the argument or property that it is given for, for the error.
 
     Raises:

@@ -23,7 +23,6 @@ def apply_transform(
     """The transform's result for each value; null for null.
 
     Args:
-        transform: the transform.
         source_type: the column's type, which matters to hashes: 5 and 5.0 hash differently.
         array: the values, cast to ``to_arrow_type(source_type)`` if they have another type.
 

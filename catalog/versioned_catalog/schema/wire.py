@@ -224,8 +224,6 @@ def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
     """A required member of a JSON object.
 
     Args:
-        value: the object.
-        name: the member's name.
         kind: the class that its value must have.
     """
     if not isinstance(value, dict):

@@ -63,9 +63,7 @@ def _visit(
     """The statistics of a column and of the columns inside it, by ID.
 
     Args:
-        footer: the footer.
         leaves: the index of each leaf in the footer, by its dotted path.
-        column: the column.
         path: its dotted path.
         parents_null: whether a struct around it may be null in some row.
     """

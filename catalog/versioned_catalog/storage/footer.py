@@ -98,7 +98,6 @@ class Footer:
         """Where the pages of some columns of a row group stand, to fetch them ahead.
 
         Args:
-            group: the row group.
             leaves: from ``leaves``. What is not found is left out, and read when it is needed.
         """
         places = self._places(leaves[0]) if leaves else None

@@ -40,7 +40,6 @@ def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
     """Refuse a footer if PyArrow would end the process when asked for its columns.
 
     Args:
-        footer: its bytes.
         metadata: the footer as parsed by PyArrow.
 
     Raises:

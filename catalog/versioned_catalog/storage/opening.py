@@ -20,7 +20,6 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
 
     Args:
         url: a local path, or a URL such as ``s3://bucket/folder``.
-        options: storage options for fsspec's file system.
 
     Raises:
         InvalidRequestError: the URL is invalid, or no file system for it is installed.

@@ -29,7 +29,6 @@ def translate_errors(what: str, how: str = "can't be read") -> Iterator[None]:
     """Translate errors of PyArrow and of the operating system about a file.
 
     Args:
-        what: the file.
         how: the problem that an error of PyArrow stands for.
 
     Raises:
@@ -58,8 +57,6 @@ def open_parquet(source: Any, what: str, **how: Any) -> pq.ParquetFile:
     """Open a file whose footer may be hostile.
 
     Args:
-        source: a path, or a file of PyArrow or Python.
-        what: the file, for errors.
         how: further arguments of ``ParquetFile``.
 
     Raises:
@@ -123,7 +120,6 @@ def check_column_chunks(source: Any, metadata: pq.FileMetaData, what: str) -> No
     Args:
         source: as for ``open_parquet``.
         metadata: the footer as parsed by PyArrow.
-        what: the file, for errors.
 
     Raises:
         CorruptTableError: PyArrow would end the process.

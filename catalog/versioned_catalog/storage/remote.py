@@ -45,7 +45,6 @@ class RemoteStore(store.Store):
         fs: fsspec's file system.
         protocol: its scheme in URLs.
         root: the folder, as a path of that file system.
-        options: the storage options it was opened with.
     """
 
     is_remote = True

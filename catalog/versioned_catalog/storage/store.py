@@ -44,7 +44,6 @@ class TranslatingSink:
     """Translate write failures into StorageError.
 
     Args:
-        file: the file to write to.
         translating: makes a context that translates errors.
     """
 
@@ -112,7 +111,6 @@ class Store(abc.ABC):
         """Read a whole file; None if it does not exist.
 
         Args:
-            path: the file.
             limit: its greatest allowed length in bytes, so that no file takes all memory.
 
         Raises:
@@ -130,8 +128,6 @@ class Store(abc.ABC):
         StorageError means that the file was not created.
 
         Args:
-            path: the file.
-            data: its content.
             dated: the time in the content, if it is by the clock of this process. A store that knows
                 the date of a file before it is visible refuses a time that is far ahead of it.
         """

@@ -60,8 +60,6 @@ def storage_error(what: str, path: str, error: OSError) -> StorageError:
 
     Args:
         what: the action that failed, such as ``read``.
-        path: the file.
-        error: the error of the system.
     """
     # PyArrow's own text repeats the path and the number.
     reason = os.strerror(error.errno) if error.errno else str(error)

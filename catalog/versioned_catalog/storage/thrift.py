@@ -24,7 +24,6 @@ class Reader:
     """Reads structures, one after another.
 
     Args:
-        data: the bytes.
         at: where the first one begins; after each, where it ended.
         most: how many structures are allowed, nested ones too.
         strings: whether strings are read as bytes; otherwise as their ``Length``.

@@ -164,7 +164,6 @@ class Cursor:
     """A position in a text that is being parsed.
 
     Args:
-        text: the whole text.
         what: the name of such a text in messages: ``type``, ``column list``, …
     """
 

@@ -59,7 +59,6 @@ def take_type(cursor: Cursor, depth: int = 0) -> DataType:
     """Parse the type at the cursor.
 
     Args:
-        cursor: the text.
         depth: the number of types around this one.
 
     Raises:

@@ -61,7 +61,6 @@ def parse_interval(text: str, start: str, end: str) -> int:
     """The microseconds of ``1 02:03:04.5``.
 
     Args:
-        text: the interval.
         start, end: its first and last units.
     """
     units = _units(start, end)

@@ -30,7 +30,6 @@ def leaf_text(value: object, type_: DataType) -> str:
 
     Args:
         value: a Python value; for temporal types also the stored integer.
-        type_: the type of the value.
     """
     if isinstance(type_, NestedType):
         raise ValueError("the value is nested")

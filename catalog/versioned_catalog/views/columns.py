@@ -42,7 +42,6 @@ def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTabl
     """Bind the columns that a view reads to their IDs.
 
     Args:
-        name: the table's name.
         state: the state of the table that the query reads.
         paths: paths of the columns.
 
@@ -63,7 +62,6 @@ def problems(
     """Find the columns of one table that a view can no longer read.
 
     Args:
-        view: the view.
         read: what it reads of the table.
         state: the state of the table that has the name now.
         shown: renders names.
@@ -79,7 +77,6 @@ def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render
     """Describe the problem of a view whose table was renamed or dropped.
 
     Args:
-        view: the view.
         read: what it reads of the table.
         now: the table's current name; None if it was dropped.
         shown: renders names.

@@ -45,11 +45,7 @@ class _NothingToDo(Exception):
 
 
 class Names:
-    """The namespaces, tables and views of a warehouse.
-
-    Args:
-        store: the warehouse's folder.
-    """
+    """The namespaces, tables and views of a warehouse."""
 
     def __init__(self, store: Store) -> None:
         self.log: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(store, WarehouseCodec())

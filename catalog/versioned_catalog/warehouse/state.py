@@ -46,7 +46,6 @@ class Namespace:
 
     Args:
         name: the parts of its name.
-        properties: its properties.
     """
 
     name: Name

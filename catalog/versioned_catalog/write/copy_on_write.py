@@ -65,9 +65,7 @@ def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> 
     """Return the segments that match a filter as a whole; refuse a filter that others match in part.
 
     Args:
-        state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        table: the table's name in errors.
 
     Raises:
         InvalidRequestError: a segment may hold matching and other rows.
@@ -104,10 +102,7 @@ def without_matches(
     does.
 
     Args:
-        store: the store of the table's folder.
-        state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        spec: how to write the copies, in the snapshot's schema.
 
     Raises:
         CorruptTableError: a segment is not what the log says.
@@ -150,7 +145,6 @@ def with_updates(
 
     Args:
         store, state, bound, spec: as for ``without_matches``.
-        updater: computes the new rows.
 
     Raises:
         CorruptTableError: a segment is not what the log says.

@@ -19,8 +19,6 @@ class DeltaConverter:
 
     Args:
         arrow: the schema of the batches; the last column is the operation type.
-        schema: the table schema.
-        table: the table's name in errors.
         now: the value of ``current_timestamp`` and ``current_date`` in this write.
 
     Raises:
@@ -64,7 +62,6 @@ def tombstones(keys: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 
     Args:
         keys: the columns of the row key, in schema order.
-        schema: the table schema.
     """
     given = iter(keys.columns)
     arrays = [

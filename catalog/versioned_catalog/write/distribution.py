@@ -50,7 +50,6 @@ def default_mode(schema: Schema, *, ordered: bool) -> DistributionMode:
     """Return the mode of a table that sets none.
 
     Args:
-        schema: the table schema.
         ordered: whether the order of the rows matters. In a table with a primary key the last row of a
             key wins, and a shuffle loses the order.
     """

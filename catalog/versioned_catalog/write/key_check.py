@@ -26,11 +26,8 @@ def key_check(
     """Return the check of written row keys against those of other commits.
 
     Args:
-        store: the store of the table's folder.
-        state: the snapshot that was read.
         written: the schema of the commit. Segments of another schema version have that schema of the
             table.
-        records: the written segments.
     """
     return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
 

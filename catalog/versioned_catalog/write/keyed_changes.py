@@ -29,10 +29,7 @@ def delete_rows(
     """Write tombstones for the rows that match a filter.
 
     Args:
-        store: the store of the table's folder.
-        state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        spec: how to write rows and tombstones.
     """
     keys = [column for column in state.schema.columns if column.id in state.schema.row_key]
 
@@ -49,8 +46,6 @@ def write_tombstones(
     """Write tombstones for row keys.
 
     Args:
-        store: the store of the table's folder.
-        plan: from ``plan_delta``.
         arrow, batches: the row keys.
 
     Raises:
@@ -70,8 +65,6 @@ def update_rows(
 
     Args:
         store, state, bound: as for ``delete_rows``.
-        spec: how to write rows.
-        updater: computes the new rows.
 
     Raises:
         InvalidRequestError: a new value does not fit its column.

@@ -30,10 +30,8 @@ def segments_of_partitions(
     """Return the paths of the segments whose rows are all in one of the given partitions.
 
     Args:
-        state: the snapshot.
         schema: the schema of the partition values; partitioned as the snapshot's schema is.
         keys: the partitions.
-        table: the table's name in errors.
 
     Raises:
         InvalidRequestError: a segment of another partitioning may hold rows of such a partition and
@@ -96,7 +94,6 @@ class _Field:
 
     Args:
         name: the field as a user writes it.
-        type: the type of its values.
         rows, nulls: number of rows, and of null values; null if unknown.
         low, high: bounds of the values; null if unknown.
     """

@@ -49,8 +49,6 @@ class RowConverter:
 
     Args:
         arrow: the schema of the written rows.
-        schema: the table schema.
-        table: the table's name in errors.
         now: the value of ``current_timestamp`` and ``current_date`` in this write.
 
     Raises:

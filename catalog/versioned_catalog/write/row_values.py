@@ -24,9 +24,6 @@ def check_values(array: pa.Array, column: Column, path: ColumnPath, table: str) 
 
     Args:
         array: the values, in the type of the column.
-        column: the column.
-        path: its path.
-        table: the table's name in errors.
 
     Raises:
         InvalidRequestError: a value breaks a constraint.

@@ -61,8 +61,6 @@ class Updater:
 
     Args:
         assignments: Python values, ``expr(...)`` or ``pyarrow.compute`` expressions by column path.
-        schema: the table schema.
-        table: the table's name in errors.
 
     Raises:
         NotFoundError: there is no such column.

@@ -15,7 +15,6 @@ def next_head(attempt: Attempt[Any], operation: str, base_version: int | None = 
     """The head of an attempt's entry.
 
     Args:
-        attempt: the attempt.
         operation: the operation, as entries name it.
         base_version: the version it was planned on; that of the operation's base by default.
     """
