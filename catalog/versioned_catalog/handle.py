@@ -19,11 +19,7 @@ from versioned_catalog.storage.store import Store
 
 
 class TableHandle:
-    """The log of one table, and the newest state that was read from it.
-
-    Args:
-        loaded: a state of it, usually the newest.
-    """
+    """The log of one table, and a state that was read from it, usually the newest."""
 
     def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
         self.log = log
@@ -130,10 +126,6 @@ class TableHandle:
 
     def commit(self, operation: Operation, commit_id: str | None = None) -> int:
         """Commit an operation on the newest state, again for as long as others commit first.
-
-        Args:
-            operation: what to commit.
-            commit_id: Idempotency key of the commit; generated if omitted.
 
         Returns:
             The version of the commit; the newest version if the operation changes nothing.

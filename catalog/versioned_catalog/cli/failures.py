@@ -65,11 +65,7 @@ class Failure:
 
 
 def failure_of(error: Exception, secrets: Iterable[str] = ()) -> Failure:
-    """Describe an exception as a ``Failure``.
-
-    Args:
-        secrets: Texts to hide in the message.
-    """
+    """Describe an exception as a ``Failure``, with ``secrets`` hidden in the message."""
     commit_id = error.commit_id if isinstance(error, CommitOutcomeUnknown) else None
     message = one_line(without_secrets(_message(error), secrets))
     return Failure(_code(error), type(error).__name__, message, commit_id)

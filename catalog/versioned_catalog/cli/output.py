@@ -44,12 +44,7 @@ def wants_json() -> bool:
 
 
 def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
-    """Print rows.
-
-    Args:
-        rows: Rows, of which JSON shows every field.
-        columns: Fields that the table for people shows.
-    """
+    """Print rows: every field as JSON, or ``columns`` as a table for people."""
     if wants_json():
         show_json(rows)
     else:

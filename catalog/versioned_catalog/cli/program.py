@@ -37,12 +37,7 @@ class Program(Group):
     """The program, which reports an error as one line on stderr."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
-        """Run the program, then exit.
-
-        Args:
-            args: Arguments; those of the process if None.
-            rest, options: As for ``click.Group.main``.
-        """
+        """Run the program, with the arguments of the process if ``args`` is None, then exit."""
         given = list(sys.argv[1:] if args is None else args)
         fixed = {"prog_name": self.name, "standalone_mode": False}
         try:

@@ -8,14 +8,7 @@ import click
 
 
 def at_most_one(options: Mapping[str, object]) -> None:
-    """Check that at most one option is set.
-
-    Args:
-        options: Values by option name; None and False mean not set.
-
-    Raises:
-        click.UsageError: More than one is set.
-    """
+    """Raise UsageError if more than one option is set; None and False mean not set."""
     if _given(options) > 1:
         raise _wrong(f"give only one of {', '.join(options)}")
 

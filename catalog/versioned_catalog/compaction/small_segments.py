@@ -16,12 +16,9 @@ SMALL = 0.5
 def bins(
     rows: Iterable[Row], schemas: Mapping[int, Schema], target: int, *, every: bool
 ) -> list[list[Row]]:
-    """Pack segments into bins of about the target size, each of one partition, keeping their order.
+    """Pack segments into bins of about ``target`` bytes, each of one partition, keeping their order.
 
-    Args:
-        rows: the core columns of the segments.
-        target: the target size, in bytes.
-        every: include large segments, and bins of one segment.
+    ``every`` includes large segments, and bins of one segment.
     """
     partitions: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:

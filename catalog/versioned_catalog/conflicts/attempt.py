@@ -19,11 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Attempt(Generic[Op_co]):
-    """What the rules check, and what the entry is built from.
-
-    Args:
-        newest: the newest state; None where there is no table yet.
-    """
+    """What the rules check, and what the entry is built from. Without a table, ``newest`` is None."""
 
     operation: Op_co
     newest: TableState | None

@@ -113,11 +113,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Compact:
-    """Replace segments by others with the same rows.
-
-    Args:
-        removed: paths of the old segments.
-    """
+    """Replace segments by others with the same rows."""
 
     base: Base
     records: tuple[SegmentRecord, ...]
@@ -127,11 +123,7 @@ class Compact:
 
 @dataclass(frozen=True)
 class Rollback:
-    """Restore the table as it was at a version.
-
-    Args:
-        version: the version, of the same incarnation.
-    """
+    """Restore the table as it was at a version of the same incarnation."""
 
     base: Base
     version: int
@@ -139,11 +131,7 @@ class Rollback:
 
 @dataclass(frozen=True)
 class Tag:
-    """Set or drop a tag.
-
-    Args:
-        version: the version; None drops the tag.
-    """
+    """Set a tag to a version, or drop it (None)."""
 
     base: Base
     name: str

@@ -33,12 +33,7 @@ def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
 
 
 def column_at(table: pa.Table, columns: Sequence[Column], line: ColumnPath) -> pa.ChunkedArray:
-    """A column of rows, also inside structs.
-
-    Args:
-        table: the rows.
-        line: the path of the column.
-    """
+    """A column of rows by its path, also inside structs."""
     found = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
     for parent, child in pairwise(line):
         found = pc.struct_field(found, parent.type.fields.index(child))  # type: ignore[union-attr]

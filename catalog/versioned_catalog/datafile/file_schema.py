@@ -26,10 +26,7 @@ def file_schema(
 ) -> pa.Schema:
     """The Arrow schema of a segment file: physical names, field IDs and metadata.
 
-    Args:
-        schema: the schema that the segment is written under.
-        table_uuid: the table.
-        columns: the columns of the file, in order; None for the schema's.
+    ``columns`` are the columns of the file, in order; None for the schema's.
     """
     footer = {
         TABLE_UUID: table_uuid.encode(),

@@ -13,8 +13,7 @@ def missing_segment_error(
 ) -> VersionedError:
     """The error for a segment that can't be opened, by the newest state of the table.
 
-    Args:
-        version: of the snapshot that is read; negative for none.
+    ``version`` is that of the snapshot that is read; negative for none.
     """
     if version < 0:
         return error

@@ -52,11 +52,7 @@ class Evolution:
 
 
 def used_physical_names(schemas: Iterable[Schema]) -> UsedNames:
-    """The physical names ever used below each column, as ``name_key``.
-
-    Args:
-        schemas: every schema of this incarnation of the table.
-    """
+    """The physical names ever used below each column in an incarnation, as ``name_key``."""
     names: UsedNames = {None: frozenset(map(name_key, INTERNAL_NAMES))}
     for schema in schemas:
         names = with_used(names, walk(schema.columns))
@@ -69,12 +65,7 @@ def used_below(column: Column) -> UsedNames:
 
 
 def with_used(names: UsedNames, columns: Iterable[tuple[Column, tuple[Column, ...]]]) -> UsedNames:
-    """Used names together with those of some columns.
-
-    Args:
-        names: the result of ``used_physical_names``.
-        columns: the columns, each with its ancestors.
-    """
+    """Used names together with those of some columns, each given with its ancestors."""
     new: dict[int | None, set[str]] = {}
     for column, above in columns:
         new.setdefault(above[-1].id if above else None, set()).add(name_key(column.physical_name))

@@ -137,11 +137,7 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
 
 
 def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, Json]:
-    """The JSON object of a checkpoint (FORMAT.md, section 8).
-
-    Args:
-        packed: IDs of the columns in the lists of statistics.
-    """
+    """The JSON object of a checkpoint; ``packed`` are the IDs of the columns in lists of statistics."""
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,

@@ -23,11 +23,7 @@ def is_ahead(store: Store, version: int, time: datetime) -> bool:
 
 
 def settled_time(store: Store, version: int, time: datetime) -> datetime:
-    """The time of a version, or the date of its entry's file if the time is in the future.
-
-    Args:
-        version, time: the version, and its time in the log.
-    """
+    """The time of a version in the log, or, if it is in the future, the date of its entry's file."""
     if not is_ahead(store, version, time):
         return time
     return min(time, store.modified(entry_path(version)) or store.time())

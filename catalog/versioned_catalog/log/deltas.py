@@ -92,11 +92,7 @@ class Deltas:
 
 
 class StoredDeltas:
-    """The deltas in a table of segments, shared by all snapshots over it.
-
-    Args:
-        table: segments in the layout of a checkpoint.
-    """
+    """The deltas in a table of segments (the layout of a checkpoint), shared by all snapshots over it."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table

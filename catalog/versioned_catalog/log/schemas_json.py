@@ -79,10 +79,7 @@ def _whole(values: list[Any]) -> Iterator[Schema]:
 
 
 def _delta_from_json(value: wire.Json, later: int, width: int) -> SchemaDelta:
-    """An older schema.
-
-    Args:
-        later, width: version of the next schema, and number of its top-level columns.
+    """An older schema; the next one has version ``later`` and ``width`` top-level columns.
 
     Raises:
         CorruptTableError: it is not as FORMAT.md says.

@@ -108,9 +108,7 @@ def _keep_states(
 def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
     """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
 
-    Args:
-        cutoff: versions that were current since then are kept.
-        keep_last: number of versions to keep in any case.
+    The last ``keep_last`` versions are kept in any case.
     """
     then = newest_before(timeline, state, cutoff)
     return max(state.floor, min(then, state.version - keep_last + 1))
@@ -122,11 +120,9 @@ def tagged_below(state: TableState, floor: int) -> frozenset[int]:
 
 
 def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: bool = False) -> None:
-    """Write the states that are loaded when older entries are stubs.
+    """Write the states that are loaded when entries below ``floor`` are stubs.
 
-    Args:
-        floor: the oldest retained version.
-        again: write only states that were deleted meanwhile.
+    ``again`` writes only states that were deleted meanwhile.
     """
     for version in sorted({floor, *tagged_below(state, floor)}):
         if not again or timeline.stored(timeline.kept_path(version)) is None:

@@ -31,13 +31,7 @@ CHECKPOINTS = f"{FOLDER}/checkpoint"
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of a log, and the states before and after it.
-
-    Args:
-        version: the version of the entry.
-        commit: the commit; None for a stub or an unreadable entry.
-        before, after: the states; None if unknown.
-    """
+    """One entry of a log, None if it is a stub or unreadable, and the states around it, if known."""
 
     version: int
     commit: Commit | None
@@ -61,11 +55,7 @@ def stored_states(timeline: TableLog) -> list[tuple[int, str]]:
 
 
 def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterator[Step]:
-    """Yield the entries of a log in order, continuing after damaged ones.
-
-    Args:
-        versions: the versions of its entries.
-    """
+    """Yield the entries of these versions of a log in order, continuing after damaged ones."""
     stored: dict[int, list[str]] = {}
     for version, path in stored_states(timeline):
         stored.setdefault(version, []).append(path)

@@ -77,13 +77,7 @@ class Recovered:
 
 
 def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
-    """See ``Catalog.recover``.
-
-    Args:
-        broken: the folder of the old table; nothing is written there.
-        new: the folder of the new table, which must be empty.
-        progress: called with the step and how much of it is done.
-    """
+    """See ``Catalog.recover``: nothing is written in ``broken``, and ``new`` must be empty."""
     if new.url == broken.url or new.files(LOG) or new.files(DATA):
         raise AlreadyExistsError(f"{new.url} is not empty; recover to an empty folder")
     log, segments = read_log(CommitLog(broken, TableCodec())), read_segments(broken, progress)

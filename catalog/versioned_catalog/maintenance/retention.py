@@ -44,12 +44,7 @@ def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> in
     """Return the newest version as of a cutoff, by commit time and by modification time of its entry.
 
     The commit time is by the writer's clock; the modification time and the cutoff are by the store's.
-
-    Args:
-        cutoff: a time by the store's clock.
-
-    Returns:
-        The version; the one before the oldest retained version if there is none.
+    The result is the one before the oldest retained version if there is none.
     """
     young = {file.name for file in timeline.store.files(LOG) if file.modified > cutoff}
     newest = timeline.version_at(cutoff, state.version)

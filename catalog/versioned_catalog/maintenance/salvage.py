@@ -74,12 +74,7 @@ class Footer:
 
 @dataclass(frozen=True)
 class Segments:
-    """The segments of a folder.
-
-    Args:
-        footers: the readable footers, by path.
-        damaged: why the others cannot be read, by path.
-    """
+    """The segments of a folder by path: readable footers, and why the others cannot be read."""
 
     footers: Mapping[str, Footer] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)

@@ -22,11 +22,7 @@ from versioned_catalog.storage.store import Store
 def verify(
     store: Store, table: str, *, deep: bool, every_version: bool, progress: Progress
 ) -> Verified:
-    """Check a table that may be too damaged to be loaded. See ``Maintenance.verify``.
-
-    Args:
-        deep, every_version, progress: as there.
-    """
+    """Check a table that may be too damaged to be loaded. See ``Maintenance.verify``."""
     return _Verification(store, table, deep, every_version, progress).run()
 
 

@@ -37,9 +37,7 @@ def merge(
     """Merge runs into the newest row of each key, sorted by row key.
 
     A row that results from PATCH rows has the ``__sequence`` of the last one, and ``__op_type`` PUT.
-
-    Args:
-        tombstones: whether the result has a DELETE row for a key whose newest row is one.
+    With ``tombstones``, a key whose newest row is a DELETE has that row.
     """
     resolved = partial(newest_rows, shape=shape, tombstones=tombstones)
     # No reference keeps the rows of a round while those of the next are read.

@@ -28,10 +28,9 @@ def interleave(runs: Iterable[Run]) -> bool:
 
 
 def by_age(run: Run, interleaved: bool) -> tuple[int, ...]:
-    """The sort key of runs, before a stable sort of their rows by row key.
+    """The sort key of a run, before a stable sort of rows by row key.
 
-    Args:
-        interleaved: whether rows are sorted by ``__sequence``, too; then the ordinal decides.
+    If ``interleaved``, rows are sorted by ``__sequence``, too; then the ordinal decides.
     """
     return (run.order[1], run.order[0]) if interleaved else run.order
 

@@ -127,10 +127,7 @@ def _cut(low: Ranks, high: Ranks, groups: Ranks) -> Ranks:
 def members_of(groups: Ranks, places: Any, wanted: npt.NDArray[np.bool_]) -> list[list[int]]:
     """The members of the wanted groups, each in order; groups by their first member.
 
-    Args:
-        groups: from ``overlapping``.
-        places: the segments that were numbered, in order.
-        wanted: one a group.
+    ``overlapping`` has numbered the segments at ``places``; ``wanted`` has one element a group.
     """
     chosen = wanted[groups]
     groups, members = groups[chosen], np.asarray(places)[chosen]

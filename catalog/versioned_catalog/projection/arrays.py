@@ -9,13 +9,7 @@ from versioned_catalog.types.arrow_values import repeat, scalar_of
 
 
 def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataType) -> pa.Array:
-    """A struct array of other children, null where ``source`` is null.
-
-    Args:
-        source: the struct array whose nulls are kept.
-        children: one array per field of ``type_``, as long as ``source``.
-        type_: the struct type of the result.
-    """
+    """A struct array of other children, as long as ``source`` and null where that is null."""
     mask = source.is_null() if source.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
 

@@ -14,9 +14,7 @@ from versioned_catalog.types.types import Array, Column, Map, Struct
 def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
     """The number of nulls of a nested column, without those whose parent is null.
 
-    Args:
-        array: the values of the first column of the path.
-        path: the columns from the top level down to the counted one.
+    ``path`` leads from the column at the top level, whose values are given, to the counted one.
     """
     if len(path) == 1:
         return int(array.null_count)

@@ -59,13 +59,9 @@ MOST_RANGES = 32
 
 
 def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
-    """Which units must be read; the others hold no row for which the filter is true.
+    """Which units must be read, never null; the others hold no row for which the filter is true.
 
-    Args:
-        bounds_of: returns the bounds of a column by ID, or None if nothing is known.
-
-    Returns:
-        One boolean per unit, never null.
+    ``bounds_of`` returns the bounds of a column by ID, or None if nothing is known.
     """
     match bound:
         case And(parts) | Or(parts):

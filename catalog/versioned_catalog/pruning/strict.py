@@ -16,11 +16,8 @@ from versioned_catalog.types.arrow_values import repeat
 def all_match(bound: filters.BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
     """Which units are known to hold only rows for which a filter is true, not false or null.
 
-    Args:
-        bounds_of: returns the bounds of a column by ID, or None if nothing is known.
-
-    Returns:
-        One boolean per unit, never null. For a unit without rows it may be either.
+    ``bounds_of`` returns the bounds of a column by ID, or None if nothing is known. The result is never
+    null; for a unit without rows it may be either.
     """
     match bound:
         case filters.And(parts) | filters.Or(parts):

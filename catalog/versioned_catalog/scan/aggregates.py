@@ -26,11 +26,7 @@ def count_rows(scan: Scan) -> int | None:
 
 
 def count_values(scan: Scan, column: Column) -> int | None:
-    """The number of non-null values of a column; None if it takes a read to know.
-
-    Args:
-        column: a top-level column of the schema of the snapshot.
-    """
+    """The number of non-null values of a top-level column; None if it takes a read to know."""
     whole, known = _whole_segments(scan), _bounds(scan.state, column)
     if whole is None or known is None:
         return None

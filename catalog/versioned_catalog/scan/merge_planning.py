@@ -81,12 +81,7 @@ class MergePlanner:
         ends: Sequence[Ends],
         groups: Iterable[Sequence[int]],
     ) -> list[tuple[MergeTask, int]]:
-        """The merges of a scan, and the cost of each in bytes.
-
-        Args:
-            rows, deltas, ends: the core columns, the deltas and the ends of the segments that are read.
-            groups: the segments of each merge, by their places among these.
-        """
+        """The merges of a scan, and the cost of each in bytes; ``groups`` hold places of segments."""
         return [
             (
                 self.task([(rows[at], deltas[at], ends[at]) for at in group]),

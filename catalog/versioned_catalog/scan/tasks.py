@@ -74,11 +74,7 @@ class TaskPlanner:
     def task(
         self, row: Row, delta: Delta = PLAIN, nan_free: frozenset[int] = frozenset()
     ) -> SegmentTask:
-        """The task that reads one segment.
-
-        Args:
-            nan_free: the columns that hold no NaN in it.
-        """
+        """The task that reads one segment, whose columns ``nan_free`` hold no NaN."""
         return SegmentTask(
             path=row["path"],
             table_uuid=self._table_uuid,

@@ -45,11 +45,7 @@ def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKe
 
 
 def is_unreadable(transform: transforms.Transform, type_: DataType) -> bool:
-    """Whether people can't read the value texts of a transform; see ``partition_text``.
-
-    Args:
-        type_: the type of its results.
-    """
+    """Whether people can't read a transform's value texts of a type; see ``partition_text``."""
     return type_ is Atom.BINARY or isinstance(
         transform, transforms.Years | transforms.Months | transforms.Days | transforms.Hours
     )
@@ -58,8 +54,7 @@ def is_unreadable(transform: transforms.Transform, type_: DataType) -> bool:
 def partition_text(transform: transforms.Transform, type_: DataType, text: str) -> str:
     """A partition's value text for people: ``2026-01-31`` for a day, hexadecimal for bytes.
 
-    Args:
-        transform, type_: see ``is_unreadable``; readable value texts are returned as they are.
+    Readable value texts are returned as they are.
     """
     match transform:
         case transforms.Years():

@@ -221,11 +221,7 @@ def schema_version_from_json(value: Json) -> int:
 
 
 def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
-    """A required member of a JSON object.
-
-    Args:
-        kind: the class that its value must have.
-    """
+    """A required member of a JSON object, whose value must be of the class ``kind``."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"an object with {name!r} was expected, not {str(value)[:100]!r}")
     found = value.get(name)

@@ -23,10 +23,7 @@ from versioned_catalog.types.leaves import Family
 
 
 def read_footer(tail: bytes) -> pq.FileMetaData:
-    """The footer of a Parquet file.
-
-    Args:
-        tail: the end of the file, from the footer on.
+    """Parse a Parquet footer from the end of a file.
 
     Raises:
         CorruptTableError: it is not a Parquet footer.

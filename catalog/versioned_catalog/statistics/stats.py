@@ -108,11 +108,7 @@ def collect(
 
 
 class StatsCollector:
-    """Statistics of all columns, nested ones too, over any number of batches.
-
-    Args:
-        columns: the top-level columns, with IDs.
-    """
+    """Statistics of top-level columns, and of those inside them, over any number of batches."""
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
         self._columns = columns

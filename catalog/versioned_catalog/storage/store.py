@@ -41,11 +41,7 @@ class Sink(Protocol):
 
 
 class TranslatingSink:
-    """Translate write failures into StorageError.
-
-    Args:
-        translating: makes a context that translates errors.
-    """
+    """Translate write failures into StorageError, in a context that ``translating`` makes."""
 
     def __init__(self, file: Sink, translating: Callable[[], AbstractContextManager[None]]) -> None:
         self._file = file

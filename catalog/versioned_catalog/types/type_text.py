@@ -56,10 +56,7 @@ def parse_type(text: str) -> DataType:
 
 
 def take_type(cursor: Cursor, depth: int = 0) -> DataType:
-    """Parse the type at the cursor.
-
-    Args:
-        depth: the number of types around this one.
+    """Parse the type at the cursor, inside ``depth`` others.
 
     Raises:
         InvalidRequestError: it does not parse, or can't be stored.

@@ -283,9 +283,7 @@ def walk(
 ) -> Iterator[tuple[Column, tuple[Column, ...]]]:
     """Every column in pre-order, each with its ancestors, outermost first.
 
-    Args:
-        columns: siblings to start from.
-        above: the ancestors of these siblings.
+    ``above`` are the ancestors of the given siblings.
     """
     for column in columns:
         yield column, above

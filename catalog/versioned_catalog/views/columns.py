@@ -39,11 +39,7 @@ class Problem:
 
 
 def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTable:
-    """Bind the columns that a view reads to their IDs.
-
-    Args:
-        state: the state of the table that the query reads.
-        paths: paths of the columns.
+    """Bind the columns that a view reads of a table to their IDs.
 
     Raises:
         NotFoundError: there is no such column.
@@ -59,13 +55,7 @@ def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTabl
 def problems(
     view: View, read: ReadTable, state: TableState, shown: Shown = render_path
 ) -> Iterator[Problem]:
-    """Find the columns of one table that a view can no longer read.
-
-    Args:
-        read: what it reads of the table.
-        state: the state of the table that has the name now.
-        shown: renders names.
-    """
+    """Find the columns of one table that a view can no longer read, by the table's current state."""
     bound = state.table_uuid == read.table_uuid
     for column in read.columns:
         text = (_bound if bound else _by_name)(view, read, column, state.schema, shown)
@@ -74,13 +64,7 @@ def problems(
 
 
 def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render_path) -> Problem:
-    """Describe the problem of a view whose table was renamed or dropped.
-
-    Args:
-        read: what it reads of the table.
-        now: the table's current name; None if it was dropped.
-        shown: renders names.
-    """
+    """Describe the problem of a view whose table was renamed to ``now``, or dropped (None)."""
     says = f"the view {shown(view.name)} reads {shown(read.name)}, "
     if now is None:
         text = f"{says}which was dropped; {_replace(view, shown)}"

@@ -144,9 +144,7 @@ class Names:
 def head_of(operation: str, features: Features | None = None) -> Head:
     """The head of an entry before ``Names.commit`` completes it.
 
-    Args:
-        operation: name of the operation.
-        features: features that the warehouse needs from this commit on, besides those it needs already.
+    ``features`` are needed from this commit on, besides those that the warehouse needs already.
     """
     return Head("", 0, "", -1, UNIX_EPOCH, operation, features=features or Features())
 

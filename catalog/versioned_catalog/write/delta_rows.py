@@ -58,11 +58,7 @@ class DeltaConverter:
 
 
 def tombstones(keys: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """Return rows of a schema that are null but for their keys.
-
-    Args:
-        keys: the columns of the row key, in schema order.
-    """
+    """Return rows of a schema that are null but for their row keys, given in schema order."""
     given = iter(keys.columns)
     arrays = [
         next(given)

@@ -162,9 +162,7 @@ def plan_create(
 ) -> WritePlan:
     """Plan the first write to a table that is created with its rows.
 
-    Args:
-        state: the state of the log in the folder: None, or a table that was dropped or is replaced.
-        arrow: the schema of the rows, if it is known.
+    ``state`` is that of the log in the folder: None, or a table that was dropped or is replaced.
     """
     evolution = first_evolution(operation, state)
     base_version = -1 if state is None else state.version

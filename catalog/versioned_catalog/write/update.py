@@ -133,10 +133,7 @@ class Updater:
         return Fixed(constant)
 
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with their new values.
-
-        Args:
-            batch: rows with all columns of the table.
+        """Return rows, with all columns of the table, with their new values.
 
         Raises:
             InvalidRequestError: a value does not fit its column.
