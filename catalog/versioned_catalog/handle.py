@@ -43,11 +43,7 @@ class TableHandle:
 
     @property
     def state(self) -> TableState:
-        """The newest state read so far.
-
-        Raises:
-            NotFoundError: the table was dropped.
-        """
+        """The newest state read so far. Raises NotFoundError if the table was dropped."""
         state = self.loaded.state
         if state is None or state.dropped:
             raise NotFoundError(

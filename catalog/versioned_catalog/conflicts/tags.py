@@ -48,11 +48,7 @@ def version_or_tag(text: str) -> int | str:
 
 
 def tagged_version(state: TableState, name: str, table: str) -> int:
-    """The version that a tag names.
-
-    Raises:
-        NotFoundError: there is no such tag.
-    """
+    """The version that a tag names. Raises NotFoundError if there is no such tag."""
     if name not in state.tags:
         known = ", ".join(sorted(state.tags)[:50]) or "none so far"
         raise NotFoundError(

@@ -144,11 +144,7 @@ def _floor(value: Json, version: int) -> int | None:
 
 
 def column_id_from_json(value: Json) -> int:
-    """The member ``next_column_id``.
-
-    Raises:
-        CorruptTableError: it is not a column ID.
-    """
+    """The member ``next_column_id``. Raises CorruptTableError if it is not a column ID."""
     found: int = member(value, "next_column_id", int)
     if not 1 <= found <= FIRST_INTERNAL_ID:
         raise CorruptTableError(f"the next column ID {str(found)[:50]} is out of range")

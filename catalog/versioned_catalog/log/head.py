@@ -118,11 +118,7 @@ def stub_to_bytes(stub: Stub) -> bytes:
 
 
 def stub_from_json(value: Json) -> Stub:
-    """The stub that expiry left.
-
-    Raises:
-        CorruptTableError: a member is missing or wrong.
-    """
+    """The stub that expiry left. Raises CorruptTableError if a member is missing or wrong."""
     version = check_version(member(value, "version", int))
     floor = check_version(member(value, "floor", int), "floor")
     if floor <= version:

@@ -51,11 +51,7 @@ def _part_to_json(part: Run | Column) -> wire.Json:
 
 
 def schemas_from_json(value: wire.Json, features: Features) -> Schemas:
-    """The schemas of a checkpoint.
-
-    Raises:
-        CorruptTableError: they are not as FORMAT.md says.
-    """
+    """The schemas of a checkpoint. Raises CorruptTableError if they are not as FORMAT.md says."""
     schemas = Schemas.of(_whole(wire.member(value, "schemas", list)))
     if SCHEMA_DELTAS not in features.read:
         return schemas

@@ -76,11 +76,7 @@ class SegmentSet:
         return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
 
     def remove(self, paths: Iterable[str]) -> SegmentSet:
-        """Remove segments.
-
-        Raises:
-            CorruptTableError: one of them is not live.
-        """
+        """Remove segments. Raises CorruptTableError if one of them is not live."""
         leaving = set(paths)
         if not leaving:
             return self
@@ -127,11 +123,7 @@ class SegmentSet:
 
     @cached_property
     def deltas(self) -> Deltas:
-        """The deltas of the live segments.
-
-        Raises:
-            CorruptTableError: see ``Deltas.of_texts``.
-        """
+        """The deltas of the live segments. Raises CorruptTableError: see ``Deltas.of_texts``."""
         assert self.stored is not None
         base = self.stored.columns
         if self.gone:

@@ -18,11 +18,7 @@ def time_to_text(time: datetime) -> str:
 
 
 def time_from_text(text: str) -> datetime:
-    """The time that an entry holds.
-
-    Raises:
-        CorruptTableError: the text is not a time.
-    """
+    """The time that an entry holds. Raises CorruptTableError if the text is not a time."""
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     except ValueError:

@@ -225,11 +225,7 @@ class LocalStore(store.Store):
 
 
 def _is_file(path: str) -> bool:
-    """Whether a path is a regular file.
-
-    Raises:
-        StorageError: the system failed or refused.
-    """
+    """Whether a path is a regular file. Raises StorageError if the system failed or refused."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:

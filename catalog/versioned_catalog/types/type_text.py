@@ -44,11 +44,7 @@ _REFUSED = {
 
 
 def parse_type(text: str) -> DataType:
-    """Parse a type.
-
-    Raises:
-        InvalidRequestError: it does not parse, or can't be stored.
-    """
+    """Parse a type. Raises InvalidRequestError if it does not parse, or can't be stored."""
     cursor = Cursor(text, "type")
     type_ = take_type(cursor)
     cursor.expect_end()

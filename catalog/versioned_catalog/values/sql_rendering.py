@@ -15,11 +15,7 @@ from versioned_catalog.values.value_text import decode_raw, parse_json
 
 
 def to_sql(default: types.WriteDefault, type_: types.DataType) -> str:
-    """The SQL of a default.
-
-    Raises:
-        CorruptTableError: it is not a constant of the type.
-    """
+    """The SQL of a default. Raises CorruptTableError if it is not a constant of the type."""
     if isinstance(default, types.Now):
         return f"{default.value}()"
     return _sql(decode_raw(parse_json(default.json), type_), type_)

@@ -72,22 +72,14 @@ def as_fields(value: object, fields: tuple[types.Column, ...]) -> Mapping[Any, A
 
 
 def as_items(value: object) -> Iterable[object]:
-    """The items of an array's value.
-
-    Raises:
-        ValueError: it is not a list.
-    """
+    """The items of an array's value. Raises ValueError if it is not a list."""
     if not isinstance(value, list | tuple):
         raise ValueError("an array is given as a list")
     return value
 
 
 def as_pairs(value: object) -> list[tuple[Any, Any]]:
-    """The pairs of a map's value.
-
-    Raises:
-        ValueError: it is neither a dict nor a list of pairs.
-    """
+    """The pairs of a map's value. Raises ValueError if it is neither a dict nor a list of pairs."""
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, list | tuple) and all(map(_is_pair, value)):

@@ -113,11 +113,7 @@ class WarehouseCodec:
         return dump_json(out)
 
     def decode_checkpoint(self, data: bytes, what: str) -> WarehouseState:
-        """Decode a checkpoint.
-
-        Raises:
-            CorruptTableError: it is not as FORMAT.md says.
-        """
+        """Decode a checkpoint. Raises CorruptTableError if it is not as FORMAT.md says."""
         value = load_json(data, what)
         names = _names(member(value, "namespaces", list))
         described = map(_namespace, optional(value, "namespace_properties", list) or [])

@@ -119,11 +119,7 @@ class Names:
         return state.tables.get(full_key(name))
 
     def find(self, state: WarehouseState, name: Name) -> TableName:
-        """Look up a table by name.
-
-        Raises:
-            NotFoundError: there is no such table.
-        """
+        """Look up a table by name. Raises NotFoundError if there is no such table."""
         found = self.get(state, name)
         if found is None:
             check_namespace(state, name[:-1])

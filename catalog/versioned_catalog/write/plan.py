@@ -127,11 +127,7 @@ def assigned(arrow: pa.Schema, schema: Schema) -> tuple[int, ...]:
 
 
 def check_keyed(schema: Schema, table: str) -> None:
-    """Require a primary key.
-
-    Raises:
-        InvalidRequestError: the table has none.
-    """
+    """Require a primary key. Raises InvalidRequestError if the table has none."""
     if not schema.is_keyed:
         raise InvalidRequestError(
             f"{table} has no primary key, so rows cannot replace others; append() the rows, or "
