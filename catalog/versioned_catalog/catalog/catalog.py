@@ -288,12 +288,7 @@ class Catalog(TableCreation, Namespaces, Views):
         store = open_store(path, storage_options)
         with naming_table(store.url):
             operation = creation(
-                schema,
-                partitioned_by,
-                properties,
-                comment,
-                primary_key=primary_key,
-                time_index=time_index,
+                schema, partitioned_by, properties, comment, primary_key, time_index
             )
         return locations.create_at(store, operation, store.url, str(uuid.uuid4()))
 

@@ -32,10 +32,10 @@ def creation(
     partitioned_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
-    table_uuid: str | None = None,
-    *,
     primary_key: Sequence[str] = (),
     time_index: str | None = None,
+    *,
+    table_uuid: str | None = None,
 ) -> Create:
     """Return the operation that creates a table; equal arguments give equal operations in any process.
 

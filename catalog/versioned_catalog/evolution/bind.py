@@ -8,26 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution import changes
+from versioned_catalog.evolution import actions, changes
 from versioned_catalog.evolution.apply import apply, finish
 from versioned_catalog.evolution.apply_columns import append
-from versioned_catalog.evolution.evolution import (
-    Action,
-    Add,
-    BoundChange,
-    Drop,
-    Evolution,
-    Move,
-    Partition,
-    Property,
-    Recomment,
-    Redefault,
-    Rename,
-    Renull,
-    Retype,
-    Sort,
-    refer,
-)
+from versioned_catalog.evolution.evolution import BoundChange, Evolution, refer
 from versioned_catalog.evolution.references import (
     check_not_in_key,
     field_reference,
@@ -98,14 +82,14 @@ def _bind(request: changes.Change, evolution: Evolution, time: dt.datetime) -> B
     return BoundChange(request, _action(request, evolution, time))
 
 
-def _action(request: changes.Change, evolution: Evolution, time: dt.datetime) -> Action:
+def _action(request: changes.Change, evolution: Evolution, time: dt.datetime) -> actions.Action:
     match request:
         case changes.AddColumn():
             return _bind_add(request, evolution, time)
         case changes.DropColumn(path):
-            return Drop(field_reference(evolution, path, "dropped", "drop"))
+            return actions.Drop(field_reference(evolution, path, "dropped", "drop"))
         case changes.RenameColumn(path, new_name):
-            return Rename(field_reference(evolution, path, "renamed"), new_name)
+            return actions.Rename(field_reference(evolution, path, "renamed"), new_name)
         case changes.MoveColumn():
             return _bind_move(request, evolution)
         case changes.ChangeType(path, type_):
@@ -115,22 +99,22 @@ def _action(request: changes.Change, evolution: Evolution, time: dt.datetime) ->
         case changes.DropDefault(path):
             return _bind_default(evolution, path, changes.UNSET)
         case changes.SetNotNull(path):
-            return Renull(reference(evolution, path), False)
+            return actions.Renull(reference(evolution, path), False)
         case changes.DropNotNull(path):
             return _bind_nullable(evolution, path)
         case changes.SetComment(path, text):
-            return Recomment(reference(evolution, path), text)
+            return actions.Recomment(reference(evolution, path), text)
         case changes.SetProperty(key, value):
             return _bind_property(evolution, key, value)
         case changes.UnsetProperty(key):
             check_not_key(key)
-            return Sort(()) if key == SORT_BY else Property(key, None)
+            return actions.Sort(()) if key == SORT_BY else actions.Property(key, None)
         case changes.SetPartitioning(texts):
             fields = parse_partitioning(texts)
-            return Partition(tuple((reference(evolution, path), t) for path, t in fields))
+            return actions.Partition(tuple((reference(evolution, path), t) for path, t in fields))
 
 
-def _bind_add(request: changes.AddColumn, evolution: Evolution, time: dt.datetime) -> Add:
+def _bind_add(request: changes.AddColumn, evolution: Evolution, time: dt.datetime) -> actions.Add:
     parent, where = request.path[:-1], render_path(request.path)
     ref = parent_reference(evolution, request.path) if parent else None
     value = None if request.default is changes.UNSET else request.default
@@ -149,7 +133,7 @@ def _bind_add(request: changes.AddColumn, evolution: Evolution, time: dt.datetim
     column = rekey_defaults(requested, types.map_columns(requested, _without_ids))
     if not column.nullable and default is None:
         raise InvalidRequestError(_needs_default(column, where))
-    return Add(ref, column, position(evolution, parent, request.first, request.after))
+    return actions.Add(ref, column, position(evolution, parent, request.first, request.after))
 
 
 def _without_ids(column: types.Column) -> types.Column:
@@ -168,24 +152,24 @@ def _needs_default(column: types.Column, where: str) -> str:
     )
 
 
-def _bind_move(request: changes.MoveColumn, evolution: Evolution) -> Move:
+def _bind_move(request: changes.MoveColumn, evolution: Evolution) -> actions.Move:
     if not request.first and request.after is None:
         raise InvalidRequestError(
             f"the new position of {render_path(request.path)} is missing; give FIRST, or AFTER and a "
             "column"
         )
     ref = field_reference(evolution, request.path, "moved")
-    return Move(ref, position(evolution, request.path[:-1], request.first, request.after))
+    return actions.Move(ref, position(evolution, request.path[:-1], request.first, request.after))
 
 
-def _bind_type(evolution: Evolution, path: ColumnPath, type_: types.DataType) -> Retype:
+def _bind_type(evolution: Evolution, path: ColumnPath, type_: types.DataType) -> actions.Retype:
     column = find(evolution.schema, path)
     if column.type != type_ and not isinstance(column.type, types.Char | types.Varchar):
         check_not_in_key(evolution, column.id, "change the type of")
-    return Retype(refer(evolution, column.id), type_)
+    return actions.Retype(refer(evolution, column.id), type_)
 
 
-def _bind_default(evolution: Evolution, path: ColumnPath, value: object) -> Redefault:
+def _bind_default(evolution: Evolution, path: ColumnPath, value: object) -> actions.Redefault:
     ref = field_reference(evolution, path, "given a default")
     column = find(evolution.schema, path)
     default = None if value is changes.UNSET else _default(value, column.type, render_path(path))
@@ -194,27 +178,29 @@ def _bind_default(evolution: Evolution, path: ColumnPath, value: object) -> Rede
             f"the default of {render_path(path)} can't be NULL, since the column is NOT NULL; "
             "drop its default instead, so that every write must give a value"
         )
-    return Redefault(ref, default, column.type, evolution.first_new_id)
+    return actions.Redefault(ref, default, column.type, evolution.first_new_id)
 
 
-def _bind_nullable(evolution: Evolution, path: ColumnPath) -> Renull:
+def _bind_nullable(evolution: Evolution, path: ColumnPath) -> actions.Renull:
     column = find(evolution.schema, path)
     above = evolution.schema.ancestors(column.id)
     if above and isinstance(above[-1].type, types.Map) and above[-1].type.key.id == column.id:
         raise InvalidRequestError(f"{render_path(path)} is the key of a map, which is never null")
-    return Renull(refer(evolution, column.id), True)
+    return actions.Renull(refer(evolution, column.id), True)
 
 
-def _bind_property(evolution: Evolution, key: str, value: str) -> Property | Sort:
+def _bind_property(evolution: Evolution, key: str, value: str) -> actions.Property | actions.Sort:
     if not isinstance(key, str) or not isinstance(value, str) or not key:
         raise InvalidRequestError(
             f"the property {key!r} = {value!r} is not text; give both key and value as str"
         )
     check_not_key(key)
     if key != SORT_BY:
-        return Property(key, value)
+        return actions.Property(key, value)
     fields = parse_sort_by(value)
-    return Sort(tuple((reference(evolution, path), descending) for path, descending in fields))
+    return actions.Sort(
+        tuple((reference(evolution, path), descending) for path, descending in fields)
+    )
 
 
 def _default(value: object, type_: types.DataType, where: str) -> types.WriteDefault | None:

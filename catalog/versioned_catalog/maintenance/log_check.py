@@ -16,7 +16,7 @@ from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
 from versioned_catalog.log.hint import hint_from_bytes
-from versioned_catalog.log.layout import FOLDER, HINT, KEPT, LOG
+from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, LOG
 from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_log import TableLog
@@ -26,7 +26,6 @@ from versioned_catalog.types.types import walk
 
 _ENTRY = re.compile(r"[0-9]{20}\.json")
 _CHECKPOINT = re.compile(r"[0-9]{20}\.parquet")
-CHECKPOINTS = f"{FOLDER}/checkpoint"
 
 
 @dataclass(frozen=True)

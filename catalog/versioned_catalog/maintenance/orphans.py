@@ -12,7 +12,7 @@ from versioned_catalog.errors import CommitConflictError, CorruptTableError, Not
 from versioned_catalog.log.checkpoint_retention import retained_checkpoints
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.layout import FOLDER, KEPT, LOG, MANIFESTS, OWN_NAME
+from versioned_catalog.log.layout import CHECKPOINTS, FOLDER, KEPT, LOG, MANIFESTS, OWN_NAME
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.expiry import is_unfinished
@@ -20,7 +20,6 @@ from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"
 _VERSION = re.compile(r"[0-9]{20}\.parquet")
-CHECKPOINTS = f"{FOLDER}/checkpoint"
 _FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS)
 _TRIES = 16
 """How often references are determined while versions expire."""

@@ -216,14 +216,14 @@ class Incarnation:
     """
 
     table_uuid: str
-    schemas: dict[int, Schema]
-    properties: Mapping[str, str]
-    comment: str | None
-    live: tuple[str, ...]
-    guessed: tuple[str, ...]
-    left: Mapping[str, str]
-    next_column_id: int
-    applications: Mapping[str, int]
+    schemas: dict[int, Schema] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    live: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
+    next_column_id: int = 1
+    applications: Mapping[str, int] = field(default_factory=dict)
 
 
 def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
@@ -233,9 +233,7 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
         CorruptTableError: no schema is known.
     """
     state = log.state
-    incarnation = (
-        _of_state(state) if state is not None else Incarnation("", {}, {}, None, (), (), {}, 1, {})
-    )
+    incarnation = Incarnation("") if state is None else _of_state(state)
     for commit in log.later:
         incarnation = _followed(incarnation, commit)
     incarnation = incarnation if incarnation.table_uuid else _of_footers(segments, table)
@@ -279,8 +277,6 @@ def _of_state(state: TableState) -> Incarnation:
         properties=state.properties,
         comment=state.comment,
         live=tuple(state.segments.paths),
-        guessed=(),
-        left={},
         next_column_id=state.next_column_id,
         applications=state.applications,
     )
@@ -289,9 +285,8 @@ def _of_state(state: TableState) -> Incarnation:
 def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
     """Apply a readable entry after a gap."""
     if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
-        incarnation = Incarnation(
-            commit.head.table_uuid, {}, {}, None, (), (), {}, incarnation.next_column_id, {}
-        )
+        next_id = incarnation.next_column_id
+        incarnation = Incarnation(commit.head.table_uuid, next_column_id=next_id)
     gone, batch = set(commit.removed), commit.batch
     return replace(
         incarnation,
@@ -322,4 +317,4 @@ def _of_footers(segments: Segments, table: str) -> Incarnation:
         raise CorruptTableError(
             f"{table}: neither a log entry nor a segment can be read, so the columns are unknown"
         )
-    return Incarnation(newest.table_uuid, {}, {}, None, (), (), {}, 1, {})
+    return Incarnation(newest.table_uuid)
