@@ -65,7 +65,6 @@ def plan_creation_at(
 
     Args:
         folder: its path relative to the warehouse.
-        table_uuid: the new table UUID.
         mode: ``create``, ``replace`` or ``create or replace``.
         replaced_uuid: the created UUID of the table to replace.
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 
 def printable(text: str) -> str:
     """Escape every character that is not printable."""
-    return "".join(ch if ch.isprintable() else _escape(ch) for ch in text)
+    return "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
 
 
 def one_line(text: str) -> str:
     """Collapse white space and line breaks to single spaces, and escape the rest."""
     return printable(" ".join(text.split()))
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -20,6 +20,11 @@ class Command(click.Command):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.params.append(json_option())
+
+
+def table_command(function: Callable[..., None]) -> click.Command:
+    """Make a command whose first argument is TABLE; the function gets the session before it."""
+    return click.command(cls=Command)(click.argument("table")(click.pass_obj(function)))
 
 
 class Group(click.Group):

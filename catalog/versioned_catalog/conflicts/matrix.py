@@ -149,13 +149,7 @@ def propose(
     table: str,
     log: TableLog,
 ) -> Commit | None:
-    """Check an operation against the newest state, and build its entry.
-
-    Args:
-        state: the newest state; None where there is no table yet.
-
-    Returns:
-        The entry, or None if the operation changes nothing.
+    """Check an operation against the newest state, and build its entry; None if it changes nothing.
 
     Raises:
         CommitConflictError: it conflicts with what was committed since it was planned.

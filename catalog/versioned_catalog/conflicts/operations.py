@@ -24,9 +24,6 @@ class Base:
 
     Args:
         table_uuid, version: its table UUID and version.
-        schema: its schema.
-        next_column_id: the next free column ID.
-        segments: number of live segments.
         created_uuid: the table UUID that the last ``create`` made.
     """
 
@@ -96,7 +93,6 @@ class Rewrite:
 
     Args:
         kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
-        removed: paths of the old segments.
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
         changes: the columns that the new segments bring along.
         keys: the row keys to check, if the table has a primary key.
@@ -180,7 +176,6 @@ class Replace:
     """Begin another incarnation of an existing table, which keeps its log and its name only.
 
     Args:
-        created_uuid: created UUID of the table.
         base_version: the version that it was planned on.
         read_version: the version of the table that the new rows were computed from; None if they were
             not computed from its rows.
@@ -209,12 +204,7 @@ class Fence:
 
 @dataclass(frozen=True)
 class Expire:
-    """Expire the versions below the oldest retained one, apart from tagged ones.
-
-    Args:
-        floor: the oldest retained version.
-        kept: versions below ``floor`` whose states are kept in ``kept/``.
-    """
+    """Expire the versions below ``floor``, apart from those whose states are in ``kept/``."""
 
     base: Base
     floor: int

@@ -74,12 +74,8 @@ def _partition_values(
 def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
     """Number rows so that rows with the same values in all columns have the same number.
 
-    Args:
-        columns: dictionary indices.
-
-    Returns:
-        Numbers from 0 in the order in which they first occur, in 16 bits if possible, which NumPy sorts
-        by radix.
+    The columns are dictionary indices. Numbers count from 0 in the order in which they first occur, in
+    16 bits if possible, which NumPy sorts by radix.
     """
     codes: pa.Array | None = None
     for column in columns:

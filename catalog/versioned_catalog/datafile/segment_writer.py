@@ -109,7 +109,6 @@ class WriteSpec:
 
     Args:
         table_uuid, base_version: the table and the snapshot that the write was planned on.
-        schema: the schema of the rows, under which the segments are written.
         target_bytes: the size of a file at which a new segment begins.
         ops: whether rows have their type of operation after the columns.
         patch: the IDs of the columns that the rows of a partial upsert assign.

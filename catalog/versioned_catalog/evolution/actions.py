@@ -97,7 +97,6 @@ class Redefault:
     """Set a column's write default, or drop it (None).
 
     Args:
-        column: the column.
         default: the default, of ``type``.
         type: the column's type when the change was planned.
         first_new_id: the first ID that the ALTER assigned at planning; IDs in ``type`` and

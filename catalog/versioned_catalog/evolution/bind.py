@@ -6,6 +6,7 @@ import datetime as dt
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution import actions, changes
@@ -43,13 +44,8 @@ def plan_changes(
 ) -> tuple[tuple[BoundChange, ...], Evolution]:
     """Bind the changes of one ALTER, each to the result of those before it, and apply them.
 
-    Args:
-        evolution: the table that they were requested for.
-        new_version: the schema version after the ALTER, if it changes the schema.
-        clock: the current time; read once.
-
-    Returns:
-        The bound changes, which a rebase applies again, and the table after them.
+    ``new_version`` is the schema version after the ALTER, if it changes the schema. The result is the
+    bound changes, which a rebase applies again, and the table after them.
 
     Raises:
         InvalidRequestError: a change is not legal.
@@ -130,14 +126,11 @@ def _bind_add(request: changes.AddColumn, evolution: Evolution, time: dt.datetim
         write_default=default,
         comment=request.comment,
     )
-    column = rekey_defaults(requested, types.map_columns(requested, _without_ids))
+    without_ids = partial(replace, id=types.UNASSIGNED, physical_name="")
+    column = rekey_defaults(requested, types.map_columns(requested, without_ids))
     if not column.nullable and default is None:
         raise InvalidRequestError(_needs_default(column, where))
     return actions.Add(ref, column, position(evolution, parent, request.first, request.after))
-
-
-def _without_ids(column: types.Column) -> types.Column:
-    return replace(column, id=types.UNASSIGNED, physical_name="")
 
 
 def _needs_default(column: types.Column, where: str) -> str:

@@ -12,11 +12,7 @@ _VALUES = 10
 
 
 def render_filter(bound: filters.BoundFilter, schema: Schema) -> str:
-    """The SQL of a filter.
-
-    Args:
-        schema: the columns; a column that is not in it, such as a metadata column, is shown as ``#ID``.
-    """
+    """The SQL of a filter; a column that is not in the schema, such as a metadata column, is ``#ID``."""
     match bound:
         case filters.Compare(column_id, op, value):
             return f"{_name(column_id, schema)} {op.value} {_text(value)}"

@@ -330,7 +330,6 @@ class LogReader(Generic[E, S]):
         """Find the last version up to ``newest`` that is not later than a time; -1 if there is none.
 
         Args:
-            time: the time.
             newest: the newest version that counts.
             latest: for each version, an upper bound of its time, whatever its entry says.
         """

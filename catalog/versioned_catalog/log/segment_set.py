@@ -193,11 +193,7 @@ class SegmentSet:
         return replace(self, base=base, packed=packed, gone=frozenset(), tail=())
 
     def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
-        """One row a live segment in the layout of a checkpoint.
-
-        Returns:
-            The rows, and the IDs of the columns in their lists of statistics, if they have lists.
-        """
+        """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""
         ids = tuple(sorted(schemas.newest.ids))
         wide = len(ids) > statistic_lists.MOST_COLUMNS
         columns = [(schemas.newest.column(column_id)) for column_id in ids]

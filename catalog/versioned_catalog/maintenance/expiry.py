@@ -63,8 +63,8 @@ def expire(
     state = handle.refresh().state
     oldest = oldest_to_keep(handle.log, state, ago(handle.store.now(), span), keep_last)
     spared = tagged_below(state, oldest) - tagged_below(state, state.floor)
-    if not dry_run and oldest > state.floor:
-        _commit_expiry(handle, state, oldest, commit_id)
+    if not dry_run and oldest > state.floor and _keep_states(handle, state, oldest):
+        handle.commit(Expire(Base.of(state), oldest, tagged_below(state, oldest)), commit_id)
     while not dry_run and is_unfinished(handle.log, handle.refresh().state):
         # An expiry that died may have left entries that are not yet stubs.
         _finish(handle, handle.state.floor, progress)
@@ -76,14 +76,6 @@ def expire(
         tagged=tuple(sorted(tagged_below(handle.state, oldest))),
         version=handle.state.version,
     )
-
-
-def _commit_expiry(
-    handle: TableHandle, state: TableState, floor: int, commit_id: str | None
-) -> None:
-    """Commit a new oldest retained version, unless another expiry has moved it further."""
-    if _keep_states(handle, state, floor):
-        handle.commit(Expire(Base.of(state), floor, tagged_below(state, floor)), commit_id)
 
 
 def _finish(handle: TableHandle, floor: int, progress: Progress) -> None:

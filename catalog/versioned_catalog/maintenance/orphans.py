@@ -94,13 +94,10 @@ class _ExpiredMeanwhile(Exception):
 
 
 def references(timeline: TableLog, state: TableState) -> tuple[TableState, References]:
-    """Determine the files that the versions retained by a state need.
+    """Determine the files that the versions retained by a state, or by a newer one, need; return both.
 
     Versions of dropped tags count while the entries that name them exist: they may be being read. A
     concurrent expiry turns entries into stubs; the search then starts over with the newest state.
-
-    Returns:
-        The state that was used, which may be newer, and the references.
 
     Raises:
         VersionedError: a version cannot be read, so its files are unknown.
@@ -129,16 +126,7 @@ def references(timeline: TableLog, state: TableState) -> tuple[TableState, Refer
 def references_since(
     timeline: TableLog, state: TableState, needed: References, newest: TableState
 ) -> tuple[TableState, References]:
-    """Determine the files that the versions retained by a newer state need.
-
-    Args:
-        state: an older state.
-        needed: the references of the older state.
-        newest: the newer state.
-
-    Returns:
-        The state that was used, which may be newer still, and its references.
-    """
+    """``references`` of a newer state, by those of an older one."""
     if newest.floor == state.floor:
         try:
             return newest, needed.including(_commits(timeline, state.version + 1, newest.version))

@@ -90,7 +90,8 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     wanted = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
     _check_copied(schemas, broken.url)
     copier = _Copier(broken, new, schemas)
-    for number, (footer, record) in enumerate(_copied(copier, wanted), 1):
+    copied = zip(wanted, in_parallel(copier.copy, wanted, threads=4), strict=True)
+    for number, (footer, record) in enumerate(copied, 1):
         progress("copy segments", number, len(wanted))
         if isinstance(record, SegmentRecord):
             records[footer.path] = record
@@ -179,10 +180,6 @@ class _Copier:
                 sink.write(chunk)
                 size, crc = size + len(chunk), zlib.crc32(chunk, crc)
         return target, size, f"crc32:{crc:08x}"
-
-
-def _copied(copier: _Copier, wanted: list[Footer]) -> Iterator[tuple[Footer, SegmentRecord | str]]:
-    yield from zip(wanted, in_parallel(copier.copy, wanted, threads=4), strict=True)
 
 
 def _commits(

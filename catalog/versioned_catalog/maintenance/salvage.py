@@ -55,7 +55,6 @@ class Footer:
     """The footer of a segment.
 
     Args:
-        path: the segment's path.
         base: the version that its writer planned on.
         rows, bytes: its size.
         modified: its modification time, by the store's clock.
@@ -205,8 +204,6 @@ class Incarnation:
     """The incarnation of a table to recover.
 
     Args:
-        table_uuid: its table UUID.
-        schemas: the known schemas, by version.
         properties, comment: the last known ones.
         live: segments that are live by the log, in order.
         guessed: segments that no entry names, in their likely order.

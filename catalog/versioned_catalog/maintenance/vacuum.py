@@ -69,7 +69,6 @@ class Vacuum:
         fence: the fence to commit before anything is deleted.
         listed: the files, listed before ``needed`` was read.
         needed: the files that the versions retained by the state need.
-        orphans: the files to delete.
     """
 
     table: str

@@ -63,11 +63,9 @@ def numbers(count: int) -> pa.Array:
 
 
 def last_of_keys(keys: Iterable[pa.Array], rows: int) -> pa.BooleanArray:
-    """Whether each of some sorted rows is the last of its key.
+    """Whether each of some sorted rows, at least one, is the last of its key.
 
-    Args:
-        keys: the key columns in any order; iteration stops when they tell all rows apart.
-        rows: the number of rows, at least one.
+    The key columns come in any order; iteration stops when they tell all rows apart.
     """
     differ = repeat(False, rows - 1)
     for column in keys:

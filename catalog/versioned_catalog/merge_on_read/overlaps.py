@@ -88,16 +88,10 @@ def _places(bounds: pa.Array, values: pa.Array, unknown: int) -> Ranks:
 
 
 def overlapping(ranges: Sequence[Range], places: Any) -> Ranks:
-    """Number some segments by groups: no segment overlaps one of another group.
+    """Number the segments at ``places`` by groups: no segment overlaps one of another group.
 
-    A group is cut where the ranges of one column leave a gap, until none does. So a group may hold
-    segments that do not overlap, if no gap in one column tells them apart.
-
-    Args:
-        ranges: of each column of the row key, over all segments.
-
-    Returns:
-        The number of the group of each of them.
+    A group is cut where the ranges of one column of the row key leave a gap, until none does. So a group
+    may hold segments that do not overlap, if no gap in one column tells them apart.
     """
     restricted = [(low[places], high[places]) for low, high in ranges]
     groups = np.zeros(len(places), np.int64)

@@ -31,12 +31,7 @@ class Adapter:
         self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
 
     def adapt(self, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.RecordBatch:
-        """A batch of the wanted columns.
-
-        Args:
-            arrays: the values read, one array per needed column.
-            rows: the number of rows, since there may be no array.
-            metadata: the metadata columns that the plan needs.
+        """A batch of ``rows`` rows of the wanted columns, from one array per needed column.
 
         Raises:
             CorruptTableError: the values do not have the types that the log records.

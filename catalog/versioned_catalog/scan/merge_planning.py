@@ -40,8 +40,6 @@ class MergePlanner:
 
     Args:
         wanted: the columns shown, and after them those that only the filter needs.
-        filter: which rows; None for all.
-        shown: how many of the columns are shown.
         tombstones: whether deleted rows are wanted, too.
         prune: whether rows are skipped by the row key before they are merged.
     """

@@ -25,11 +25,9 @@ def age_time(store: Store, state: TableState) -> datetime | None:
 def with_ttl(
     state: TableState, filter: BoundFilter | None, time: datetime | None
 ) -> BoundFilter | None:
-    """Extend a filter to reject rows that are too old.
+    """Extend a filter to reject rows that are too old; None is no filter.
 
-    Args:
-        filter: which rows are wanted otherwise; None for all.
-        time: from ``age_time``, called once for all steps of an operation.
+    ``time`` is from ``age_time``, called once for all steps of an operation.
     """
     schema = state.schema
     cut = None if time is None else ttl_cutoff(state.properties, time)

@@ -61,7 +61,6 @@ def _visit(
 
     Args:
         leaves: the index of each leaf in the footer, by its dotted path.
-        path: its dotted path.
         parents_null: whether a struct around it may be null in some row.
     """
     if isinstance(column.type, types.Struct):

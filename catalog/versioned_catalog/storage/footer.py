@@ -55,7 +55,6 @@ class Footer:
     """The footer of an open Parquet file.
 
     Args:
-        data: its bytes.
         file: the file. Of its metadata only the schema and the numbers of rows are safe to ask for.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,12 +80,9 @@ class MemoryStore(store.Store):
         if self._fs.exists(self._full(path)):
             self._fs.rm_file(self._full(path))
 
-    def create(self, path: str) -> AbstractContextManager[store.Sink]:
-        return self._create(self._full(path))
-
     @contextmanager
-    def _create(self, full: str) -> Iterator[store.Sink]:
-        with self._fs.open(full, "wb") as file:
+    def create(self, path: str) -> Iterator[store.Sink]:
+        with self._fs.open(self._full(path), "wb") as file:
             yield file
 
     def open(self, path: str) -> Any:

@@ -56,11 +56,7 @@ def _errno_of(error: BaseException) -> int | None:
 
 
 def storage_error(what: str, path: str, error: OSError) -> StorageError:
-    """The StorageError for an error of the operating system; raise it from that error.
-
-    Args:
-        what: the action that failed, such as ``read``.
-    """
+    """The StorageError for a failed action, such as ``read``; raise it from the system's error."""
     # PyArrow's own text repeats the path and the number.
     reason = os.strerror(error.errno) if error.errno else str(error)
     return StorageError(f"can't {what} {path}: {reason}{_ADVICE.get(error.errno or 0, '')}")

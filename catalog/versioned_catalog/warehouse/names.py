@@ -84,10 +84,8 @@ class Names:
     ) -> None:
         """Commit the entry that ``change`` builds for the newest state, retrying after lost races.
 
-        Args:
-            change: returns the entry, with a head of ``head_of``, or None if there is nothing to
-                commit; what it raises ends the commit.
-            commit_id: idempotency key of the commit; generated if omitted.
+        ``change`` returns an entry with a head of ``head_of``, or None for nothing to commit; what it
+        raises ends the commit. The commit ID is generated if omitted.
         """
         commit_id = commit_id or str(uuid.uuid4())
 

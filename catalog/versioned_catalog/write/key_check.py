@@ -25,9 +25,7 @@ def key_check(
 ) -> KeyCheck:
     """Return the check of written row keys against those of other commits.
 
-    Args:
-        written: the schema of the commit. Segments of another schema version have that schema of the
-            table.
+    ``written`` is the schema of the commit. Segments of another version have that schema of the table.
     """
     return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
 

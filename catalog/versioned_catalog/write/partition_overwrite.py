@@ -20,10 +20,6 @@ from versioned_catalog.types.arrow_values import FALSE, TRUE, ZERO, array_of, re
 from versioned_catalog.types.types import DataType
 
 
-def _shown(field: PartitionField, schema: Schema) -> str:
-    return render_field(schema.path(field.source), parse_transform(field.transform))
-
-
 def segments_of_partitions(
     state: TableState, schema: Schema, keys: Iterable[PartitionKey], table: str
 ) -> tuple[str, ...]:
@@ -119,7 +115,7 @@ class _Field:
             unknown = pa.nulls(1, low.type)[0]
             low = high = pc.if_else(pc.equal(low, high), low, unknown)
         return _Field(
-            _shown(field, schema),
+            render_field(schema.path(field.source), transform),
             result_type(transform, source),
             known.rows.filter(chosen),
             known.nulls.filter(chosen),

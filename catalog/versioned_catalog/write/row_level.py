@@ -150,10 +150,7 @@ def _retry_on_key_conflict(
 ) -> int:
     """Evaluate and commit, again on the newest state for as long as others write the same row keys.
 
-    Args:
-        handle: the table, refreshed before every attempt but the first.
-        first: what the first attempt reads.
-        attempt: reads the state of the handle it is given, and commits.
+    ``attempt`` commits what it reads from a handle: ``first``, then ``handle``, refreshed each time.
     """
     read, schema = first, first.state.schema
     for _ in range(MOST_ATTEMPTS - 1):
