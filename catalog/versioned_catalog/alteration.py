@@ -11,7 +11,7 @@ from versioned_catalog.evolution import changes
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.null_counts import own_nulls
+from versioned_catalog.projection.arrays import own_nulls
 from versioned_catalog.properties import check_properties
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.ddl import parse_type

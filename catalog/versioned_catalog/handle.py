@@ -12,9 +12,9 @@ from versioned_catalog.conflicts.operations import Base, Operation
 from versioned_catalog.conflicts.tags import tagged_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import LoadedState
-from versioned_catalog.log.commit_times import is_ahead, latest_times
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.log.times import is_ahead, latest_times
 from versioned_catalog.storage.store import Store
 
 

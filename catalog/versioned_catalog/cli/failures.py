@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import click
 
-from versioned_catalog.cli.escaping import one_line
+from versioned_catalog.cli.output import one_line
 from versioned_catalog.cli.secrets import without_secrets
 from versioned_catalog.errors import (
     AlreadyExistsError,

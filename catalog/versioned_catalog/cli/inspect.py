@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from versioned_catalog.cli.output import show_object, show_rows, show_table
-from versioned_catalog.cli.program import table_command
+from versioned_catalog.cli.program import at_most_one, table_command
 from versioned_catalog.cli.secrets import without_credentials
 from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.usage import at_most_one
 from versioned_catalog.cli.versions import version_of
 
 _SCHEMA = (

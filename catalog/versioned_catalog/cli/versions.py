@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from versioned_catalog.cli.output import show_commit, show_rows
-from versioned_catalog.cli.program import Group, table_command
+from versioned_catalog.cli.program import Group, exactly_one, table_command
 from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.usage import exactly_one
 
 _table = click.argument("table")
 _name = click.argument("name")

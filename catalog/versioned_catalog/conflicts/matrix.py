@@ -27,10 +27,10 @@ from versioned_catalog.conflicts import (
 )
 from versioned_catalog.conflicts.attempt import Attempt, Rule
 from versioned_catalog.conflicts.entries import alteration, creation, marks, restoration, writes
-from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.log.times import settled_time
 from versioned_catalog.schema.ttl import hides_rows, without_false_floor
 
 

@@ -7,7 +7,7 @@ from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.operations import Tag
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
-from versioned_catalog.types.names import has_control_characters
+from versioned_catalog.types.paths import has_control_characters
 
 
 def tag_can_change(attempt: Attempt[Tag]) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.datafile.missing_segment import missing_segment_error
-from versioned_catalog.datafile.segment_file import open_segment
+from versioned_catalog.datafile.segment_file import missing_segment_error, open_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.expressions.evaluate import keep_mask

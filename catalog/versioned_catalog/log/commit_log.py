@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
 from versioned_catalog.log.codec import Codec, E, LoadedState, S
+from versioned_catalog.log.document import hint_to_bytes
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.hint import hint_to_bytes
 from versioned_catalog.log.layout import HINT
 from versioned_catalog.log.reader import LogReader
 from versioned_catalog.log.times import MICROSECOND, next_time

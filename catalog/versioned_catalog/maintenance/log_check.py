@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import HINT_BYTES
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
+from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.hint import hint_from_bytes
 from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, LOG
 from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState, apply

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter, Comparison, Op
-from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import settled_time
 from versioned_catalog.schema.ttl import hides_rows, in_time_index, ttl_cutoff
 from versioned_catalog.storage.store import Store
 

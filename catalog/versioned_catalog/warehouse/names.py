@@ -16,8 +16,7 @@ from versioned_catalog.log.features import Features, check_writable
 from versioned_catalog.log.head import WRITER, Head
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.storage.store import Store
-from versioned_catalog.types.names import has_control_characters
-from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.types.paths import has_control_characters, parse_path, render_path
 from versioned_catalog.warehouse.codec import WarehouseCodec
 from versioned_catalog.warehouse.state import (
     Name,

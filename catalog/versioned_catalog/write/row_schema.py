@@ -65,7 +65,7 @@ class RowConverter:
         fields = [_Field(field.name, field.type) for field in arrow]
         outputs = self._outputs(fields, schema.columns, ())
         self._casts = [_canonical(field.type) for field in arrow]
-        self._adapter = Adapter(resolver.SegmentPlan(outputs, (), ()))
+        self._adapter = Adapter(resolver.SegmentPlan(outputs, ()))
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch as the table stores it.
