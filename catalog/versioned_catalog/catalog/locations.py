@@ -126,9 +126,8 @@ def plan_rows_at(
 ) -> WritePlan:
     """Plan the first write to a table that is created with its rows.
 
-    Args:
-        arrow: the schema of the rows, if known, to refuse them early if they do not fit.
-        version: the newest version of the log in the folder; -1 without a log.
+    ``version`` is the newest of the log in the folder; -1 without a log. Rows of the schema ``arrow``
+    are refused early if they do not fit.
     """
     state = timeline_at(store).load(version).state if version >= 0 else None
     return plan_create(store, creation, state, name, arrow)

@@ -13,12 +13,7 @@ from versioned_catalog.log.head import Stub
 
 @dataclass(frozen=True)
 class ConcurrentCommit:
-    """A commit that an operation conflicts with.
-
-    Args:
-        version, commit_id: which commit.
-        operation: its operation; None if it is expired.
-    """
+    """A commit that an operation conflicts with; its operation is None if it is expired."""
 
     version: int
     commit_id: str

@@ -20,12 +20,7 @@ from versioned_catalog.types.types import Column
 
 @dataclass(frozen=True)
 class Base:
-    """The snapshot that an operation was planned on.
-
-    Args:
-        table_uuid, version: its table UUID and version.
-        created_uuid: the table UUID that the last ``create`` made.
-    """
+    """The snapshot that an operation was planned on; the last ``create`` made the ``created_uuid``."""
 
     table_uuid: str
     version: int

@@ -19,10 +19,7 @@ from versioned_catalog.types.types import Struct, walk
 
 
 def apply_all(changes: Iterable[BoundChange], evolution: Evolution, new_version: int) -> Evolution:
-    """Apply the changes of one ALTER, in order.
-
-    Args:
-        new_version: the schema version after the ALTER, if it changes the schema.
+    """Apply the changes of one ALTER, in order. ``new_version`` is for a changed schema.
 
     Raises:
         InvalidRequestError: one of them is not legal on that table.

@@ -198,15 +198,7 @@ def columns_of(bound: BoundFilter) -> frozenset[int]:
 
 
 def filter_on(bound: BoundFilter, columns: Container[int]) -> BoundFilter | None:
-    """The part of a filter that concerns some columns only.
-
-    Args:
-        bound: the filter.
-        columns: the IDs of the columns.
-
-    Returns:
-        A filter on these columns that selects every row the given one does; None if there is none.
-    """
+    """A filter on some columns only that selects every row the given one does; None if there is none."""
     match bound:
         case And(parts):
             kept = [found for part in parts if (found := filter_on(part, columns)) is not None]

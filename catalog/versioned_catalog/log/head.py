@@ -44,12 +44,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Stub:
-    """What expiry leaves of an old entry.
-
-    Args:
-        version, commit_id, time: those of the entry.
-        floor: the oldest retained version when the stub was written.
-    """
+    """What expiry leaves of an old entry; ``floor`` is the oldest retained version at that time."""
 
     version: int
     commit_id: str

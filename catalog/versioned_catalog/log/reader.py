@@ -25,11 +25,7 @@ MOST_AT_ONCE = 16
 
 
 class LogReader(Generic[E, S]):
-    """The log of one table or warehouse, read only.
-
-    Args:
-        codec: how its files are decoded.
-    """
+    """The log of one table or warehouse, read only."""
 
     def __init__(self, store: Store, codec: Codec[E, S]) -> None:
         self.store = store
@@ -329,9 +325,7 @@ class LogReader(Generic[E, S]):
     ) -> int:
         """Find the last version up to ``newest`` that is not later than a time; -1 if there is none.
 
-        Args:
-            newest: the newest version that counts.
-            latest: for each version, an upper bound of its time, whatever its entry says.
+        ``latest`` has an upper bound of each version's time, whatever its entry says.
         """
         low, high = -1, newest
         while low < high:

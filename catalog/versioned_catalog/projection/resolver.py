@@ -99,11 +99,7 @@ class SegmentPlan:
 
 
 def plan_segment(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
-    """The plan for segments written under ``source``.
-
-    Args:
-        source: the schema of the segments.
-        wanted: the columns of the result; nested ones may be cut to some of their fields.
+    """The plan for segments written under ``source``. Wanted columns may be cut to some of their fields.
 
     Raises:
         CorruptTableError: a column's type does not widen to the wanted one, which no ALTER allows.

@@ -35,13 +35,9 @@ def count_values(scan: Scan, column: Column) -> int | None:
 
 
 def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | None]:
-    """The greatest or the least value of a column, as for MAX and MIN.
+    """The greatest or the least value of a top-level column, as for MAX and MIN.
 
     NaN is the greatest. A zero of a float is unknown, since its sign may differ.
-
-    Args:
-        column: a top-level column of the schema of the snapshot.
-        greatest: whether for MAX, else for MIN.
 
     Returns:
         Whether it is known without a read, and its value text (FORMAT.md, section 4.2); None if there

@@ -35,11 +35,9 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
 
 
 def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnStats]:
-    """The statistics that follow from a footer for certain, by column ID.
+    """The statistics that follow for certain, by column ID, from a footer that parquet-mr wrote.
 
-    Args:
-        footer: the footer of a file that parquet-mr wrote, with all columns of the schema.
-        schema: the schema that the file was written under.
+    The file has all columns of the schema, under which it was written.
     """
     leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ColumnStats] = {}

@@ -96,8 +96,7 @@ class Footer:
     def ranges(self, group: int, leaves: Sequence[Path]) -> list[tuple[int, int]]:
         """Where the pages of some columns of a row group stand, to fetch them ahead.
 
-        Args:
-            leaves: from ``leaves``. What is not found is left out, and read when it is needed.
+        What is not found is left out, and read when it is needed.
         """
         places = self._places(leaves[0]) if leaves else None
         found: list[tuple[int, int]] = []

@@ -104,10 +104,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
-        """Read a whole file; None if it does not exist.
-
-        Args:
-            limit: its greatest allowed length in bytes, so that no file takes all memory.
+        """Read a whole file of at most ``limit`` bytes; None if it does not exist.
 
         Raises:
             CorruptTableError: it is longer, or not a regular file.

@@ -15,11 +15,9 @@ from versioned_catalog.write.row_schema import RowConverter
 
 
 class DeltaConverter:
-    """Converts batches of rows with operation types to batches of a table's schema.
+    """Converts batches of rows with operation types, in the last column, to a table's schema.
 
-    Args:
-        arrow: the schema of the batches; the last column is the operation type.
-        now: the value of ``current_timestamp`` and ``current_date`` in this write.
+    ``now`` is the value of ``current_timestamp`` and ``current_date`` in this write.
 
     Raises:
         InvalidRequestError: as for ``RowConverter``.

@@ -25,9 +25,7 @@ def segments_of_partitions(
 ) -> tuple[str, ...]:
     """Return the paths of the segments whose rows are all in one of the given partitions.
 
-    Args:
-        schema: the schema of the partition values; partitioned as the snapshot's schema is.
-        keys: the partitions.
+    The partition values are of ``schema``, which is partitioned as the snapshot's.
 
     Raises:
         InvalidRequestError: a segment of another partitioning may hold rows of such a partition and

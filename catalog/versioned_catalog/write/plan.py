@@ -83,11 +83,7 @@ def plan_write(
     merge_schema: bool,
     partial: bool = False,
 ) -> WritePlan:
-    """Plan a write on a snapshot.
-
-    Args:
-        merge_schema: add missing columns to the table, and widen its types.
-        partial: columns missing in the rows keep their value.
+    """Plan a write on a snapshot; see ``Table.upsert`` for ``merge_schema`` and ``partial``.
 
     Raises:
         InvalidRequestError: rows of this schema do not fit the table.

@@ -57,10 +57,7 @@ Node = Fixed | Computed | Evaluated | Inside
 
 
 class Updater:
-    """Applies assignments to rows.
-
-    Args:
-        assignments: Python values, ``expr(...)`` or ``pyarrow.compute`` expressions by column path.
+    """Applies assignments to rows: Python values, ``expr(...)`` or Arrow expressions by column path.
 
     Raises:
         NotFoundError: there is no such column.
