@@ -76,7 +76,11 @@ class SegmentSet:
         return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
 
     def remove(self, paths: Iterable[str]) -> SegmentSet:
-        """Remove segments. Raises CorruptTableError if one of them is not live."""
+        """Return this set without the segments at these paths.
+
+        Raises:
+            CorruptTableError: the set has no segment at one of the paths.
+        """
         leaving = set(paths)
         if not leaving:
             return self

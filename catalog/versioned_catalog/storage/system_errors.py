@@ -56,7 +56,13 @@ def _errno_of(error: BaseException) -> int | None:
 
 
 def storage_error(what: str, path: str, error: OSError) -> StorageError:
-    """The StorageError for a failed action, such as ``read``; raise it from the system's error."""
+    """Translate an OSError into a StorageError; raise the result ``from error``.
+
+    Args:
+        what: the action that failed, such as ``read``.
+        path: the file.
+        error: the operating system's error.
+    """
     # PyArrow's own text repeats the path and the number.
     reason = os.strerror(error.errno) if error.errno else str(error)
     return StorageError(f"can't {what} {path}: {reason}{_ADVICE.get(error.errno or 0, '')}")
