@@ -15,13 +15,7 @@ import pytest
 
 from faults.store import FaultyStore, Plan
 from versioned_catalog import Catalog, Table, UnsupportedFeatureError
-from versioned_catalog.log import (
-    features,
-    schemas_json,
-    segment_set,
-    segment_table,
-    statistic_lists,
-)
+from versioned_catalog.log import features, schemas_json, segment_table, statistic_lists
 from versioned_catalog.log.checkpoint_retention import retained_checkpoints
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.schema.schema import Schema
@@ -313,7 +307,7 @@ def known(table: Table) -> dict[str, list[Any]]:
 
 @pytest.fixture
 def narrow_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 0)
+    monkeypatch.setattr(statistic_lists, "MOST_COLUMNS", 0)
 
 
 @pytest.mark.usefixtures("narrow_lists")
@@ -362,7 +356,7 @@ def test_columns_of_statistics_stay_beside_lists(
 ) -> None:
     table = altered(tmp_path)
     checkpointed(table)
-    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 0)
+    monkeypatch.setattr(statistic_lists, "MOST_COLUMNS", 0)
     again = Catalog(tmp_path).load_table("t")
     again.append(rows(4).select(["c2", "c3"]))
     expected = known(again)
@@ -373,7 +367,7 @@ def test_columns_of_statistics_stay_beside_lists(
         assert again.maintenance.verify(deep=True).is_clean
     names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
     assert "4.max" in names
-    monkeypatch.setattr(segment_set, "MOST_COLUMNS", 250)
+    monkeypatch.setattr(statistic_lists, "MOST_COLUMNS", 250)
     checkpointed(again)
     names = pq.read_schema(max((tmp_path / CHECKPOINTS).iterdir())).names
     assert "statistics.max" not in names

@@ -15,9 +15,7 @@ _Class = TypeVar("_Class", bound=type)
 def names_table_in_errors(names: Callable[[Any], tuple[str, ...]]) -> Callable[[_Class], _Class]:
     """Decorate a class whose public methods raise errors that name the table.
 
-    Args:
-        names: returns what errors may call the table of an object; see
-            ``VersionedError.name_table``.
+    ``names`` returns what errors may call the table of an object; see ``VersionedError.name_table``.
     """
 
     def decorate(cls: _Class) -> _Class:

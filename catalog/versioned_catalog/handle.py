@@ -12,20 +12,14 @@ from versioned_catalog.conflicts.operations import Base, Operation
 from versioned_catalog.conflicts.tags import tagged_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import LoadedState
-from versioned_catalog.log.commit_times import is_ahead, latest_times
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.log.times import is_ahead, latest_times
 from versioned_catalog.storage.store import Store
 
 
 class TableHandle:
-    """The log of one table, and the newest state that was read from it.
-
-    Args:
-        log: the table's log.
-        loaded: a state of it, usually the newest.
-        name: the table's name in errors.
-    """
+    """The log of one table, and a state that was read from it, usually the newest."""
 
     def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
         self.log = log
@@ -49,11 +43,7 @@ class TableHandle:
 
     @property
     def state(self) -> TableState:
-        """The newest state read so far.
-
-        Raises:
-            NotFoundError: the table was dropped.
-        """
+        """The newest state read so far. Raises NotFoundError if the table was dropped."""
         state = self.loaded.state
         if state is None or state.dropped:
             raise NotFoundError(
@@ -132,10 +122,6 @@ class TableHandle:
 
     def commit(self, operation: Operation, commit_id: str | None = None) -> int:
         """Commit an operation on the newest state, again for as long as others commit first.
-
-        Args:
-            operation: what to commit.
-            commit_id: Idempotency key of the commit; generated if omitted.
 
         Returns:
             The version of the commit; the newest version if the operation changes nothing.

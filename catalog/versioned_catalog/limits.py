@@ -57,11 +57,7 @@ EXPANSION = 256
 
 
 def check_version(version: int, what: str = "version") -> int:
-    """A version that can be one.
-
-    Raises:
-        CorruptTableError: it is out of range.
-    """
+    """A version that can be one. Raises CorruptTableError if it is out of range."""
     if not 0 <= version < VERSIONS:
         raise CorruptTableError(f"the {what} {str(version)[:50]} is out of range")
     return version

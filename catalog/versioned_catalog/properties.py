@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from versioned_catalog.compaction.automatic import AUTO_COMPACT, threshold
+from versioned_catalog.compaction.small_segments import AUTO_COMPACT, threshold
 from versioned_catalog.conflicts.isolation import ISOLATION, isolation_of
 from versioned_catalog.datafile.writer import TARGET_BYTES, target_bytes
 from versioned_catalog.errors import InvalidRequestError

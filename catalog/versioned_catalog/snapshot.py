@@ -15,9 +15,9 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.columns import bind_filters, shown_columns
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.keying import key_properties
+from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
-from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.schema.ttl import user_properties
 from versioned_catalog.storage.store import Store
 
@@ -94,10 +94,7 @@ class Snapshot:
     @property
     def partitioning(self) -> list[str]:
         """Partition transforms of new segments, such as ``["days(ts)"]``."""
-        return [
-            render_field(self.schema.path(f.source), parse_transform(f.transform))
-            for f in self.schema.partitioning
-        ]
+        return partition_fields(self.schema)
 
     def scan(
         self,

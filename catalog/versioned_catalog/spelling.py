@@ -13,8 +13,7 @@ _CLOSE = 0.8
 def meant(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that a name resembles, ignoring case and separators.
 
-    Returns:
-        None if the name is known, resembles none, or has a dot and so is a user's own.
+    None if the name is known, resembles none, or has a dot and so is a user's own.
     """
     by_plain = {_plain(one): one for one in known}
     if name in by_plain.values() or "." in name:

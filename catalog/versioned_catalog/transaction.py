@@ -32,6 +32,10 @@ class Transaction:
     method validates the write against the commits since its base, and retries while others commit
     first. The methods of ``Table``, such as ``append``, do all of this in one call.
 
+    In every method, ``plan`` comes from ``plan_write``, ``records`` are the segments that ``plan.write``
+    wrote, and ``commit_id`` is the idempotency key of the commit, generated if omitted. Methods that
+    commit return the version of the commit, or the newest version if there is nothing to change.
+
     >>> table = catalog.create_table("numbers", "n BIGINT")
     >>> rows = pa.table({"n": [1, 2, 3]})
     >>> transaction = table.transaction()
@@ -83,13 +87,7 @@ class Transaction:
         """Add segments, as ``Table.append`` and ``Table.upsert`` do.
 
         Args:
-            plan: from ``plan_write``.
-            records: the segments that ``plan.write`` wrote.
-            commit_id: Idempotency key of the commit; generated if omitted.
             batch: application and batch number; a batch is committed at most once.
-
-        Returns:
-            The version of the commit.
 
         Raises:
             CommitConflictError: the rows do not fit what the table has become meanwhile.
@@ -110,14 +108,8 @@ class Transaction:
         """Replace all segments of the plan's base, as ``Table.overwrite`` does.
 
         Args:
-            plan: from ``plan_write``.
-            records: the segments that ``plan.write`` wrote.
             own_rows: whether the new rows were computed from rows of the base. The commit then
                 conflicts with changes of those rows, as a MERGE does.
-            commit_id: Idempotency key of the commit; generated if omitted.
-
-        Returns:
-            The version of the commit.
         """
         if own_rows:
             removed = tuple(self._handle.planned_on(plan.based_on).segments.paths)
@@ -161,14 +153,9 @@ class Transaction:
         The other rows of segments that match in part are copied into new segments.
 
         Args:
-            plan: from ``plan_write``.
             records: the segments that ``plan.write`` wrote; their rows need not match the filter.
             filters: tuples as for ``Table.scan``, or an ``Unbound``, over columns of the base.
             own_rows: whether the new rows were computed from rows of the base.
-            commit_id: Idempotency key of the commit; generated if omitted.
-
-        Returns:
-            The version of the commit; the newest version if nothing is removed or added.
         """
         return row_level.overwrite_where(self._handle, plan, records, filters, own_rows, commit_id)
 
@@ -186,15 +173,10 @@ class Transaction:
 
         Args:
             plan: from ``plan_write``; its base is what was read.
-            records: the segments that ``plan.write`` wrote.
             removed: paths of the segments of the base to remove.
             kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
             reads: which rows of the base were read: tuples as for ``Table.scan``, or an ``Unbound``,
                 over columns of the base; None for every row.
-            commit_id: Idempotency key of the commit; generated if omitted.
-
-        Returns:
-            The version of the commit; the newest version if nothing is removed or added.
 
         Raises:
             CommitConflictError: another commit removed one of the segments; or, if the table's
@@ -231,13 +213,8 @@ class Transaction:
 
         Args:
             plan: from ``plan_delta``; its base is what was read.
-            records: the segments that ``plan.write`` wrote.
             kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
             reads: which rows of the base were read; see ``commit_rewrite``.
-            commit_id: Idempotency key of the commit; generated if omitted.
-
-        Returns:
-            The version of the commit; the newest version if there is nothing to write.
 
         Raises:
             CommitConflictError: another commit wrote or removed rows of the same keys; or, if the
@@ -263,10 +240,6 @@ class Transaction:
 
         Args:
             filters: as for ``Table.scan``.
-            commit_id: Idempotency key of the commit; generated if omitted.
-
-        Returns:
-            The version of the commit; the current version if no rows match.
 
         Raises:
             InvalidRequestError: a segment may match in part, or the table has a primary key.

@@ -16,8 +16,8 @@ from fuzz.mutating import bytes_of, dumped, json_of
 from fuzz.world import MADE, build, load, planted, read, rows, table_of
 from versioned_catalog import Catalog, Table, VersionedError
 from versioned_catalog.log.checkpoint import state_from_bytes
+from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry_json import commit_from_bytes
-from versioned_catalog.log.hint import hint_from_bytes
 from versioned_catalog.scan.aggregates import count_rows
 from versioned_catalog.scan.packing import pack
 from versioned_catalog.schema.schema import Schema

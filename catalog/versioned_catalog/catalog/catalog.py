@@ -12,16 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from versioned_catalog.catalog import locations
 from versioned_catalog.catalog.create import TableCreation
 from versioned_catalog.catalog.declaration import Columns, creation
-from versioned_catalog.catalog.locations import (
-    create_at,
-    drop_at,
-    load_at,
-    plan_creation_at,
-    plan_rows_at,
-    timeline_at,
-)
 from versioned_catalog.catalog.namespaces import Namespaces
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.errors import NotFoundError, naming_table
@@ -123,7 +116,7 @@ class Catalog(TableCreation, Namespaces, Views):
         parts = parse_path(name)
         found = self._names.find(self._names.existing(), parts)
         store, known = self._store.child(found.location), self._known.get(found.location)
-        table = load_at(store, render_path(parts), found.table_uuid, known)
+        table = locations.load_at(store, render_path(parts), found.table_uuid, known)
         self._known[found.location] = table.loaded
         self._known.move_to_end(found.location)
         if len(self._known) > REMEMBERED:
@@ -159,7 +152,7 @@ class Catalog(TableCreation, Namespaces, Views):
         parts = parse_path(name)
         found = self._names.find(self._names.state(), parts)
         store = self._store.child(found.location)
-        timeline_at(store).load()  # refuse an unreadable table before its name is removed
+        locations.timeline_at(store).load()  # refuse an unreadable table before its name is removed
 
         def change(state: WarehouseState) -> WarehouseEntry:
             if self._names.find(state, parts).table_uuid != found.table_uuid:
@@ -170,7 +163,7 @@ class Catalog(TableCreation, Namespaces, Views):
             return WarehouseEntry(head_of("drop_table"), remove_tables=(parts,))
 
         self._names.commit(change)
-        drop_at(store, found.table_uuid)
+        locations.drop_at(store, found.table_uuid)
 
     @staticmethod
     def load_path(
@@ -182,7 +175,7 @@ class Catalog(TableCreation, Namespaces, Views):
             NotFoundError: there is no table.
         """
         store = open_store(path, storage_options)
-        return load_at(store, store.url)
+        return locations.load_at(store, store.url)
 
     def verify_table(
         self,
@@ -265,7 +258,7 @@ class Catalog(TableCreation, Namespaces, Views):
             NotFoundError: there never was a table in the folder.
         """
         store = open_store(path, storage_options)
-        timeline = timeline_at(store)
+        timeline = locations.timeline_at(store)
         loaded = timeline.load()
         if loaded.state is None:
             raise NotFoundError(f"there is no table at {store.url}", condition="TABLE_NOT_FOUND")
@@ -295,14 +288,9 @@ class Catalog(TableCreation, Namespaces, Views):
         store = open_store(path, storage_options)
         with naming_table(store.url):
             operation = creation(
-                schema,
-                partitioned_by,
-                properties,
-                comment,
-                primary_key=primary_key,
-                time_index=time_index,
+                schema, partitioned_by, properties, comment, primary_key, time_index
             )
-        return create_at(store, operation, store.url, str(uuid.uuid4()))
+        return locations.create_at(store, operation, store.url, str(uuid.uuid4()))
 
     @staticmethod
     def plan_path(
@@ -318,8 +306,8 @@ class Catalog(TableCreation, Namespaces, Views):
         """Plan the creation of a table in a folder with its first rows. See ``plan_table``."""
         operation = creation(schema, partitioned_by, primary_key=primary_key, time_index=time_index)
         store = open_store(path, storage_options)
-        placement = plan_creation_at(store, "", operation.table_uuid, "create")
-        plan = plan_rows_at(store, operation, store.url, arrow, placement.base_version)
+        placement = locations.plan_creation_at(store, "", operation.table_uuid, "create")
+        plan = locations.plan_rows_at(store, operation, store.url, arrow, placement.base_version)
         return plan, replace(operation, first_column_id=placement.first_column_id)
 
     @staticmethod
@@ -337,8 +325,10 @@ class Catalog(TableCreation, Namespaces, Views):
             The plan of the rows, and the operation to commit with their records.
         """
         uuid_, replaced = operation.table_uuid, table.state.created_uuid
-        placement = plan_creation_at(table.store, "", uuid_, "replace", replaced)
-        plan = plan_rows_at(table.store, operation, table.name, arrow, placement.base_version)
+        placement = locations.plan_creation_at(table.store, "", uuid_, "replace", replaced)
+        plan = locations.plan_rows_at(
+            table.store, operation, table.name, arrow, placement.base_version
+        )
         placed = placement.operation(operation)
         assert isinstance(placed, Replace), "the mode is replace"
         return plan, placed
@@ -348,9 +338,9 @@ class Catalog(TableCreation, Namespaces, Views):
         location: Location, operation: Replace, name: str, commit_id: str
     ) -> Table:
         """Replace a table, with the rows that were written by its plan."""
-        return create_at(reopen(location), operation, name, commit_id)
+        return locations.create_at(reopen(location), operation, name, commit_id)
 
     @staticmethod
     def commit_path(location: Location, operation: Create, commit_id: str) -> Table:
         """Create a table, with the rows that were written by its plan."""
-        return create_at(reopen(location), operation, location.url, commit_id)
+        return locations.create_at(reopen(location), operation, location.url, commit_id)

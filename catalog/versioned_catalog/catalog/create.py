@@ -83,12 +83,7 @@ class TableCreation:
         """
         with naming_table(_shown(name)):
             operation = creation(
-                schema,
-                partitioned_by,
-                properties,
-                comment,
-                primary_key=primary_key,
-                time_index=time_index,
+                schema, partitioned_by, properties, comment, primary_key, time_index
             )
             return self._create_now(name, operation, "create")
 
@@ -118,12 +113,7 @@ class TableCreation:
         """
         with naming_table(_shown(name)):
             operation = creation(
-                schema,
-                partitioned_by,
-                properties,
-                comment,
-                primary_key=primary_key,
-                time_index=time_index,
+                schema, partitioned_by, properties, comment, primary_key, time_index
             )
             return self._create_now(
                 name, operation, "create or replace" if or_create else "replace"
@@ -296,14 +286,7 @@ class TableCreation:
                 ``create_table``.
             arrow: the schema of the rows.
         """
-        operation = creation(
-            schema,
-            partitioned_by,
-            properties,
-            comment,
-            primary_key=primary_key,
-            time_index=time_index,
-        )
+        operation = creation(schema, partitioned_by, properties, comment, primary_key, time_index)
         placement = self.plan_creation(name, "create", operation.table_uuid)
         plan = self.plan_rows(name, placement, operation, arrow)
         return plan, replace(operation, first_column_id=placement.first_column_id)

@@ -18,9 +18,9 @@ from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.properties import check_properties
 from versioned_catalog.schema.arrow_schema import schema_from_arrow
 from versioned_catalog.schema.keying import take_key
+from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
-from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.types.types import Column
 
 Columns = str | Schema | Any
@@ -32,10 +32,10 @@ def creation(
     partitioned_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
-    table_uuid: str | None = None,
-    *,
     primary_key: Sequence[str] = (),
     time_index: str | None = None,
+    *,
+    table_uuid: str | None = None,
 ) -> Create:
     """Return the operation that creates a table; equal arguments give equal operations in any process.
 
@@ -79,10 +79,7 @@ def _given(schema: Columns) -> tuple[tuple[Column, ...], tuple[str, ...], dict[s
         case pa.Schema():
             return _given(schema_from_arrow(schema))
         case Schema():
-            partitions = tuple(
-                render_field(schema.path(f.source), parse_transform(f.transform))
-                for f in schema.partitioning
-            )
+            partitions = tuple(partition_fields(schema))
             sort_by = render_sort_by(schema)
             return schema.columns, partitions, {"sort_by": sort_by} if sort_by else {}
         case _:

@@ -64,9 +64,7 @@ def plan_creation_at(
     """Plan the creation of a table in a folder.
 
     Args:
-        store: the store of the folder.
         folder: its path relative to the warehouse.
-        table_uuid: the new table UUID.
         mode: ``create``, ``replace`` or ``create or replace``.
         replaced_uuid: the created UUID of the table to replace.
 
@@ -100,10 +98,6 @@ def create_at(
     """Create or replace the table in a folder.
 
     Args:
-        store: the store of the folder.
-        operation: the operation.
-        name: the table's name in errors.
-        commit_id: idempotency key of the commit.
         since: a version before the commit, if that may have landed already; the log is searched from
             there.
         check: called before every attempt; its exceptions end the attempts.
@@ -132,12 +126,8 @@ def plan_rows_at(
 ) -> WritePlan:
     """Plan the first write to a table that is created with its rows.
 
-    Args:
-        store: the store of the table's folder.
-        creation: the creation of the table.
-        name: the table's name in errors.
-        arrow: the schema of the rows, if known, to refuse them early if they do not fit.
-        version: the newest version of the log in the folder; -1 without a log.
+    ``version`` is the newest of the log in the folder; -1 without a log. Rows of the schema ``arrow``
+    are refused early if they do not fit.
     """
     state = timeline_at(store).load(version).state if version >= 0 else None
     return plan_create(store, creation, state, name, arrow)
@@ -152,8 +142,6 @@ def load_at(
     """Load the table in a folder.
 
     Args:
-        store: the store of the folder.
-        name: the table's name in errors.
         created_uuid: the created UUID of the table; None for any.
         known: an earlier state of the log; only later entries are read.
 

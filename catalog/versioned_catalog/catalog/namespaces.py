@@ -66,10 +66,7 @@ class Namespaces:
         self._names.commit(change)
 
     def alter_namespace(
-        self,
-        name: str | Name,
-        set: Mapping[str, str] | None = None,
-        unset: Iterable[str] = (),
+        self, name: str | Name, set: Mapping[str, str] | None = None, unset: Iterable[str] = ()
     ) -> None:
         """Set and remove properties of a namespace; the others stay.
 

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from versioned_catalog.cli.escaping import printable
-from versioned_catalog.cli.output import show_commit
-from versioned_catalog.cli.program import Group
+from versioned_catalog.cli.output import printable, show_commit
+from versioned_catalog.cli.program import Group, at_most_one, exactly_one
 from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.usage import at_most_one, exactly_one
 
 if TYPE_CHECKING:
     from versioned_catalog.alteration import Alteration

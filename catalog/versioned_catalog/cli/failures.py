@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import click
 
-from versioned_catalog.cli.escaping import one_line
+from versioned_catalog.cli.output import one_line
 from versioned_catalog.cli.secrets import without_secrets
 from versioned_catalog.errors import (
     AlreadyExistsError,
@@ -65,12 +65,7 @@ class Failure:
 
 
 def failure_of(error: Exception, secrets: Iterable[str] = ()) -> Failure:
-    """Describe an exception as a ``Failure``.
-
-    Args:
-        error: Any exception.
-        secrets: Texts to hide in the message.
-    """
+    """Describe an exception as a ``Failure``, with ``secrets`` hidden in the message."""
     commit_id = error.commit_id if isinstance(error, CommitOutcomeUnknown) else None
     message = one_line(without_secrets(_message(error), secrets))
     return Failure(_code(error), type(error).__name__, message, commit_id)

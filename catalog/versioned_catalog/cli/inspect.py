@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from versioned_catalog.cli.output import show_object, show_rows, show_table
-from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.program import at_most_one, table_command
 from versioned_catalog.cli.secrets import without_credentials
 from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.usage import at_most_one
 from versioned_catalog.cli.versions import version_of
 
 _SCHEMA = (
@@ -23,9 +22,7 @@ _SEGMENTS = ("path", "schema_version", "rows", "bytes", "sequence", "partition")
 _PARTITIONS = ("partition", "rows", "segments")
 
 
-@click.command(cls=Command)
-@click.argument("table")
-@click.pass_obj
+@table_command
 def describe(session: Session, table: str) -> None:
     """Show the location, newest version, size, partitioning and properties of TABLE."""
     found = session.table(table)
@@ -47,13 +44,11 @@ def describe(session: Session, table: str) -> None:
     )
 
 
-@click.command(cls=Command)
-@click.argument("table")
+@table_command
 @click.option("--as-of", metavar="VERSION|TAG", help="Show the schema of this version.")
 @click.option(
     "--timestamp", metavar="TIME", help="Show the schema at this time (UTC if it has no offset)."
 )
-@click.pass_obj
 def schema(session: Session, table: str, as_of: str | None, timestamp: str | None) -> None:
     """Show the columns and nested fields of TABLE, now or at an earlier version."""
     from versioned_catalog.inspection.arrow_rows import rows_of
@@ -65,33 +60,25 @@ def schema(session: Session, table: str, as_of: str | None, timestamp: str | Non
     show_rows([row for row in every if row["schema_version"] == then], _SCHEMA)
 
 
-@click.command(cls=Command)
-@click.argument("table")
-@click.pass_obj
+@table_command
 def history(session: Session, table: str) -> None:
     """Show the commits of TABLE, oldest first."""
     show_table(session.table(table).inspect.history(), _HISTORY)
 
 
-@click.command(cls=Command)
-@click.argument("table")
-@click.pass_obj
+@table_command
 def snapshots(session: Session, table: str) -> None:
     """Show every readable version of TABLE with its size and tags."""
     show_table(session.table(table).inspect.snapshots())
 
 
-@click.command(cls=Command)
-@click.argument("table")
-@click.pass_obj
+@table_command
 def segments(session: Session, table: str) -> None:
     """Show the live segments (data files) of TABLE and their schema versions."""
     show_table(session.table(table).inspect.segments(), _SEGMENTS)
 
 
-@click.command(cls=Command)
-@click.argument("table")
-@click.pass_obj
+@table_command
 def partitions(session: Session, table: str) -> None:
     """Show the partitions of TABLE under its current partitioning."""
     show_table(session.table(table).inspect.partitions(), _PARTITIONS)

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from versioned_catalog.cli.output import cell_text, print_table, show_json, wants_json
-from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.program import table_command
 from versioned_catalog.cli.session import Session
 
 if TYPE_CHECKING:
     from versioned_catalog.table import Table
 
 
-@click.command(cls=Command)
-@click.argument("table")
+@table_command
 @click.argument("column")
-@click.pass_obj
 def lineage(session: Session, table: str, column: str) -> None:
     """Show the names, types and defaults that COLUMN has had, and how each live segment holds it.
 

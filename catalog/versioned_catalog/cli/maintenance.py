@@ -12,13 +12,12 @@ import click
 
 from versioned_catalog.cli.failures import STORAGE
 from versioned_catalog.cli.output import show_json, show_object, show_rows, wants_json
-from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.program import Command, table_command
 from versioned_catalog.cli.session import Session, is_folder
 
 if TYPE_CHECKING:
     from versioned_catalog.progress import Progress
 
-_table = click.argument("table")
 _execute = click.option(
     "--execute",
     is_flag=True,
@@ -58,8 +57,7 @@ def _progress() -> Iterator[Progress]:
         yield report
 
 
-@click.command(cls=Command)
-@_table
+@table_command
 @click.option(
     "--retention",
     metavar="HOURS",
@@ -70,7 +68,6 @@ def _progress() -> Iterator[Progress]:
 )
 @_execute
 @_force
-@click.pass_obj
 def vacuum(session: Session, table: str, retention: float, execute: bool, force: bool) -> None:
     """Delete the files of TABLE that no retained version needs.
 
@@ -112,8 +109,7 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
     show_object(summary)
 
 
-@click.command(cls=Command)
-@_table
+@table_command
 @click.option(
     "--older-than",
     metavar="HOURS",
@@ -127,7 +123,6 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
 )
 @_execute
 @_force
-@click.pass_obj
 def expire(
     session: Session, table: str, older_than: float, keep_last: int, execute: bool, force: bool
 ) -> None:
@@ -149,11 +144,9 @@ def expire(
     )
 
 
-@click.command(cls=Command)
-@_table
+@table_command
 @click.option("--deep", is_flag=True, help="Also read all rows.")
 @click.option("--every-version", is_flag=True, help="Also check the segments of older versions.")
-@click.pass_obj
 def verify(session: Session, table: str, deep: bool, every_version: bool) -> None:
     """Check the log, checkpoints and segments of TABLE. The exit code is 6 if there are findings."""
     from versioned_catalog.catalog.catalog import Catalog
@@ -219,8 +212,7 @@ def recover(session: Session, broken: str, new: str) -> None:
     show_rows([{"not known": sentence} for sentence in result.unknown], ["not known"])
 
 
-@click.command(cls=Command)
-@_table
+@table_command
 @click.option(
     "--where", metavar="CONDITION", help="Compact only segments that may match: \"host = 'a'\"."
 )
@@ -237,7 +229,6 @@ def recover(session: Session, broken: str, new: str) -> None:
     help='Rewrite all segments and cluster rows by these columns: "host, ts".',
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-@click.pass_obj
 def compact(
     session: Session,
     table: str,

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from versioned_catalog.cli.escaping import printable
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -44,12 +42,7 @@ def wants_json() -> bool:
 
 
 def show_rows(rows: Sequence[Row], columns: Sequence[str]) -> None:
-    """Print rows.
-
-    Args:
-        rows: Rows, of which JSON shows every field.
-        columns: Fields that the table for people shows.
-    """
+    """Print rows: every field as JSON, or ``columns`` as a table for people."""
     if wants_json():
         show_json(rows)
     else:
@@ -130,3 +123,13 @@ def cell_text(value: object) -> str:
             return ", ".join(f"{key}={cell_text(one)}" for key, one in value.items())
         case _:
             return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Escape every character that is not printable."""
+    return "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
+
+
+def one_line(text: str) -> str:
+    """Collapse white space and line breaks to single spaces, and escape the rest."""
+    return printable(" ".join(text.split()))

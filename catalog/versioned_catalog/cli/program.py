@@ -1,10 +1,10 @@
-"""Base classes of the commands: ``--json`` everywhere, and our own exit codes."""
+"""Base classes and checks of the commands: ``--json`` everywhere, and our own exit codes."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -22,6 +22,11 @@ class Command(click.Command):
         self.params.append(json_option())
 
 
+def table_command(function: Callable[..., None]) -> click.Command:
+    """Make a command whose first argument is TABLE; the function gets the session before it."""
+    return click.command(cls=Command)(click.argument("table")(click.pass_obj(function)))
+
+
 class Group(click.Group):
     """A group of commands that takes ``--json`` before the command, too."""
 
@@ -37,12 +42,7 @@ class Program(Group):
     """The program, which reports an error as one line on stderr."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
-        """Run the program, then exit.
-
-        Args:
-            args: Arguments; those of the process if None.
-            rest, options: As for ``click.Group.main``.
-        """
+        """Run the program, with the arguments of the process if ``args`` is None, then exit."""
         given = list(sys.argv[1:] if args is None else args)
         fixed = {"prog_name": self.name, "standalone_mode": False}
         try:
@@ -54,3 +54,23 @@ class Program(Group):
             click.echo(failure.json() if "--json" in given else failure.text(), err=True)
             code = failure.code
         sys.exit(code)
+
+
+def at_most_one(options: Mapping[str, object]) -> None:
+    """Raise UsageError if more than one option is set; None and False mean not set."""
+    if _given(options) > 1:
+        raise _wrong(f"give only one of {', '.join(options)}")
+
+
+def exactly_one(options: Mapping[str, object]) -> None:
+    """Check that exactly one option is set. See ``at_most_one``."""
+    if _given(options) != 1:
+        raise _wrong(f"give one of {', '.join(options)}")
+
+
+def _given(options: Mapping[str, object]) -> int:
+    return sum(one is not None and one is not False for one in options.values())
+
+
+def _wrong(message: str) -> click.UsageError:
+    return click.UsageError(message, click.get_current_context())

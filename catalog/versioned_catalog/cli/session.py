@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """Where a run of the command line finds tables.
-
-    Args:
-        warehouse: Folder of the warehouse, or None.
-        storage: Options of the file system; may hold secrets.
-    """
+    """Where a run of the command line finds tables; ``storage`` options may hold secrets."""
 
     warehouse: str | None
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)

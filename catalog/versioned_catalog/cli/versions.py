@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from versioned_catalog.cli.output import show_commit, show_rows
-from versioned_catalog.cli.program import Command, Group
+from versioned_catalog.cli.program import Group, exactly_one, table_command
 from versioned_catalog.cli.session import Session
-from versioned_catalog.cli.usage import exactly_one
 
 _table = click.argument("table")
 _name = click.argument("name")
@@ -20,14 +19,12 @@ def version_of(text: str | None) -> int | str | None:
     return None if text is None else version_or_tag(text)
 
 
-@click.command(cls=Command)
-@_table
+@table_command
 @click.option("--to-version", metavar="VERSION", type=int, help="Roll back to this version.")
 @click.option(
     "--to-timestamp", metavar="TIME", help="Roll back to this time (UTC if it has no offset)."
 )
 @click.option("--to-tag", metavar="NAME", help="Roll back to the version with this tag.")
-@click.pass_obj
 def rollback(
     session: Session,
     table: str,

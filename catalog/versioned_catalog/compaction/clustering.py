@@ -46,11 +46,7 @@ class Clustering:
 
 
 def bind_zorder(schema: Schema, names: Sequence[str]) -> tuple[ColumnPath, ...]:
-    """Return the columns to cluster by, each preceded by its ancestors.
-
-    Args:
-        schema: the table schema.
-        names: names of columns, or paths to fields of structs.
+    """Return the columns at these paths, each preceded by its ancestors, to cluster by.
 
     Raises:
         NotFoundError: there is no such column.
@@ -108,12 +104,7 @@ def clustered(
 ) -> Iterator[pa.Table]:
     """Yield rows sorted along the curve, bucket by bucket; buckets are spilled to the local disk.
 
-    Args:
-        batches: the rows.
-        sampled: the batches of ``clustering.sampled``.
-        columns: the columns of the rows.
-        clustering: how to cluster the rows.
-        scratch: local folder for the buckets; Python's default if omitted.
+    ``sampled`` are the batches of ``clustering.sampled``; ``scratch`` is a local folder for buckets.
     """
     if not any(task.rows for task in clustering.sampled):
         return

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from versioned_catalog.compaction.automatic import is_due
 from versioned_catalog.compaction.clustering import bind_zorder
 from versioned_catalog.compaction.plan import Strategy, plan_tasks
+from versioned_catalog.compaction.small_segments import is_due
 from versioned_catalog.compaction.tasks import CompactionTask
 from versioned_catalog.conflicts.operations import Base, Compact
 from versioned_catalog.errors import (

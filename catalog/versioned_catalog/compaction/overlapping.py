@@ -94,12 +94,7 @@ class Levels:
         )
 
     def neighbours(self, alone: Sequence[int], target: int) -> list[list[int]]:
-        """Group small segments that overlap nothing and are adjacent in key order.
-
-        Args:
-            alone: the segments.
-            target: the target size of a group, in bytes.
-        """
+        """Group small segments that overlap nothing, adjacent in key order, up to ``target`` bytes."""
         every = range(len(self.orders))
         ordered = sorted(every, key=lambda at: [low[at] for low, _ in self.ranges])
         small, found = set(alone), list[list[int]]()

@@ -47,8 +47,6 @@ def plan_tasks(
     """Plan the tasks of a compaction.
 
     Args:
-        state: the snapshot.
-        spec: how to write segments.
         where: compact only segments that may match this filter; None for all.
         paths: compact these segments, and those that must be compacted with them; None to choose.
         strategy: see ``Maintenance.compact``.

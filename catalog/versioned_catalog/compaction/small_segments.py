@@ -1,11 +1,17 @@
-"""Bin-pack the small segments of a partition, in a table without a primary key."""
+"""Small segments: bin-pack those of a partition, and compact them if ``auto_compact`` asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow.compute as pc
+
+from versioned_catalog.datafile.writer import target_bytes
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.arrow_values import scalar_of
 
 Row = dict[str, Any]
 
@@ -16,13 +22,9 @@ SMALL = 0.5
 def bins(
     rows: Iterable[Row], schemas: Mapping[int, Schema], target: int, *, every: bool
 ) -> list[list[Row]]:
-    """Pack segments into bins of about the target size, each of one partition, keeping their order.
+    """Pack segments into bins of about ``target`` bytes, each of one partition, keeping their order.
 
-    Args:
-        rows: the core columns of the segments.
-        schemas: every schema of the table, by version.
-        target: the target size, in bytes.
-        every: include large segments, and bins of one segment.
+    ``every`` includes large segments, and bins of one segment.
     """
     partitions: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -45,3 +47,35 @@ def fill(rows: Sequence[Row], target: int) -> list[list[Row]]:
             found.append([row])
             size = row["bytes"]
     return found
+
+
+AUTO_COMPACT = "auto_compact"
+
+
+def threshold(properties: Mapping[str, str]) -> int | None:
+    """Return the number of small segments at which a writer compacts; None for never.
+
+    Raises:
+        InvalidRequestError: the property is not an integer of at least 2.
+    """
+    text = properties.get(AUTO_COMPACT)
+    if text is None:
+        return None
+    if not isinstance(text, str) or not text.isdecimal() or not 2 <= int(text) < 10**9:
+        raise InvalidRequestError(
+            f"the property {AUTO_COMPACT} must be a number of small segments, at least 2, "
+            f"got {text!r}",
+            condition="INVALID_OPTION",
+        )
+    return int(text)
+
+
+def is_due(state: TableState) -> bool:
+    """Whether the table has as many small segments as ``auto_compact`` says."""
+    wanted = threshold(state.properties)
+    if wanted is None:
+        return False
+    bytes_ = state.segments.core["bytes"]
+    small = pc.less(bytes_, scalar_of(int(SMALL * target_bytes(state.properties)), bytes_.type))
+    count: int = pc.sum(small).as_py() or 0
+    return count >= wanted

@@ -25,10 +25,8 @@ class CompactionTask:
     """A group of segments to rewrite.
 
     Args:
-        paths: the segments to remove.
-        bytes: their size.
+        bytes: the size of the segments to remove.
         tasks: read their rows.
-        spec: how to write the new segments.
         kind: the kind of the new segments; in a table with a primary key, with their order.
         clustering: how to cluster the rows, if at all.
     """
@@ -43,9 +41,7 @@ class CompactionTask:
     def run(self, store: Store, scratch: str | None = None) -> tuple[SegmentRecord, ...]:
         """Read the segments and write the new ones, which become visible when they are committed.
 
-        Args:
-            store: the store of the table's folder.
-            scratch: local folder for rows that do not fit in memory; Python's default if omitted.
+        ``scratch`` is a local folder for rows that do not fit in memory; Python's default if omitted.
 
         Raises:
             CorruptTableError: a segment is not what the log says.

@@ -26,30 +26,20 @@ Positions = np.ndarray[Any, np.dtype[np.uint64]]
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve, given by the quantiles of its columns.
+    """A curve: for each column, sorted values that split it into ranges of equal size.
 
-    Args:
-        cuts: for each column, sorted values that split it into ranges of equal size; frequent values
-            repeat.
+    Frequent values repeat.
     """
 
     cuts: tuple[pa.Array, ...]
 
     @staticmethod
     def of(sample: Sequence[pa.Array]) -> Curve:
-        """Return the curve for rows that are distributed as a sample is.
-
-        Args:
-            sample: the columns of the sample, of plain values.
-        """
+        """Return the curve for rows that are distributed as the columns of a sample, of plain values."""
         return Curve(tuple(_cuts(comparable(column)) for column in sample))
 
     def positions(self, columns: Sequence[pa.Array]) -> Positions:
-        """Return the positions of rows on the curve; NaN ranks after all numbers, and null last.
-
-        Args:
-            columns: the columns of the rows, as for ``of``.
-        """
+        """Return the positions of rows on the curve; NaN ranks after all numbers, and null last."""
         ranks = [
             _ranks(cuts, comparable(column))
             for cuts, column in zip(self.cuts, columns, strict=True)

@@ -19,15 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Attempt(Generic[Op_co]):
-    """What the rules check, and what the entry is built from.
-
-    Args:
-        operation: the operation as planned.
-        newest: the newest state; None where there is no table yet.
-        commit_id: ID of the commit.
-        table: name of the table, for errors.
-        log: the log that the state comes from.
-    """
+    """What the rules check, and what the entry is built from. Without a table, ``newest`` is None."""
 
     operation: Op_co
     newest: TableState | None

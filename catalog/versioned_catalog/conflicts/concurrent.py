@@ -13,12 +13,7 @@ from versioned_catalog.log.head import Stub
 
 @dataclass(frozen=True)
 class ConcurrentCommit:
-    """A commit that an operation conflicts with.
-
-    Args:
-        version, commit_id: which commit.
-        operation: its operation; None if it is expired.
-    """
+    """A commit that an operation conflicts with; its operation is None if it is expired."""
 
     version: int
     commit_id: str
@@ -40,7 +35,6 @@ def find_conflict(
     """Find the first conflicting commit after a version.
 
     Args:
-        attempt: the attempt.
         since: the version that the operation was planned on, or read.
         conflicts: whether the operation conflicts with a commit.
         expired: whether it conflicts with a commit of which expiry left a stub only; by default it

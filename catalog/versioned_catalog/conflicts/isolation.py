@@ -125,13 +125,7 @@ def _may_match(operation: Rewrite, commit: Commit, state: TableState) -> bool:
 
 
 class _ComparableBounds:
-    """Bounds of segments in the terms of an older schema, for the columns that did not change since.
-
-    Args:
-        added: a state that holds the segments.
-        base: the schema that a filter was bound to.
-        written: the schemas that the segments were written under.
-    """
+    """Bounds of segments in the terms of an older schema, for the columns that did not change since."""
 
     def __init__(self, added: TableState, base: Schema, written: Iterable[Schema]) -> None:
         self._bounds = SegmentBounds(added, added.schema)

@@ -27,10 +27,10 @@ from versioned_catalog.conflicts import (
 )
 from versioned_catalog.conflicts.attempt import Attempt, Rule
 from versioned_catalog.conflicts.entries import alteration, creation, marks, restoration, writes
-from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.log.times import settled_time
 from versioned_catalog.schema.ttl import hides_rows, without_false_floor
 
 
@@ -126,15 +126,11 @@ MATRIX: Mapping[type, Row] = {
         entry=alteration.alter_entry,
     ),
     operations.Tag: Row(
-        required=(*SAME_TABLE, tags.tag_can_change),
-        is_noop=marks.is_tagged,
-        entry=marks.tag_entry,
+        required=(*SAME_TABLE, tags.tag_can_change), is_noop=marks.is_tagged, entry=marks.tag_entry
     ),
     operations.Drop: Row(required=SAME_INCARNATION, entry=marks.drop_entry),
     operations.Fence: Row(
-        required=SAME_INCARNATION,
-        is_noop=marks.is_fenced,
-        entry=marks.fence_entry,
+        required=SAME_INCARNATION, is_noop=marks.is_fenced, entry=marks.fence_entry
     ),
     operations.Expire: Row(
         required=SAME_INCARNATION,
@@ -153,17 +149,7 @@ def propose(
     table: str,
     log: TableLog,
 ) -> Commit | None:
-    """Check an operation against the newest state, and build its entry.
-
-    Args:
-        operation: the operation as planned.
-        state: the newest state; None where there is no table yet.
-        commit_id: ID of the commit.
-        table: name of the table, for errors.
-        log: the log that the state comes from.
-
-    Returns:
-        The entry, or None if the operation changes nothing.
+    """Check an operation against the newest state, and build its entry; None if it changes nothing.
 
     Raises:
         CommitConflictError: it conflicts with what was committed since it was planned.

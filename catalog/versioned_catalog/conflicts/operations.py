@@ -20,15 +20,7 @@ from versioned_catalog.types.types import Column
 
 @dataclass(frozen=True)
 class Base:
-    """The snapshot that an operation was planned on.
-
-    Args:
-        table_uuid, version: its table UUID and version.
-        schema: its schema.
-        next_column_id: the next free column ID.
-        segments: number of live segments.
-        created_uuid: the table UUID that the last ``create`` made.
-    """
+    """The snapshot that an operation was planned on; the last ``create`` made the ``created_uuid``."""
 
     table_uuid: str
     version: int
@@ -65,8 +57,6 @@ class Overwrite:
     """Replace segments, whatever rows they hold.
 
     Args:
-        base: the snapshot that it was planned on.
-        records: the new segments.
         changes: the columns that they bring along.
         removed: paths of the old segments; None for all segments of the base.
     """
@@ -97,10 +87,7 @@ class Rewrite:
     """Replace segments by others that were computed from their rows.
 
     Args:
-        base: the snapshot that it was planned on.
         kind: ``delete``, ``update``, ``merge`` or ``overwrite``.
-        records: the new segments.
-        removed: paths of the old segments.
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
         changes: the columns that the new segments bring along.
         keys: the row keys to check, if the table has a primary key.
@@ -117,13 +104,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Compact:
-    """Replace segments by others with the same rows.
-
-    Args:
-        base: the snapshot that it was planned on.
-        records: the new segments.
-        removed: paths of the old segments.
-    """
+    """Replace segments by others with the same rows."""
 
     base: Base
     records: tuple[SegmentRecord, ...]
@@ -133,12 +114,7 @@ class Compact:
 
 @dataclass(frozen=True)
 class Rollback:
-    """Restore the table as it was at a version.
-
-    Args:
-        base: the newest snapshot when it was planned.
-        version: the version, of the same incarnation.
-    """
+    """Restore the table as it was at a version of the same incarnation."""
 
     base: Base
     version: int
@@ -146,13 +122,7 @@ class Rollback:
 
 @dataclass(frozen=True)
 class Tag:
-    """Set or drop a tag.
-
-    Args:
-        base: the newest snapshot when it was planned.
-        name: the tag.
-        version: the version; None drops the tag.
-    """
+    """Set a tag to a version, or drop it (None)."""
 
     base: Base
     name: str
@@ -164,8 +134,6 @@ class Alter:
     """Change the schema or properties.
 
     Args:
-        base: the snapshot that the changes were bound to.
-        changes: the changes, in order.
         count_nulls: counts the values of a column that are null of themselves by reading the data of a
             state; called if statistics do not have them.
     """
@@ -203,8 +171,6 @@ class Replace:
     """Begin another incarnation of an existing table, which keeps its log and its name only.
 
     Args:
-        creation: the new incarnation.
-        created_uuid: created UUID of the table.
         base_version: the version that it was planned on.
         read_version: the version of the table that the new rows were computed from; None if they were
             not computed from its rows.
@@ -233,13 +199,7 @@ class Fence:
 
 @dataclass(frozen=True)
 class Expire:
-    """Expire the versions below the oldest retained one, apart from tagged ones.
-
-    Args:
-        base: the newest snapshot when it was planned.
-        floor: the oldest retained version.
-        kept: versions below ``floor`` whose states are kept in ``kept/``.
-    """
+    """Expire the versions below ``floor``, apart from those whose states are in ``kept/``."""
 
     base: Base
     floor: int

@@ -47,13 +47,7 @@ def target_in_incarnation(attempt: Attempt[Rollback]) -> None:
 def check_same_incarnation(
     then: TableState | None, state: TableState, version: int, table: str
 ) -> None:
-    """Refuse a version of another incarnation of a table.
-
-    Args:
-        then: the state at the version.
-        state: the newest state.
-        version: the version.
-        table: name of the table, for errors.
+    """Refuse a version, whose state is ``then``, of another incarnation of a table.
 
     Raises:
         InvalidRequestError: naming the version that began this incarnation.

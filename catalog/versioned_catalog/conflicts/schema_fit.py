@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.entries.writes import schema_after
-from versioned_catalog.conflicts.operations import Base, Write
+from versioned_catalog.conflicts.operations import Write
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.evolution.apply import newly_not_null
 from versioned_catalog.schema.schema import Schema
@@ -38,7 +38,7 @@ def nulls_fit(attempt: Attempt[Write]) -> None:
         CommitConflictError: a segment holds a null there, or has no statistics of it.
     """
     base, schema = attempt.operation.base, schema_after(attempt)
-    for column_id in _not_null_since(base, schema):
+    for column_id in newly_not_null(base.schema, schema) | null_in_old_rows(base.schema, schema):
         for record in attempt.operation.records:
             if record.delta.deletes_only and column_id not in schema.row_key:
                 continue
@@ -49,10 +49,6 @@ def nulls_fit(attempt: Attempt[Write]) -> None:
                     "this write was planned, and it holds nulls there; fill them and write again, or "
                     f"alter().drop_not_null({schema.path_text(column_id)!r})"
                 )
-
-
-def _not_null_since(base: Base, schema: Schema) -> frozenset[int]:
-    return newly_not_null(base.schema, schema) | null_in_old_rows(base.schema, schema)
 
 
 def null_in_old_rows(old: Schema, new: Schema) -> frozenset[int]:

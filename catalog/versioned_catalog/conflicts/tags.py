@@ -7,7 +7,7 @@ from versioned_catalog.conflicts.expiry import check_retained
 from versioned_catalog.conflicts.operations import Tag
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import TableState
-from versioned_catalog.types.names import has_control_characters
+from versioned_catalog.types.paths import has_control_characters
 
 
 def tag_can_change(attempt: Attempt[Tag]) -> None:
@@ -48,11 +48,7 @@ def version_or_tag(text: str) -> int | str:
 
 
 def tagged_version(state: TableState, name: str, table: str) -> int:
-    """The version that a tag names.
-
-    Raises:
-        NotFoundError: there is no such tag.
-    """
+    """The version that a tag names. Raises NotFoundError if there is no such tag."""
     if name not in state.tags:
         known = ", ".join(sorted(state.tags)[:50]) or "none so far"
         raise NotFoundError(

@@ -33,13 +33,7 @@ def _column(table: pa.Table, schema: Schema, column_id: int) -> pa.ChunkedArray:
 
 
 def column_at(table: pa.Table, columns: Sequence[Column], line: ColumnPath) -> pa.ChunkedArray:
-    """A column of rows, also inside structs.
-
-    Args:
-        table: the rows.
-        columns: their columns.
-        line: the path of the column.
-    """
+    """A column of rows by its path, also inside structs."""
     found = table.column(next(i for i, c in enumerate(columns) if c.id == line[0].id))
     for parent, child in pairwise(line):
         found = pc.struct_field(found, parent.type.fields.index(child))  # type: ignore[union-attr]
@@ -80,12 +74,8 @@ def _partition_values(
 def _codes(columns: Iterable[pa.Array]) -> npt.NDArray[Any]:
     """Number rows so that rows with the same values in all columns have the same number.
 
-    Args:
-        columns: dictionary indices.
-
-    Returns:
-        Numbers from 0 in the order in which they first occur, in 16 bits if possible, which NumPy sorts
-        by radix.
+    The columns are dictionary indices. Numbers count from 0 in the order in which they first occur, in
+    16 bits if possible, which NumPy sorts by radix.
     """
     codes: pa.Array | None = None
     for column in columns:

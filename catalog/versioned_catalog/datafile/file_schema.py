@@ -7,29 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from versioned_catalog.projection.arrays import (
-    list_of,
-    list_values,
-    map_of,
-    struct_child,
-    struct_of,
-    without_nulls,
-)
+from versioned_catalog.projection import arrays
 from versioned_catalog.projection.resolver import leaf_paths
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_to_json
+from versioned_catalog.types import types
 from versioned_catalog.types.arrow import to_arrow_type
-from versioned_catalog.types.types import (
-    Array,
-    Atom,
-    Column,
-    DataType,
-    DayTimeInterval,
-    Map,
-    Struct,
-    is_opaque,
-    is_text,
-)
 
 FIELD_ID = b"PARQUET:field_id"
 TABLE_UUID = b"versioned.table_uuid"
@@ -39,14 +22,11 @@ DELTA = b"versioned.delta"
 
 
 def file_schema(
-    schema: Schema, table_uuid: str, columns: Sequence[Column] | None = None
+    schema: Schema, table_uuid: str, columns: Sequence[types.Column] | None = None
 ) -> pa.Schema:
     """The Arrow schema of a segment file: physical names, field IDs and metadata.
 
-    Args:
-        schema: the schema that the segment is written under.
-        table_uuid: the table.
-        columns: the columns of the file, in order; None for the schema's.
+    ``columns`` are the columns of the file, in order; None for the schema's.
     """
     footer = {
         TABLE_UUID: table_uuid.encode(),
@@ -57,34 +37,34 @@ def file_schema(
     return pa.schema([_file_field(column) for column in held], metadata=footer)
 
 
-def _file_field(column: Column) -> pa.Field:
+def _file_field(column: types.Column) -> pa.Field:
     meta = {FIELD_ID: str(column.id).encode()}
     return pa.field(column.physical_name, _file_type(column.type), column.nullable, meta)
 
 
-def _file_type(type_: DataType) -> pa.DataType:
+def _file_type(type_: types.DataType) -> pa.DataType:
     match type_:
-        case Struct(fields):
+        case types.Struct(fields):
             return pa.struct([_file_field(f) for f in fields])
-        case Array(element):
+        case types.Array(element):
             return pa.list_(_file_field(element))
-        case Map(key, value):
+        case types.Map(key, value):
             return pa.map_(_file_field(key), _file_field(value))
-        case DayTimeInterval():
+        case types.DayTimeInterval():
             # Parquet has no durations; Spark stores them as integers, too.
             return pa.int64()
         case _:
             return to_arrow_type(type_)
 
 
-def text_paths(columns: Sequence[Column]) -> list[str]:
+def text_paths(columns: Sequence[types.Column]) -> list[str]:
     """The leaves to dictionary-encode: strings and binaries. Numbers compress as well without."""
     leaves = (leaf for column in columns for leaf in leaf_paths(column))
-    return [path for path, type_ in leaves if is_text(type_) or type_ is Atom.BINARY]
+    return [path for path, type_ in leaves if types.is_text(type_) or type_ is types.Atom.BINARY]
 
 
 def to_file(
-    batch: pa.RecordBatch | pa.Table, columns: Sequence[Column], target: pa.Schema
+    batch: pa.RecordBatch | pa.Table, columns: Sequence[types.Column], target: pa.Schema
 ) -> pa.Table:
     """Convert rows to the types of a file."""
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
@@ -97,33 +77,33 @@ def to_file(
     return pa.table(stored, schema=target)
 
 
-def _to_file(array: pa.Array, column: Column, target: pa.DataType, hidden: bool) -> pa.Array:
+def _to_file(array: pa.Array, column: types.Column, target: pa.DataType, hidden: bool) -> pa.Array:
     """Convert a column; ``hidden`` if a struct around it may be null."""
     if hidden and not column.nullable:
         # PyArrow refuses nulls in a NOT NULL column, even below a null struct.
-        array = without_nulls(array)
+        array = arrays.without_nulls(array)
     inside = hidden or array.null_count > 0
     match column.type:
-        case Struct(fields):
+        case types.Struct(fields):
             made = [
-                _to_file(struct_child(array, i), f, target.field(i).type, inside)
+                _to_file(arrays.struct_child(array, i), f, target.field(i).type, inside)
                 for i, f in enumerate(fields)
             ]
-            return struct_of(array, made, target)
-        case Array(element):
-            offsets, values, mask = list_values(array)
+            return arrays.struct_of(array, made, target)
+        case types.Array(element):
+            offsets, values, mask = arrays.list_values(array)
             values = _to_file(values, element, target.value_type, False)
-            return list_of(offsets, values, mask, target)
-        case Map(key, value):
-            offsets, entries, mask = list_values(array)
-            keys = _to_file(struct_child(entries, 0), key, target.key_type, False)
-            values = _to_file(struct_child(entries, 1), value, target.item_type, False)
-            return map_of(offsets, keys, values, mask, target)
-        case DayTimeInterval():
+            return arrays.list_of(offsets, values, mask, target)
+        case types.Map(key, value):
+            offsets, entries, mask = arrays.list_values(array)
+            keys = _to_file(arrays.struct_child(entries, 0), key, target.key_type, False)
+            values = _to_file(arrays.struct_child(entries, 1), value, target.item_type, False)
+            return arrays.map_of(offsets, keys, values, mask, target)
+        case types.DayTimeInterval():
             return array.cast(pa.int64())
-        case _ if is_opaque(column.type) and inside:
-            parts = [without_nulls(struct_child(array, i)) for i in range(2)]
-            return struct_of(array, parts, target)
+        case _ if types.is_opaque(column.type) and inside:
+            parts = [arrays.without_nulls(arrays.struct_child(array, i)) for i in range(2)]
+            return arrays.struct_of(array, parts, target)
         case _:
             return array
 

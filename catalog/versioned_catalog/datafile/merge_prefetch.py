@@ -19,13 +19,7 @@ PREFETCH_ROWS = 2 * BATCH_ROWS
 
 
 class MergePrefetch:
-    """Reads the segments of a merge, and prefetches the next small ones.
-
-    Args:
-        store: the table's folder.
-        tasks: the segments, in about the order of their use.
-        pool: the threads that prefetch.
-    """
+    """Reads the segments of a merge, in about the given order, and prefetches the next small ones."""
 
     def __init__(
         self, store: Store, tasks: Sequence[SegmentTask], pool: ThreadPoolExecutor
@@ -38,12 +32,7 @@ class MergePrefetch:
         self._running: dict[int, Future[list[pa.RecordBatch]]] = {}
 
     def read(self, at: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Read a segment; each may be read once.
-
-        Args:
-            at: its place.
-            batch_rows: the most rows of a batch.
-        """
+        """Read a segment by its place, once, in batches of at most ``batch_rows`` rows."""
         self._start(at)
         running = self._running.pop(at, None)
         if running is None:

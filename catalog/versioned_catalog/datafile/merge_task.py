@@ -48,7 +48,6 @@ class MergeTask:
     """The task of merging segments. The driver decides its values, executors read.
 
     Args:
-        members: the segments.
         keys, values: the number of columns of the row key in merged rows, and of those after it.
         columns: the wanted columns.
         places: their places in merged rows.
@@ -111,12 +110,7 @@ def _merged(task: MergeTask, readings: Sequence[Reading]) -> Iterator[pa.RecordB
 
 def _run(member: Member, reading: Reading) -> Run:
     return Run(
-        member.order,
-        member.sequences,
-        member.patched,
-        member.lower,
-        member.task.rows,
-        reading,
+        member.order, member.sequences, member.patched, member.lower, member.task.rows, reading
     )
 
 

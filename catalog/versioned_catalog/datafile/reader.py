@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.datafile.missing_segment import missing_segment_error
-from versioned_catalog.datafile.segment_file import open_segment
+from versioned_catalog.datafile.segment_file import missing_segment_error, open_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.expressions.evaluate import keep_mask
@@ -120,12 +119,7 @@ def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
 
 
 class Lookup:
-    """Looks up columns of a batch by ID, also inside structs.
-
-    Args:
-        columns: the columns of the batch.
-        batch: their values.
-    """
+    """Looks up columns of a batch by ID, also inside structs."""
 
     def __init__(self, columns: Sequence[Column], batch: pa.RecordBatch) -> None:
         self._columns = columns

@@ -109,7 +109,6 @@ class WriteSpec:
 
     Args:
         table_uuid, base_version: the table and the snapshot that the write was planned on.
-        schema: the schema of the rows, under which the segments are written.
         target_bytes: the size of a file at which a new segment begins.
         ops: whether rows have their type of operation after the columns.
         patch: the IDs of the columns that the rows of a partial upsert assign.
@@ -156,12 +155,7 @@ class SegmentWriter:
         return self._sink.size >= self._spec.target_bytes
 
     def write(self, rows: pa.Table) -> None:
-        """Append one or more row groups.
-
-        Args:
-            rows: the columns of the schema in its order, followed by the sequences if the kind has
-                them.
-        """
+        """Append row groups: columns in the schema's order, then the sequences if the kind has them."""
         laid = self._layout.lay(rows)
         counted = laid.select(range(len(self._layout.with_statistics)))
         if rows.num_rows < PARALLEL_ROWS:

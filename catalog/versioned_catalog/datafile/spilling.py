@@ -21,9 +21,8 @@ FILE_BYTES = 256 * 1024 * 1024
 class Spill(Generic[Key]):
     """Rows by key. The rows of a key keep their order.
 
-    Args:
-        scratch: a folder of the local disk; None for Python's default. It is used from the first rows
-            on, and left empty.
+    ``scratch`` is a folder of the local disk; None for Python's default. It is used from the first rows
+    on, and left empty.
     """
 
     def __init__(self, scratch: str | None = None) -> None:

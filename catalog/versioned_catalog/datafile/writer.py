@@ -69,10 +69,7 @@ def target_bytes(properties: Mapping[str, str]) -> int:
 
 
 def write_segments(
-    store: Store,
-    spec: WriteSpec,
-    batches: Iterable[pa.RecordBatch],
-    scratch: str | None = None,
+    store: Store, spec: WriteSpec, batches: Iterable[pa.RecordBatch], scratch: str | None = None
 ) -> list[SegmentRecord]:
     """Write rows as segments, durably. They become visible when a commit lists them.
 
@@ -80,8 +77,6 @@ def write_segments(
     its rows, if they are too many to sort in memory.
 
     Args:
-        store: the table's folder.
-        spec: how to write them.
         batches: rows of exactly the spec's columns, followed by their types of operation if the spec
             has ``ops``.
         scratch: a folder of the local disk for rows that do not fit in memory; None for Python's

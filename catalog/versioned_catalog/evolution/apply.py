@@ -10,36 +10,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
-from versioned_catalog.evolution import apply_arrangement, apply_columns, apply_types
+from versioned_catalog.evolution import actions, apply_arrangement, apply_columns, apply_types
 from versioned_catalog.evolution.changes import describe
-from versioned_catalog.evolution.evolution import (
-    Add,
-    BoundChange,
-    Drop,
-    Evolution,
-    Move,
-    Partition,
-    Property,
-    Recomment,
-    Redefault,
-    Rename,
-    Renull,
-    Retype,
-    SchemaAction,
-    Sort,
-)
+from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.ttl import check_ttl
 from versioned_catalog.types.types import Struct, walk
 
 
 def apply_all(changes: Iterable[BoundChange], evolution: Evolution, new_version: int) -> Evolution:
-    """Apply the changes of one ALTER, in order.
-
-    Args:
-        changes: the bound changes.
-        evolution: the table's current state.
-        new_version: the schema version after the ALTER, if it changes the schema.
+    """Apply the changes of one ALTER, in order. ``new_version`` is for a changed schema.
 
     Raises:
         InvalidRequestError: one of them is not legal on that table.
@@ -114,31 +94,31 @@ def apply(change: BoundChange, evolution: Evolution) -> Evolution:
         InvalidRequestError: it is not legal on that table.
     """
     match change.action:
-        case Add() as action:
+        case actions.Add() as action:
             return apply_columns.add_column(action, evolution)
-        case Property() as action:
+        case actions.Property() as action:
             return apply_arrangement.set_property(action, evolution)
         case other:
             return replace(evolution, schema=_changed_schema(other, evolution))
 
 
-def _changed_schema(action: SchemaAction, evolution: Evolution) -> Schema:
+def _changed_schema(action: actions.SchemaAction, evolution: Evolution) -> Schema:
     match action:
-        case Drop():
+        case actions.Drop():
             return apply_columns.drop_column(action, evolution)
-        case Rename():
+        case actions.Rename():
             return apply_columns.rename_column(action, evolution)
-        case Move():
+        case actions.Move():
             return apply_columns.move_column(action, evolution)
-        case Retype():
+        case actions.Retype():
             return apply_types.change_type(action, evolution)
-        case Redefault():
+        case actions.Redefault():
             return apply_types.set_default(action, evolution)
-        case Renull():
+        case actions.Renull():
             return apply_columns.set_nullable(action, evolution)
-        case Recomment():
+        case actions.Recomment():
             return apply_columns.set_comment(action, evolution)
-        case Partition():
+        case actions.Partition():
             return apply_arrangement.set_partitioning(action, evolution)
-        case Sort():
+        case actions.Sort():
             return apply_arrangement.set_sort_order(action, evolution)

@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.evolution import Evolution, Partition, Property, Sort, locate
+from versioned_catalog.evolution import actions
+from versioned_catalog.evolution.evolution import Evolution, locate
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
 from versioned_catalog.schema.transforms import parse_transform, render, render_field, result_type
 from versioned_catalog.types.types import is_nested, is_opaque
 from versioned_catalog.types.widening import type_name
 
 
-def set_property(action: Property, evolution: Evolution) -> Evolution:
+def set_property(action: actions.Property, evolution: Evolution) -> Evolution:
     """Set or remove a property of the table."""
     properties = {name: text for name, text in evolution.properties.items() if name != action.key}
     if action.value is not None:
@@ -23,7 +24,7 @@ def set_property(action: Property, evolution: Evolution) -> Evolution:
     return replace(evolution, properties=properties)
 
 
-def set_partitioning(action: Partition, evolution: Evolution) -> Schema:
+def set_partitioning(action: actions.Partition, evolution: Evolution) -> Schema:
     """Set the partitioning."""
     fields = tuple(
         PartitionField(locate(evolution, ref), render(transform))
@@ -35,7 +36,7 @@ def set_partitioning(action: Partition, evolution: Evolution) -> Schema:
     return changed
 
 
-def set_sort_order(action: Sort, evolution: Evolution) -> Schema:
+def set_sort_order(action: actions.Sort, evolution: Evolution) -> Schema:
     """Set the sort order."""
     fields = tuple(SortField(locate(evolution, ref), down) for ref, down in action.fields)
     _check_once(

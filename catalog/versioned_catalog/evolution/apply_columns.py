@@ -9,34 +9,24 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution.evolution import (
-    Action,
-    Add,
-    After,
-    Drop,
-    Evolution,
-    First,
-    Last,
-    Move,
-    Position,
-    Recomment,
-    Rename,
-    Renull,
-    locate,
-    used_below,
-)
+from versioned_catalog.evolution import actions
+from versioned_catalog.evolution.evolution import Evolution, locate, used_below
 from versioned_catalog.schema.column_ids import assign_ids, rekey_defaults
 from versioned_catalog.schema.schema import Schema, check_new_name, name_key
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Column, children
 
 
-def is_appended(action: Action) -> bool:
+def is_appended(action: actions.Action) -> bool:
     """Whether an action adds a column after all others at the top level."""
-    return isinstance(action, Add) and action.parent is None and isinstance(action.position, Last)
+    return (
+        isinstance(action, actions.Add)
+        and action.parent is None
+        and isinstance(action.position, actions.Last)
+    )
 
 
-def append(actions: Iterable[Action], evolution: Evolution) -> Evolution:
+def append(added_columns: Iterable[actions.Action], evolution: Evolution) -> Evolution:
     """Apply several actions of which each ``is_appended``, building one schema for all of them.
 
     Raises:
@@ -49,8 +39,8 @@ def append(actions: Iterable[Action], evolution: Evolution) -> Evolution:
         dict[int | None, frozenset[str]](),
     )
     added: list[Column] = []
-    for action in actions:
-        assert isinstance(action, Add)
+    for action in added_columns:
+        assert isinstance(action, actions.Add)
         key = name_key(action.column.name)
         if key in names:
             raise _taken((names[key],))
@@ -67,7 +57,7 @@ def append(actions: Iterable[Action], evolution: Evolution) -> Evolution:
     )
 
 
-def add_column(action: Add, evolution: Evolution) -> Evolution:
+def add_column(action: actions.Add, evolution: Evolution) -> Evolution:
     """Add a column, unless its name is taken or its parent no longer exists."""
     schema = evolution.schema
     parent = None if action.parent is None else locate(evolution, action.parent)
@@ -100,14 +90,14 @@ def _taken(path: ColumnPath) -> InvalidRequestError:
 
 
 def _insert(
-    siblings: tuple[Column, ...], column: Column, position: Position, evolution: Evolution
+    siblings: tuple[Column, ...], column: Column, position: actions.Position, evolution: Evolution
 ) -> tuple[Column, ...]:
     match position:
-        case First():
+        case actions.First():
             return (column, *siblings)
-        case Last():
+        case actions.Last():
             return (*siblings, column)
-        case After(sibling):
+        case actions.After(sibling):
             anchor = locate(evolution, sibling)
             at = next(i for i, other in enumerate(siblings) if other.id == anchor) + 1
             return (*siblings[:at], column, *siblings[at:])
@@ -118,7 +108,7 @@ def _siblings(schema: Schema, column_id: int) -> tuple[Column, ...]:
     return children(above[-1].type) if above else schema.columns
 
 
-def drop_column(action: Drop, evolution: Evolution) -> Schema:
+def drop_column(action: actions.Drop, evolution: Evolution) -> Schema:
     """Drop a column, unless the row key, the partitioning or the sort order needs it."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     if column_id in schema.row_key:
@@ -141,7 +131,7 @@ def drop_column(action: Drop, evolution: Evolution) -> Schema:
     )
 
 
-def rename_column(action: Rename, evolution: Evolution) -> Schema:
+def rename_column(action: actions.Rename, evolution: Evolution) -> Schema:
     """Rename a column, unless the name is taken."""
     check_new_name(action.name)
     schema, column_id = evolution.schema, locate(evolution, action.column)
@@ -150,11 +140,11 @@ def rename_column(action: Rename, evolution: Evolution) -> Schema:
     return schema.replace_column(column_id, lambda column: replace(column, name=action.name))
 
 
-def move_column(action: Move, evolution: Evolution) -> Schema:
+def move_column(action: actions.Move, evolution: Evolution) -> Schema:
     """Move a column among its siblings."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     if (
-        isinstance(action.position, After)
+        isinstance(action.position, actions.After)
         and locate(evolution, action.position.sibling) == column_id
     ):
         raise InvalidRequestError(
@@ -172,14 +162,14 @@ def move_column(action: Move, evolution: Evolution) -> Schema:
     )
 
 
-def set_comment(action: Recomment, evolution: Evolution) -> Schema:
+def set_comment(action: actions.Recomment, evolution: Evolution) -> Schema:
     """Set or remove a column's comment."""
     return evolution.schema.replace_column(
         locate(evolution, action.column), lambda column: replace(column, comment=action.text)
     )
 
 
-def set_nullable(action: Renull, evolution: Evolution) -> Schema:
+def set_nullable(action: actions.Renull, evolution: Evolution) -> Schema:
     """Allow or forbid nulls in a column; columns of the row key stay NOT NULL."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     if action.nullable and column_id in schema.row_key:

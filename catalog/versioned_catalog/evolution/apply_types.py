@@ -8,15 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.evolution import actions
 from versioned_catalog.evolution.apply_arrangement import check_arrangement
-from versioned_catalog.evolution.evolution import Evolution, Redefault, Retype, locate
+from versioned_catalog.evolution.evolution import Evolution, locate
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import UNASSIGNED, Column, Constant, DataType, Now, map_columns
 from versioned_catalog.types.widening import check_widens, type_name
 from versioned_catalog.values.literals import rekey_constant, widen
 
 
-def change_type(action: Retype, evolution: Evolution) -> Schema:
+def change_type(action: actions.Retype, evolution: Evolution) -> Schema:
     """Widen a column's type, and the defaults that hold its values."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     column = schema.column(column_id)
@@ -52,7 +53,7 @@ def _widen_defaults(old: Schema, new: Schema) -> Schema:
     return replace(new, columns=tuple(map_columns(column, widened) for column in new.columns))
 
 
-def set_default(action: Redefault, evolution: Evolution) -> Schema:
+def set_default(action: actions.Redefault, evolution: Evolution) -> Schema:
     """Set or drop a column's write default, which must fit its current type."""
     schema, column_id = evolution.schema, locate(evolution, action.column)
     type_ = schema.column(column_id).type
@@ -71,7 +72,7 @@ def set_default(action: Redefault, evolution: Evolution) -> Schema:
 
 
 def _rebased_constant(
-    default: Constant, action: Redefault, evolution: Evolution, type_: DataType
+    default: Constant, action: actions.Redefault, evolution: Evolution, type_: DataType
 ) -> Constant:
     """A default of the column's type at planning, as one of its current type ``type_``."""
     shift = evolution.first_new_id - action.first_new_id

@@ -8,15 +8,8 @@ from __future__ import annotations
 import itertools
 
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
-from versioned_catalog.evolution.evolution import (
-    After,
-    Evolution,
-    First,
-    Last,
-    Position,
-    Ref,
-    refer,
-)
+from versioned_catalog.evolution import actions
+from versioned_catalog.evolution.evolution import Evolution, refer
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Array, Column, DataType, Map, Struct, children, is_nested
@@ -61,17 +54,17 @@ def inside(type_: DataType) -> str:
     return "element" if isinstance(type_, Array) else "value"
 
 
-def reference(evolution: Evolution, path: ColumnPath) -> Ref:
+def reference(evolution: Evolution, path: ColumnPath) -> actions.Ref:
     """A reference to the column at a path; raises NotFoundError if it does not exist."""
     return refer(evolution, find(evolution.schema, path).id)
 
 
-def field_reference(evolution: Evolution, path: ColumnPath, done: str, in_key: str = "") -> Ref:
+def field_reference(
+    evolution: Evolution, path: ColumnPath, done: str, in_key: str = ""
+) -> actions.Ref:
     """A reference to a top-level column or a field of a struct.
 
     Args:
-        evolution: the table.
-        path: the column's path.
         done: the participle of the change, for the error about an element, key or value.
         in_key: the verb of the change, if it is not allowed inside a map's key.
     """
@@ -101,19 +94,21 @@ def check_not_in_key(evolution: Evolution, column_id: int, verb: str) -> None:
             )
 
 
-def position(evolution: Evolution, parent: ColumnPath, first: bool, after: str | None) -> Position:
+def position(
+    evolution: Evolution, parent: ColumnPath, first: bool, after: str | None
+) -> actions.Position:
     """The position among the columns inside ``parent`` (empty: the top level)."""
     if first and after is not None:
         raise InvalidRequestError("FIRST and AFTER are both given; give one of them")
     if first:
-        return First()
+        return actions.First()
     if after is None:
-        return Last()
+        return actions.Last()
     schema = evolution.schema
     siblings = children(find(schema, parent).type) if parent else schema.columns
     for sibling in siblings:
         if name_key(sibling.name) == name_key(after):
-            return After(refer(evolution, sibling.id))
+            return actions.After(refer(evolution, sibling.id))
     names = ", ".join(render_path((column.name,)) for column in siblings)
     raise NotFoundError(
         f"there is no column {render_path((*parent, after))} to come after; AFTER names a sibling: "
@@ -122,7 +117,7 @@ def position(evolution: Evolution, parent: ColumnPath, first: bool, after: str |
     )
 
 
-def parent_reference(evolution: Evolution, path: ColumnPath) -> Ref:
+def parent_reference(evolution: Evolution, path: ColumnPath) -> actions.Ref:
     """A reference to the struct that a new column at ``path`` is added to."""
     parent = find(evolution.schema, path[:-1])
     where = render_path(path)

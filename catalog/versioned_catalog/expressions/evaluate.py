@@ -23,6 +23,7 @@ from versioned_catalog.expressions.filters import (
     TextMatch,
 )
 from versioned_catalog.expressions.literals import Literal
+from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.types.arrow_values import FALSE, NULL, TRUE, array_of, repeat
 
 ColumnOf = Callable[[int], Any]
@@ -37,10 +38,7 @@ def keep_mask(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanA
 def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanArray:
     """A filter's value for each row: true, false or null.
 
-    Args:
-        bound: the filter.
-        column_of: returns ``rows`` values by column ID, of the types that the filter was bound to.
-        rows: the number of rows.
+    ``column_of`` returns values by column ID, of the types that the filter was bound to.
     """
     match bound:
         case And(parts) | Or(parts):
@@ -51,11 +49,7 @@ def evaluate(bound: BoundFilter, column_of: ColumnOf, rows: int) -> pa.BooleanAr
         case Always(value):
             return repeat(value, rows)
         case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
-            return _flat(_leaf(bound, column_of(bound.column_id)))
-
-
-def _flat(found: Any) -> pa.BooleanArray:
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+            return one_array(_leaf(bound, column_of(bound.column_id)))
 
 
 def _leaf(bound: Compare | NullSafeEqual | In | IsNull | TextMatch, values: Any) -> Any:

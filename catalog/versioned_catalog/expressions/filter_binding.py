@@ -44,7 +44,6 @@ def bind_filter(unbound: UnboundFilter, column_at: ColumnAt) -> BoundFilter:
     """Bind the columns of a filter to IDs and its values to the types of the columns.
 
     Args:
-        unbound: the filter.
         column_at: returns the column at a path, or raises if a filter can't use it.
 
     Raises:

@@ -37,14 +37,7 @@ class TextKind(enum.Enum):
 OPERATORS = {op.value: op for op in Op} | {"==": Op.EQ, "<>": Op.NE}
 """Every spelling of a comparison."""
 
-NEGATION = {
-    Op.EQ: Op.NE,
-    Op.NE: Op.EQ,
-    Op.LT: Op.GE,
-    Op.GE: Op.LT,
-    Op.GT: Op.LE,
-    Op.LE: Op.GT,
-}
+NEGATION = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 """The comparison that is true of two values exactly if the other is false."""
 
 
@@ -205,15 +198,7 @@ def columns_of(bound: BoundFilter) -> frozenset[int]:
 
 
 def filter_on(bound: BoundFilter, columns: Container[int]) -> BoundFilter | None:
-    """The part of a filter that concerns some columns only.
-
-    Args:
-        bound: the filter.
-        columns: the IDs of the columns.
-
-    Returns:
-        A filter on these columns that selects every row the given one does; None if there is none.
-    """
+    """A filter on some columns only that selects every row the given one does; None if there is none."""
     match bound:
         case And(parts):
             kept = [found for part in parts if (found := filter_on(part, columns)) is not None]

@@ -84,15 +84,7 @@ def _from_numpy(value: Any) -> Any:
 
 
 def bind_literal(type_: DataType, value: Any) -> BoundLiteral | None:
-    """A value in terms of the values of a column.
-
-    Args:
-        type_: the column's type.
-        value: a Python value, as ``plain`` returns it, not None.
-
-    Returns:
-        The bound literal, or None if the two can't be compared.
-    """
+    """A value, from ``plain``, in terms of a column's values; None if the two can't be compared."""
     if isinstance(type_, NestedType):
         return None
     match type_.leaf.family:

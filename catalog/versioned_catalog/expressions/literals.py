@@ -12,12 +12,7 @@ from versioned_catalog.types.arrow_values import Stored, array_of
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value of a column's own Arrow type.
-
-    Args:
-        value: the stored value; temporal values are integers.
-        type: the Arrow type of the column.
-    """
+    """A stored value and the Arrow type of its column; temporal values are integers."""
 
     value: Stored
     type: pa.DataType

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from versioned_catalog.expressions.filters import (
-    Always,
-    And,
-    BoundFilter,
-    Compare,
-    In,
-    IsNull,
-    NullSafeEqual,
-    Or,
-    TextMatch,
-)
+from versioned_catalog.expressions import filters
 from versioned_catalog.expressions.literals import Literal
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.tokens import sql_string
@@ -21,41 +11,36 @@ _VALUES = 10
 """The number of values of an IN that are shown."""
 
 
-def render_filter(bound: BoundFilter, schema: Schema) -> str:
-    """The SQL of a filter.
-
-    Args:
-        bound: the filter.
-        schema: the columns; a column that is not in it, such as a metadata column, is shown as ``#ID``.
-    """
+def render_filter(bound: filters.BoundFilter, schema: Schema) -> str:
+    """The SQL of a filter; a column that is not in the schema, such as a metadata column, is ``#ID``."""
     match bound:
-        case Compare(column_id, op, value):
+        case filters.Compare(column_id, op, value):
             return f"{_name(column_id, schema)} {op.value} {_text(value)}"
-        case NullSafeEqual(column_id, value, negated):
+        case filters.NullSafeEqual(column_id, value, negated):
             return _not(f"{_name(column_id, schema)} <=> {_text(value)}", negated=negated)
-        case In(column_id, values, has_null, negated):
+        case filters.In(column_id, values, has_null, negated):
             shown = [*map(_text, values[:_VALUES])]
             shown += [f"and {len(values) - _VALUES} more"] if len(values) > _VALUES else []
             shown += ["NULL"] if has_null else []
             return (
                 f"{_name(column_id, schema)} {'NOT IN' if negated else 'IN'} ({', '.join(shown)})"
             )
-        case IsNull(column_id, negated):
+        case filters.IsNull(column_id, negated):
             return f"{_name(column_id, schema)} IS {'NOT NULL' if negated else 'NULL'}"
-        case TextMatch(column_id, kind, text, negated):
+        case filters.TextMatch(column_id, kind, text, negated):
             call = f"{kind.value}({_name(column_id, schema)}, {sql_string(text)})"
             return _not(call, negated=negated)
-        case And(parts):
+        case filters.And(parts):
             return " AND ".join(_inner(part, schema) for part in parts) or "TRUE"
-        case Or(parts):
+        case filters.Or(parts):
             return " OR ".join(_inner(part, schema) for part in parts) or "FALSE"
-        case Always(value):
+        case filters.Always(value):
             return "NULL" if value is None else str(value).upper()
 
 
-def _inner(bound: BoundFilter, schema: Schema) -> str:
+def _inner(bound: filters.BoundFilter, schema: Schema) -> str:
     text = render_filter(bound, schema)
-    return f"({text})" if isinstance(bound, And | Or) else text
+    return f"({text})" if isinstance(bound, filters.And | filters.Or) else text
 
 
 def _not(text: str, *, negated: bool) -> str:

@@ -20,11 +20,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Convert rows to a table; a missing field is null.
+    """Convert rows of Python values by field name to a table; a missing field is null.
 
-    Args:
-        rows: Python values by field name.
-        schema: numbers, booleans, text, timestamps (microseconds, UTC), and lists of these.
+    The schema has numbers, booleans, text, timestamps (microseconds, UTC), and lists of these.
     """
     arrays = [_array([row.get(field.name) for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)

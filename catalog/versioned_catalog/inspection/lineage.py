@@ -75,12 +75,7 @@ def schema_commits(entries: Iterable[Commit | Stub]) -> dict[int, int]:
 
 
 def schemas(state: TableState, commits: Mapping[int, int]) -> pa.Table:
-    """See ``Inspection.schemas``.
-
-    Args:
-        state: the snapshot.
-        commits: the commit of each schema version, if it is known.
-    """
+    """See ``Inspection.schemas``; ``commits`` has the commit of each schema version, if it is known."""
     names, first = dict[int, dict[str, None]](), dict[int, int]()
     rows: list[dict[str, Any]] = []
     for version, schema in sorted(state.schemas.items()):

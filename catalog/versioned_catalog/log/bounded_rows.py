@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,10 +24,6 @@ def read_bounded(data: bytes, what: str) -> pa.Table:
 
     Texts are read as dictionaries, in which one long value can stand for very many rows, and are decoded
     once their total length is known.
-
-    Args:
-        data: the file's content.
-        what: the file, for errors.
 
     Raises:
         CorruptTableError: the file is damaged, or decodes to very many times its size.
@@ -89,7 +86,8 @@ def _check(size: int, most: int, what: str, parts: str) -> None:
 
 def _decoded(table: pa.Table, most: int, what: str) -> pa.Table:
     """Decode dictionaries."""
-    _check(sum(map(_length, table.columns)), most, what, "texts")
+    chunks = chain.from_iterable(column.chunks for column in table.columns)
+    _check(sum(map(_chunk_length, chunks)), most, what, "texts")
     types = [_plain(field.type) for field in table.schema]
     fields = [field.with_type(type_) for field, type_ in zip(table.schema, types, strict=True)]
     return table.cast(pa.schema(fields, metadata=table.schema.metadata))
@@ -101,11 +99,6 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_list(type_):
         return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
     return type_
-
-
-def _length(column: pa.ChunkedArray) -> int:
-    """Bytes of the texts of a column when they are decoded."""
-    return sum(_chunk_length(chunk) for chunk in column.chunks)
 
 
 def _chunk_length(array: pa.Array) -> int:

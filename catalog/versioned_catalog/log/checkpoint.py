@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS, check_version
+from versioned_catalog.log import times
 from versioned_catalog.log.bounded_rows import read_bounded
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry_json import batch_from_json, column_id_from_json, tags_from_json
@@ -24,14 +25,6 @@ from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, statistic_type
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.statistic_lists import check_lists
-from versioned_catalog.log.times import (
-    EARLIEST,
-    LATEST,
-    MICROSECOND,
-    UNIX_EPOCH,
-    time_from_text,
-    time_to_text,
-)
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.store import UNSAFE, safe_path
@@ -53,10 +46,6 @@ def state_to_bytes(state: TableState) -> bytes:
 
 def state_from_bytes(data: bytes, what: str) -> TableState:
     """The state of a checkpoint.
-
-    Args:
-        data: the file's content.
-        what: the file, for errors.
 
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
@@ -107,7 +96,9 @@ _RANGES = {
     "bytes": (0, SEGMENT_BYTES),
     "sequence": (0, VERSIONS),
     "ordinal": (0, 2**31),
-    "commit_time": tuple((t - UNIX_EPOCH) // MICROSECOND for t in (EARLIEST, LATEST)),
+    "commit_time": tuple(
+        (t - times.UNIX_EPOCH) // times.MICROSECOND for t in (times.EARLIEST, times.LATEST)
+    ),
 }
 """Least and greatest value of the numbers in a row."""
 
@@ -146,12 +137,7 @@ def _check_statistics(segments: SegmentSet, schema: Schema) -> None:
 
 
 def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, Json]:
-    """The JSON object of a checkpoint (FORMAT.md, section 8).
-
-    Args:
-        state: the state.
-        packed: IDs of the columns in the lists of statistics.
-    """
+    """The JSON object of a checkpoint; ``packed`` are the IDs of the columns in lists of statistics."""
     replaced = state.created_uuid != state.table_uuid
     return {
         "format": FORMAT,
@@ -160,7 +146,7 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         **({"created_uuid": state.created_uuid} if replaced else {}),
         "version": state.version,
         "commit_id": state.commit_id,
-        "time": time_to_text(state.time),
+        "time": times.time_to_text(state.time),
         "created_version": state.created_version,
         "first_schema_version": state.first_schema_version,
         "dropped": state.dropped,
@@ -186,7 +172,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         created_uuid=optional(value, "created_uuid", str) or member(value, "table_uuid", str),
         version=check_version(member(value, "version", int)),
         commit_id=member(value, "commit_id", str),
-        time=time_from_text(member(value, "time", str)),
+        time=times.time_from_text(member(value, "time", str)),
         created_version=check_version(member(value, "created_version", int)),
         first_schema_version=member(value, "first_schema_version", int),
         dropped=member(value, "dropped", bool),

@@ -20,9 +20,7 @@ TIMES, BYTES = 8, 16 * 1024 * 1024
 def retained_checkpoints(sizes: Mapping[int, int], floor: int = 0) -> frozenset[int]:
     """The versions whose checkpoints stay: the newest two, and older ones at growing distances.
 
-    Args:
-        sizes: bytes of each checkpoint, by version.
-        floor: the oldest retained version; checkpoints below it are of no use.
+    ``sizes`` are in bytes, by version. Checkpoints below ``floor`` are of no use.
     """
     versions = sorted(sizes)
     newest = versions[-NEWEST:]

@@ -72,10 +72,7 @@ class Codec(Protocol[E, S]):
     def write_attachment(self, entry: E, previous: E | None, store: Store) -> E:
         """Write what does not fit the entry to a file that the entry names.
 
-        Args:
-            entry: the entry that is to be put.
-            previous: the entry of the attempt before, whose file may serve again.
-            store: the folder of the log.
+        The file of ``previous``, the entry of the attempt before, may serve again.
         """
         ...
 
@@ -92,12 +89,7 @@ class Codec(Protocol[E, S]):
         ...
 
     def retained_checkpoints(self, state: S, sizes: Mapping[int, int]) -> frozenset[int]:
-        """The versions whose checkpoints stay.
-
-        Args:
-            state: the newest state that has a checkpoint.
-            sizes: bytes of each checkpoint, by version.
-        """
+        """The versions whose checkpoints stay, by the sizes of all and the newest state that has one."""
         ...
 
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from versioned_catalog.errors import CommitOutcomeUnknown, InvalidRequestError, StorageError
 from versioned_catalog.log.codec import Codec, E, LoadedState, S
+from versioned_catalog.log.document import hint_to_bytes
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.hint import hint_to_bytes
 from versioned_catalog.log.layout import HINT
 from versioned_catalog.log.reader import LogReader
 from versioned_catalog.log.times import MICROSECOND, next_time
@@ -37,7 +37,6 @@ class CommitLog(LogReader[E, S]):
 
         Args:
             loaded: the newest known state.
-            commit_id: ID of the commit.
             propose: builds the entry that follows a state, without its time; returns None if there is
                 nothing to commit. It is called again after each lost race. What it raises, such as
                 CommitConflictError, ends the commit.

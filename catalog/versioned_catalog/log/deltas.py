@@ -76,11 +76,7 @@ class Deltas:
         return Deltas(self.texts.filter(mask), self.has_ops[places], self.deletes_only[places])
 
     def decode(self) -> list[Delta]:
-        """Decode the deltas.
-
-        Raises:
-            CorruptTableError: one is invalid.
-        """
+        """Decode the deltas. Raises CorruptTableError if one is invalid."""
         return [PLAIN if text is None else _decoded(text) for text in self.texts.to_pylist()]
 
     def __add__(self, other: Deltas) -> Deltas:
@@ -92,22 +88,14 @@ class Deltas:
 
 
 class StoredDeltas:
-    """The deltas in a table of segments, shared by all snapshots over it.
-
-    Args:
-        table: segments in the layout of a checkpoint.
-    """
+    """The deltas in a table of segments, shared by all snapshots over it."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
 
     @cached_property
     def columns(self) -> Deltas:
-        """One delta a row.
-
-        Raises:
-            CorruptTableError: see ``Deltas.of_texts``.
-        """
+        """One delta a row. Raises CorruptTableError: see ``Deltas.of_texts``."""
         return Deltas.of_texts(self.table["extra"].combine_chunks())
 
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 
-from versioned_catalog.errors import (
-    CorruptTableError,
-    InvalidRequestError,
-    UnsupportedFeatureError,
-)
-from versioned_catalog.limits import ENTRY_BYTES, JSON_VALUES
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
+from versioned_catalog.limits import ENTRY_BYTES, JSON_VALUES, check_version
 from versioned_catalog.log.features import FORMAT, check_readable, features_from_json
 from versioned_catalog.schema.wire import Json, member
 from versioned_catalog.storage.json_text import count_values, parse_json
@@ -17,10 +13,6 @@ from versioned_catalog.storage.json_text import count_values, parse_json
 
 def load_json(data: bytes, what: str) -> dict[str, Json]:
     """Parse an object; its format version and features are checked before anything else is read.
-
-    Args:
-        data: content of a file.
-        what: the file, for errors.
 
     Raises:
         CorruptTableError: it is not a JSON object.
@@ -65,3 +57,17 @@ def dump_json(value: Json) -> bytes:
             "properties and comments"
         )
     return data
+
+
+def hint_to_bytes(version: int) -> bytes:
+    """The content of the hint."""
+    return dump_json({"version": version})
+
+
+def hint_from_bytes(data: bytes | None) -> int | None:
+    """The version that a hint names, or None if it is missing or bad: a hint is never the truth."""
+    try:
+        version: int = member(parse_json(data or b"null", "the hint"), "version", int)
+        return check_version(version)
+    except CorruptTableError:
+        return None

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from versioned_catalog.errors import (
-    CorruptTableError,
-    InvalidRequestError,
-    UnsupportedFeatureError,
-)
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
 from versioned_catalog.limits import CHECKPOINT_BYTES, check_version
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
 from versioned_catalog.log.features import MANIFEST, Features
-from versioned_catalog.log.head import (
-    Stub,
-    head_from_json,
-    head_to_json,
-    is_one_of,
-    stub_from_json,
-)
+from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
 from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
 from versioned_catalog.log.record import record_from_json, record_to_json
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
@@ -81,10 +71,6 @@ def commit_to_bytes(commit: Commit) -> bytes:
 
 def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
     """The commit of an entry, or the stub that replaced it.
-
-    Args:
-        data: content of the file.
-        what: the file, for errors.
 
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
@@ -158,11 +144,7 @@ def _floor(value: Json, version: int) -> int | None:
 
 
 def column_id_from_json(value: Json) -> int:
-    """The member ``next_column_id``.
-
-    Raises:
-        CorruptTableError: it is not a column ID.
-    """
+    """The member ``next_column_id``. Raises CorruptTableError if it is not a column ID."""
     found: int = member(value, "next_column_id", int)
     if not 1 <= found <= FIRST_INTERNAL_ID:
         raise CorruptTableError(f"the next column ID {str(found)[:50]} is out of range")

@@ -57,10 +57,6 @@ def check_writable(features: Features, table: str) -> None:
 def check_readable(needed: frozenset[str], what: str) -> None:
     """Refuse to read a file that needs features which this library does not implement.
 
-    Args:
-        needed: the features of readers.
-        what: the file, for errors.
-
     Raises:
         UnsupportedFeatureError: naming the features.
     """

@@ -44,12 +44,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Stub:
-    """What expiry leaves of an old entry.
-
-    Args:
-        version, commit_id, time: those of the entry.
-        floor: the oldest retained version when the stub was written.
-    """
+    """What expiry leaves of an old entry; ``floor`` is the oldest retained version at that time."""
 
     version: int
     commit_id: str
@@ -118,11 +113,7 @@ def stub_to_bytes(stub: Stub) -> bytes:
 
 
 def stub_from_json(value: Json) -> Stub:
-    """The stub that expiry left.
-
-    Raises:
-        CorruptTableError: a member is missing or wrong.
-    """
+    """The stub that expiry left. Raises CorruptTableError if a member is missing or wrong."""
     version = check_version(member(value, "version", int))
     floor = check_version(member(value, "floor", int), "floor")
     if floor <= version:

@@ -31,15 +31,9 @@ _FEATURE = Features(frozenset({MANIFEST}), frozenset({MANIFEST}))
 
 
 def write_manifest(commit: Commit, previous: Commit | None, store: Store) -> Commit:
-    """Write the manifest of a commit whose records do not fit an entry.
+    """Write the manifest of a commit whose records do not fit an entry; return the commit that names it.
 
-    Args:
-        commit: the commit that is to be put.
-        previous: the commit of the attempt before, whose manifest serves again.
-        store: the table's folder.
-
-    Returns:
-        The commit, which names its manifest if it has one.
+    The manifest of ``previous``, the commit of the attempt before, serves again.
 
     Raises:
         InvalidRequestError: the records do not fit a manifest.

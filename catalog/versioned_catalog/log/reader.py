@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 from versioned_catalog.errors import CorruptTableError, NotFoundError
 from versioned_catalog.limits import CHECKPOINT_BYTES, HINT_BYTES, VERSIONS
 from versioned_catalog.log.codec import MANY_ENTRIES, Codec, E, LoadedState, S
+from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.head import Head, Stub
-from versioned_catalog.log.hint import hint_from_bytes
 from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, entry_path
 from versioned_catalog.storage.store import Store
 
@@ -25,12 +25,7 @@ MOST_AT_ONCE = 16
 
 
 class LogReader(Generic[E, S]):
-    """The log of one table or warehouse, read only.
-
-    Args:
-        store: the folder of the table or warehouse.
-        codec: how its files are decoded.
-    """
+    """The log of one table or warehouse, read only."""
 
     def __init__(self, store: Store, codec: Codec[E, S]) -> None:
         self.store = store
@@ -330,10 +325,7 @@ class LogReader(Generic[E, S]):
     ) -> int:
         """Find the last version up to ``newest`` that is not later than a time; -1 if there is none.
 
-        Args:
-            time: the time.
-            newest: the newest version that counts.
-            latest: for each version, an upper bound of its time, whatever its entry says.
+        ``latest`` has an upper bound of each version's time, whatever its entry says.
         """
         low, high = -1, newest
         while low < high:

@@ -57,11 +57,7 @@ class SchemaDelta:
         return tuple(part for part in self.columns if isinstance(part, Column))
 
     def applied(self, later: tuple[Column, ...]) -> tuple[Column, ...]:
-        """The columns of the schema.
-
-        Args:
-            later: the columns of the next schema.
-        """
+        """The columns of the schema, by those of the next one."""
         found: list[Column] = []
         for part in self.columns:
             match part:
@@ -89,12 +85,7 @@ def delta(older: Schema, newer: Schema) -> SchemaDelta:
 
 
 class Schemas(Mapping[int, Schema]):
-    """The schemas of a table by version, oldest first. Immutable.
-
-    Args:
-        newest: the last schema.
-        older: the others, by version, each described by the next.
-    """
+    """The schemas of a table by version, oldest first; the next one describes each older. Immutable."""
 
     def __init__(self, newest: Schema, older: dict[int, SchemaDelta]) -> None:
         self.newest = newest

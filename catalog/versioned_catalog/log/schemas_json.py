@@ -8,18 +8,8 @@ from typing import Any
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.features import SCHEMA_DELTAS, Features
 from versioned_catalog.log.schemas import Run, SchemaDelta, Schemas
+from versioned_catalog.schema import wire
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.wire import (
-    Json,
-    arrangement_from_json,
-    arrangement_to_json,
-    column_from_json,
-    column_to_json,
-    member,
-    schema_from_json,
-    schema_to_json,
-    schema_version_from_json,
-)
 from versioned_catalog.types.types import Column
 
 MOST_WHOLE = 20_000
@@ -38,40 +28,36 @@ def without_checkpoint_features(features: Features) -> Features:
     return Features(features.read - _FEATURES.read, features.write - _FEATURES.write)
 
 
-def schemas_to_json(schemas: Schemas) -> dict[str, Json]:
+def schemas_to_json(schemas: Schemas) -> dict[str, wire.Json]:
     """The JSON members that hold the schemas."""
     if schemas.width <= MOST_WHOLE:
-        return {"schemas": [schema_to_json(schema) for schema in schemas.values()]}
+        return {"schemas": [wire.schema_to_json(schema) for schema in schemas.values()]}
     older = [_delta_to_json(one) for one in schemas.deltas()]
-    return {"schemas": [schema_to_json(schemas.newest)], "older_schemas": older[::-1]}
+    return {"schemas": [wire.schema_to_json(schemas.newest)], "older_schemas": older[::-1]}
 
 
-def _delta_to_json(delta: SchemaDelta) -> Json:
+def _delta_to_json(delta: SchemaDelta) -> wire.Json:
     columns = [_part_to_json(part) for part in delta.columns]
-    arrangement = arrangement_to_json(delta.arrangement)
+    arrangement = wire.arrangement_to_json(delta.arrangement)
     return {"schema_version": delta.version, "columns": columns, **arrangement}
 
 
-def _part_to_json(part: Run | Column) -> Json:
+def _part_to_json(part: Run | Column) -> wire.Json:
     match part:
         case Run(start, count):
             return [start, count]
         case Column():
-            return column_to_json(part)
+            return wire.column_to_json(part)
 
 
-def schemas_from_json(value: Json, features: Features) -> Schemas:
-    """The schemas of a checkpoint.
-
-    Raises:
-        CorruptTableError: they are not as FORMAT.md says.
-    """
-    schemas = Schemas.of(_whole(member(value, "schemas", list)))
+def schemas_from_json(value: wire.Json, features: Features) -> Schemas:
+    """The schemas of a checkpoint. Raises CorruptTableError if they are not as FORMAT.md says."""
+    schemas = Schemas.of(_whole(wire.member(value, "schemas", list)))
     if SCHEMA_DELTAS not in features.read:
         return schemas
     oldest, older = schemas.oldest, list[SchemaDelta]()
     later, width = oldest.version, len(oldest.columns)
-    for one in member(value, "older_schemas", list):
+    for one in wire.member(value, "older_schemas", list):
         older.append(_delta_from_json(one, later, width))
         later, width = older[-1].version, older[-1].width
     return schemas.after(reversed(older))
@@ -81,34 +67,30 @@ def _whole(values: list[Any]) -> Iterator[Schema]:
     """Whole schemas, whose versions must rise."""
     before = -1
     for value in values:
-        schema = schema_from_json(value)
+        schema = wire.schema_from_json(value)
         if schema.version <= before:
             raise CorruptTableError("the schema versions do not rise")
         before = schema.version
         yield schema
 
 
-def _delta_from_json(value: Json, later: int, width: int) -> SchemaDelta:
-    """An older schema.
-
-    Args:
-        value: its JSON.
-        later, width: version of the next schema, and number of its top-level columns.
+def _delta_from_json(value: wire.Json, later: int, width: int) -> SchemaDelta:
+    """An older schema; the next one has version ``later`` and ``width`` top-level columns.
 
     Raises:
         CorruptTableError: it is not as FORMAT.md says.
     """
-    version = schema_version_from_json(value)
+    version = wire.schema_version_from_json(value)
     if version >= later:
         raise CorruptTableError("the schema versions do not rise")
-    parts = tuple(map(_part_from_json, member(value, "columns", list)))
+    parts = tuple(map(_part_from_json, wire.member(value, "columns", list)))
     _check_runs(parts, width)
-    return SchemaDelta(version, parts, arrangement_from_json(value))
+    return SchemaDelta(version, parts, wire.arrangement_from_json(value))
 
 
-def _part_from_json(value: Json) -> Run | Column:
+def _part_from_json(value: wire.Json) -> Run | Column:
     if not isinstance(value, list):
-        return column_from_json(value)
+        return wire.column_from_json(value)
     if len(value) != 2 or not all(type(number) is int and number >= 0 for number in value):
         raise CorruptTableError("a run of columns is not a start and a count")
     return Run(*value)

@@ -17,25 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.log import segment_table, statistic_lists
 from versioned_catalog.log.deltas import Deltas, StoredDeltas
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.log.segment_table import (
-    CORE,
-    bounds_array,
-    core_table,
-    statistic_of,
-    statistic_type,
-    statistics_of,
-)
-from versioned_catalog.log.statistic_lists import (
-    FIELDS,
-    LIST_TYPES,
-    MOST_COLUMNS,
-    at_place,
-    lists_of,
-    reorder,
-)
 from versioned_catalog.types.arrow_values import array_of
 from versioned_catalog.types.types import Column, DataType
 
@@ -56,7 +41,7 @@ class SegmentSet:
         stored: the deltas of ``base``, shared by all snapshots over it.
     """
 
-    base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], CORE))
+    base: pa.Table = field(default_factory=lambda: pa.Table.from_batches([], segment_table.CORE))
     packed: tuple[int, ...] = ()
     gone: frozenset[str] = frozenset()
     tail: tuple[LiveSegment, ...] = ()
@@ -91,10 +76,10 @@ class SegmentSet:
         return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
 
     def remove(self, paths: Iterable[str]) -> SegmentSet:
-        """Remove segments.
+        """Return this set without the segments at these paths.
 
         Raises:
-            CorruptTableError: one of them is not live.
+            CorruptTableError: the set has no segment at one of the paths.
         """
         leaving = set(paths)
         if not leaving:
@@ -137,16 +122,12 @@ class SegmentSet:
     @cached_property
     def core(self) -> pa.Table:
         """One row a live segment, without statistics."""
-        base = self._of_live(self.base.select(CORE.names))
-        return pa.concat_tables([base, core_table(self.tail)])
+        base = self._of_live(self.base.select(segment_table.CORE.names))
+        return pa.concat_tables([base, segment_table.core_table(self.tail)])
 
     @cached_property
     def deltas(self) -> Deltas:
-        """The deltas of the live segments.
-
-        Raises:
-            CorruptTableError: see ``Deltas.of_texts``.
-        """
+        """The deltas of the live segments. Raises CorruptTableError: see ``Deltas.of_texts``."""
         assert self.stored is not None
         base = self.stored.columns
         if self.gone:
@@ -165,9 +146,8 @@ class SegmentSet:
         Args:
             name: ``nulls``, ``nans``, ``min``, ``max`` or ``inexact``.
             column: a column of the wanted schema; bounds come in its type.
-            schemas: every schema of the table, by version.
         """
-        type_ = statistic_type(name, column.type)
+        type_ = segment_table.statistic_type(name, column.type)
         stored = self._stored(name, column, schemas, type_)
         return pa.chunked_array([*stored.chunks, self._newer(name, column, schemas)], type_)
 
@@ -175,7 +155,7 @@ class SegmentSet:
         """``statistic`` of the segments in ``tail``; their texts are parsed once."""
         key = name, column.id, column.type
         if key not in self._parsed:
-            self._parsed[key] = statistic_of(self.tail, name, column, schemas)
+            self._parsed[key] = segment_table.statistic_of(self.tail, name, column, schemas)
         return self._parsed[key]
 
     @cached_property
@@ -191,10 +171,12 @@ class SegmentSet:
         if key in self._names:
             found.append(self._of_live(self.base[key]).cast(type_))
         if place is not None:
-            values = self._of_live(at_place(self.base[f"statistics.{name}"], place))
+            values = self._of_live(statistic_lists.at_place(self.base[f"statistics.{name}"], place))
             if name in ("min", "max"):
                 versions = self._of_live(self.base["schema_version"])
-                values = bounds_array(_whole(values), _whole(versions), column, schemas)
+                values = segment_table.bounds_array(
+                    _whole(values), _whole(versions), column, schemas
+                )
             found.append(pa.chunked_array([_whole(values)], type_))
         if not found:
             return pa.chunked_array([pa.nulls(self.count - len(self.tail), type_)])
@@ -215,18 +197,14 @@ class SegmentSet:
         return replace(self, base=base, packed=packed, gone=frozenset(), tail=())
 
     def table(self, schemas: Schemas) -> tuple[pa.Table, tuple[int, ...]]:
-        """One row a live segment in the layout of a checkpoint.
-
-        Returns:
-            The rows, and the IDs of the columns in their lists of statistics, if they have lists.
-        """
+        """One row a live segment as in a checkpoint, and the IDs of the columns in lists, if any."""
         ids = tuple(sorted(schemas.newest.ids))
-        wide = len(ids) > MOST_COLUMNS
+        wide = len(ids) > statistic_lists.MOST_COLUMNS
         columns = [(schemas.newest.column(column_id)) for column_id in ids]
         stored = [
             (f"{column.id}.{name}", self._typed(name, column) if wide else None, name, column)
             for column in columns
-            for name in statistics_of(column.type)
+            for name in segment_table.statistics_of(column.type)
             if not wide or self._has_typed(name, column)
         ]
         arrays, fields = self.core.columns, list(self.core.schema)
@@ -234,8 +212,8 @@ class SegmentSet:
             arrays.append(self.statistic(name, column, schemas) if typed is None else typed)
             fields.append(pa.field(key, arrays[-1].type))
         if wide:
-            arrays += [self._lists(name, ids) for name in LIST_TYPES]
-            fields += FIELDS
+            arrays += [self._lists(name, ids) for name in statistic_lists.LIST_TYPES]
+            fields += statistic_lists.FIELDS
         # All columns at once: each append to a table copies its list of columns.
         table = pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.core.schema.metadata))
         return table, ids if wide else ()
@@ -249,19 +227,21 @@ class SegmentSet:
         return bool(values.null_count < len(values))
 
     def _typed(self, name: str, column: Column) -> pa.ChunkedArray:
-        type_ = statistic_type(name, column.type)
+        type_ = segment_table.statistic_type(name, column.type)
         stored = self._of_live(self.base[f"{column.id}.{name}"]).cast(type_)
         return pa.chunked_array([*stored.chunks, pa.nulls(len(self.tail), type_)], type_)
 
     def _lists(self, name: str, ids: tuple[int, ...]) -> pa.ChunkedArray:
         """One statistic of all live segments in lists; null for segments in ``base`` without lists."""
-        newer = lists_of([s.record.columns for s in self.tail], ids, name)
+        newer = statistic_lists.lists_of([s.record.columns for s in self.tail], ids, name)
         if not self.packed:
             older = [pa.nulls(self.count - len(self.tail), newer.type)]
         else:
             stored = self._of_live(self.base[f"statistics.{name}"])
             if ids != self.packed:
-                stored = reorder(stored, [self._places.get(column_id) for column_id in ids])
+                stored = statistic_lists.reorder(
+                    stored, [self._places.get(column_id) for column_id in ids]
+                )
             older = stored.chunks
         return pa.chunked_array([*older, newer], newer.type)
 

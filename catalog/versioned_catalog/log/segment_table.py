@@ -95,11 +95,7 @@ def statistic_of(
 def bounds_array(texts: pa.Array, versions: pa.Array, column: Column, schemas: Schemas) -> pa.Array:
     """Bounds as a column of the wanted type; each is parsed in the type that its segment has.
 
-    Args:
-        texts: value texts; null where unknown.
-        versions: the schema version of each segment.
-        column: a column of the wanted schema.
-        schemas: every schema of the table, by version.
+    ``versions`` are the schema versions of the segments; texts are null where unknown.
     """
     target = to_arrow_type(column.type)
     out = pa.nulls(len(texts), target)

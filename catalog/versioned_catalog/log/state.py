@@ -25,12 +25,7 @@ class TableState:
         version, commit_id, time: the last commit.
         created_version: version that began this incarnation.
         first_schema_version: schema version that it began with.
-        dropped: whether the table was dropped.
-        schemas: every schema of the table, by version.
-        schema_version: version of the current schema.
         properties, comment: for users.
-        next_column_id: the next free column ID.
-        segments: the live segments.
         applications: the last batch of each exactly-once sink.
         tags: names of versions, of this incarnation and of those that it replaced.
         fence: commits that add segments must have been planned on this version or later.

@@ -87,11 +87,7 @@ def _indices(lists: pa.ListArray, places: Sequence[int | None]) -> pa.Int64Array
 
 
 def check_lists(table: pa.Table, count: int) -> None:
-    """Refuse a checkpoint whose lists of statistics are damaged.
-
-    Args:
-        table: the rows of the checkpoint.
-        count: number of columns that the lists have statistics of.
+    """Refuse a checkpoint whose lists of statistics, of ``count`` columns, are damaged.
 
     Raises:
         CorruptTableError: a column is missing, of another type, or has longer lists.

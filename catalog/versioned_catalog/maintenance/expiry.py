@@ -63,8 +63,8 @@ def expire(
     state = handle.refresh().state
     oldest = oldest_to_keep(handle.log, state, ago(handle.store.now(), span), keep_last)
     spared = tagged_below(state, oldest) - tagged_below(state, state.floor)
-    if not dry_run and oldest > state.floor:
-        _commit_expiry(handle, state, oldest, commit_id)
+    if not dry_run and oldest > state.floor and _keep_states(handle, state, oldest):
+        handle.commit(Expire(Base.of(state), oldest, tagged_below(state, oldest)), commit_id)
     while not dry_run and is_unfinished(handle.log, handle.refresh().state):
         # An expiry that died may have left entries that are not yet stubs.
         _finish(handle, handle.state.floor, progress)
@@ -76,14 +76,6 @@ def expire(
         tagged=tuple(sorted(tagged_below(handle.state, oldest))),
         version=handle.state.version,
     )
-
-
-def _commit_expiry(
-    handle: TableHandle, state: TableState, floor: int, commit_id: str | None
-) -> None:
-    """Commit a new oldest retained version, unless another expiry has moved it further."""
-    if _keep_states(handle, state, floor):
-        handle.commit(Expire(Base.of(state), floor, tagged_below(state, floor)), commit_id)
 
 
 def _finish(handle: TableHandle, floor: int, progress: Progress) -> None:
@@ -108,11 +100,7 @@ def _keep_states(
 def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
     """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
 
-    Args:
-        timeline: the table's log.
-        state: its newest state.
-        cutoff: versions that were current since then are kept.
-        keep_last: number of versions to keep in any case.
+    The last ``keep_last`` versions are kept in any case.
     """
     then = newest_before(timeline, state, cutoff)
     return max(state.floor, min(then, state.version - keep_last + 1))
@@ -124,13 +112,9 @@ def tagged_below(state: TableState, floor: int) -> frozenset[int]:
 
 
 def keep_states(timeline: TableLog, state: TableState, floor: int, *, again: bool = False) -> None:
-    """Write the states that are loaded when older entries are stubs.
+    """Write the states that are loaded when entries below ``floor`` are stubs.
 
-    Args:
-        timeline: the table's log.
-        state: its newest state.
-        floor: the oldest retained version.
-        again: write only states that were deleted meanwhile.
+    ``again`` writes only states that were deleted meanwhile.
     """
     for version in sorted({floor, *tagged_below(state, floor)}):
         if not again or timeline.stored(timeline.kept_path(version)) is None:

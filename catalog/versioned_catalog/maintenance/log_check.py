@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.limits import HINT_BYTES
 from versioned_catalog.log.checkpoint import state_from_bytes, state_to_json
+from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.hint import hint_from_bytes
-from versioned_catalog.log.layout import FOLDER, HINT, KEPT, LOG
+from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, LOG
 from versioned_catalog.log.segment_table import statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_log import TableLog
@@ -26,18 +26,11 @@ from versioned_catalog.types.types import walk
 
 _ENTRY = re.compile(r"[0-9]{20}\.json")
 _CHECKPOINT = re.compile(r"[0-9]{20}\.parquet")
-CHECKPOINTS = f"{FOLDER}/checkpoint"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of a log, and the states before and after it.
-
-    Args:
-        version: the version of the entry.
-        commit: the commit; None for a stub or an unreadable entry.
-        before, after: the states; None if unknown.
-    """
+    """One entry of a log, None if it is a stub or unreadable, and the states around it, if known."""
 
     version: int
     commit: Commit | None
@@ -61,13 +54,7 @@ def stored_states(timeline: TableLog) -> list[tuple[int, str]]:
 
 
 def check_log(timeline: TableLog, versions: list[int], report: Report) -> Iterator[Step]:
-    """Yield the entries of a log in order, continuing after damaged ones.
-
-    Args:
-        timeline: the log.
-        versions: the versions of its entries.
-        report: called with every finding.
-    """
+    """Yield the entries of these versions of a log in order, continuing after damaged ones."""
     stored: dict[int, list[str]] = {}
     for version, path in stored_states(timeline):
         stored.setdefault(version, []).append(path)

@@ -97,11 +97,7 @@ class Maintenance:
         )
 
     def commit_compaction(
-        self,
-        tasks: Sequence[CompactionTask],
-        done: Iterable[Done],
-        *,
-        commit_id: str | None = None,
+        self, tasks: Sequence[CompactionTask], done: Iterable[Done], *, commit_id: str | None = None
     ) -> Compacted:
         """Commit tasks as they finish; skip those whose segments other commits removed.
 

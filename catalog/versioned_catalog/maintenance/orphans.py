@@ -12,7 +12,7 @@ from versioned_catalog.errors import CommitConflictError, CorruptTableError, Not
 from versioned_catalog.log.checkpoint_retention import retained_checkpoints
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.layout import FOLDER, KEPT, LOG, MANIFESTS, OWN_NAME
+from versioned_catalog.log.layout import CHECKPOINTS, FOLDER, KEPT, LOG, MANIFESTS, OWN_NAME
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.expiry import is_unfinished
@@ -20,7 +20,6 @@ from versioned_catalog.storage.store import Store, StoredFile
 
 DATA = "data"
 _VERSION = re.compile(r"[0-9]{20}\.parquet")
-CHECKPOINTS = f"{FOLDER}/checkpoint"
 _FOLDERS = (DATA, FOLDER, LOG, CHECKPOINTS, KEPT, MANIFESTS)
 _TRIES = 16
 """How often references are determined while versions expire."""
@@ -95,13 +94,10 @@ class _ExpiredMeanwhile(Exception):
 
 
 def references(timeline: TableLog, state: TableState) -> tuple[TableState, References]:
-    """Determine the files that the versions retained by a state need.
+    """Determine the files that the versions retained by a state, or by a newer one, need; return both.
 
     Versions of dropped tags count while the entries that name them exist: they may be being read. A
     concurrent expiry turns entries into stubs; the search then starts over with the newest state.
-
-    Returns:
-        The state that was used, which may be newer, and the references.
 
     Raises:
         VersionedError: a version cannot be read, so its files are unknown.
@@ -130,17 +126,7 @@ def references(timeline: TableLog, state: TableState) -> tuple[TableState, Refer
 def references_since(
     timeline: TableLog, state: TableState, needed: References, newest: TableState
 ) -> tuple[TableState, References]:
-    """Determine the files that the versions retained by a newer state need.
-
-    Args:
-        timeline: the table's log.
-        state: an older state.
-        needed: the references of the older state.
-        newest: the newer state.
-
-    Returns:
-        The state that was used, which may be newer still, and its references.
-    """
+    """``references`` of a newer state, by those of an older one."""
     if newest.floor == state.floor:
         try:
             return newest, needed.including(_commits(timeline, state.version + 1, newest.version))

@@ -16,10 +16,7 @@ THREADS = 8
 def in_parallel(do: Callable[[A], B], items: Iterable[A], threads: int = THREADS) -> Iterator[B]:
     """Map items in threads, and yield the results in order; at most two per thread are waiting.
 
-    Args:
-        do: called in a thread; its exceptions are raised here.
-        items: consumed as needed.
-        threads: number of threads.
+    Items are consumed as needed; exceptions of ``do`` are raised here.
     """
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[B]] = deque()

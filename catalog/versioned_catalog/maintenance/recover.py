@@ -77,13 +77,7 @@ class Recovered:
 
 
 def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
-    """See ``Catalog.recover``.
-
-    Args:
-        broken: the folder of the old table; nothing is written there.
-        new: the folder of the new table, which must be empty.
-        progress: called with the step and how much of it is done.
-    """
+    """See ``Catalog.recover``: nothing is written in ``broken``, and ``new`` must be empty."""
     if new.url == broken.url or new.files(LOG) or new.files(DATA):
         raise AlreadyExistsError(f"{new.url} is not empty; recover to an empty folder")
     log, segments = read_log(CommitLog(broken, TableCodec())), read_segments(broken, progress)
@@ -96,7 +90,8 @@ def recover(broken: Store, new: Store, progress: Progress) -> Recovered:
     wanted = [segments.footers[path] for path in (*incarnation.live, *incarnation.guessed)]
     _check_copied(schemas, broken.url)
     copier = _Copier(broken, new, schemas)
-    for number, (footer, record) in enumerate(_copied(copier, wanted), 1):
+    copied = zip(wanted, in_parallel(copier.copy, wanted, threads=4), strict=True)
+    for number, (footer, record) in enumerate(copied, 1):
         progress("copy segments", number, len(wanted))
         if isinstance(record, SegmentRecord):
             records[footer.path] = record
@@ -185,10 +180,6 @@ class _Copier:
                 sink.write(chunk)
                 size, crc = size + len(chunk), zlib.crc32(chunk, crc)
         return target, size, f"crc32:{crc:08x}"
-
-
-def _copied(copier: _Copier, wanted: list[Footer]) -> Iterator[tuple[Footer, SegmentRecord | str]]:
-    yield from zip(wanted, in_parallel(copier.copy, wanted, threads=4), strict=True)
 
 
 def _commits(

@@ -22,7 +22,6 @@ def check_retention(retention: object, table: str, breaks: str, *, force: bool) 
 
     Args:
         retention: the argument of the user.
-        table: the table's name in errors.
         breaks: what a short retention may break, for the error.
         force: allow a short retention.
 
@@ -45,14 +44,7 @@ def newest_before(timeline: TableLog, state: TableState, cutoff: datetime) -> in
     """Return the newest version as of a cutoff, by commit time and by modification time of its entry.
 
     The commit time is by the writer's clock; the modification time and the cutoff are by the store's.
-
-    Args:
-        timeline: the table's log.
-        state: its newest state.
-        cutoff: a time by the store's clock.
-
-    Returns:
-        The version; the one before the oldest retained version if there is none.
+    The result is the one before the oldest retained version if there is none.
     """
     young = {file.name for file in timeline.store.files(LOG) if file.modified > cutoff}
     newest = timeline.version_at(cutoff, state.version)

@@ -55,7 +55,6 @@ class Footer:
     """The footer of a segment.
 
     Args:
-        path: the segment's path.
         base: the version that its writer planned on.
         rows, bytes: its size.
         modified: its modification time, by the store's clock.
@@ -74,12 +73,7 @@ class Footer:
 
 @dataclass(frozen=True)
 class Segments:
-    """The segments of a folder.
-
-    Args:
-        footers: the readable footers, by path.
-        damaged: why the others cannot be read, by path.
-    """
+    """The segments of a folder by path: readable footers, and why the others cannot be read."""
 
     footers: Mapping[str, Footer] = field(default_factory=dict)
     damaged: Mapping[str, str] = field(default_factory=dict)
@@ -210,8 +204,6 @@ class Incarnation:
     """The incarnation of a table to recover.
 
     Args:
-        table_uuid: its table UUID.
-        schemas: the known schemas, by version.
         properties, comment: the last known ones.
         live: segments that are live by the log, in order.
         guessed: segments that no entry names, in their likely order.
@@ -221,14 +213,14 @@ class Incarnation:
     """
 
     table_uuid: str
-    schemas: dict[int, Schema]
-    properties: Mapping[str, str]
-    comment: str | None
-    live: tuple[str, ...]
-    guessed: tuple[str, ...]
-    left: Mapping[str, str]
-    next_column_id: int
-    applications: Mapping[str, int]
+    schemas: dict[int, Schema] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    live: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
+    next_column_id: int = 1
+    applications: Mapping[str, int] = field(default_factory=dict)
 
 
 def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
@@ -238,9 +230,7 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
         CorruptTableError: no schema is known.
     """
     state = log.state
-    incarnation = (
-        _of_state(state) if state is not None else Incarnation("", {}, {}, None, (), (), {}, 1, {})
-    )
+    incarnation = Incarnation("") if state is None else _of_state(state)
     for commit in log.later:
         incarnation = _followed(incarnation, commit)
     incarnation = incarnation if incarnation.table_uuid else _of_footers(segments, table)
@@ -284,8 +274,6 @@ def _of_state(state: TableState) -> Incarnation:
         properties=state.properties,
         comment=state.comment,
         live=tuple(state.segments.paths),
-        guessed=(),
-        left={},
         next_column_id=state.next_column_id,
         applications=state.applications,
     )
@@ -294,9 +282,8 @@ def _of_state(state: TableState) -> Incarnation:
 def _followed(incarnation: Incarnation, commit: Commit) -> Incarnation:
     """Apply a readable entry after a gap."""
     if commit.head.operation in NEW_INCARNATION or commit.head.table_uuid != incarnation.table_uuid:
-        incarnation = Incarnation(
-            commit.head.table_uuid, {}, {}, None, (), (), {}, incarnation.next_column_id, {}
-        )
+        next_id = incarnation.next_column_id
+        incarnation = Incarnation(commit.head.table_uuid, next_column_id=next_id)
     gone, batch = set(commit.removed), commit.batch
     return replace(
         incarnation,
@@ -327,4 +314,4 @@ def _of_footers(segments: Segments, table: str) -> Incarnation:
         raise CorruptTableError(
             f"{table}: neither a log entry nor a segment can be read, so the columns are unknown"
         )
-    return Incarnation(newest.table_uuid, {}, {}, None, (), (), {}, 1, {})
+    return Incarnation(newest.table_uuid)

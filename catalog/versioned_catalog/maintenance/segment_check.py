@@ -46,12 +46,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Contents:
-    """Statistics of a segment's rows.
-
-    Args:
-        columns: statistics by column ID.
-        partitions: the partitions of the rows.
-    """
+    """Statistics of a segment's rows by column ID, and the partitions of the rows."""
 
     columns: Mapping[int, ColumnStats]
     partitions: frozenset[tuple[str | None, ...]]
@@ -59,12 +54,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Examined:
-    """The result of reading one segment.
-
-    Args:
-        columns: statistics by column ID, as far as they could be read.
-        problems: the problems found.
-    """
+    """The result of reading one segment: statistics by column ID, as far as readable, and problems."""
 
     columns: Mapping[int, ColumnStats]
     problems: tuple[str, ...]
@@ -75,10 +65,8 @@ class SegmentCheck:
     """Checks segments.
 
     Args:
-        store: the store of the table's folder.
         sizes: sizes of the files in ``data/``, by path.
         deep: read the rows, too.
-        report: called with every finding.
         progress: called with "check segments" and the number of segments done.
     """
 

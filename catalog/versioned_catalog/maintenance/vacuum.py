@@ -63,14 +63,12 @@ class Vacuum:
     """A planned vacuum.
 
     Args:
-        table: name of the table.
         retention: see ``Vacuumed``.
         cutoff: files written since then are kept.
         state: the state that it was planned on.
         fence: the fence to commit before anything is deleted.
         listed: the files, listed before ``needed`` was read.
         needed: the files that the versions retained by the state need.
-        orphans: the files to delete.
     """
 
     table: str
@@ -127,11 +125,7 @@ def vacuum(
 def plan_vacuum(timeline: TableLog, state: TableState, table: str, retention: timedelta) -> Vacuum:
     """Plan a vacuum of a table; nothing is written.
 
-    Args:
-        timeline: the table's log.
-        state: its newest state.
-        table: name of the table.
-        retention: keep younger files, and allow writes based on versions that were current since.
+    It keeps files younger than the retention, and allows writes on versions that were current since.
     """
     cutoff = ago(timeline.store.now(), retention)
     fence = max(state.fence, newest_before(timeline, state, cutoff), 0)
@@ -144,14 +138,8 @@ def plan_vacuum(timeline: TableLog, state: TableState, table: str, retention: ti
 def clean(timeline: TableLog, plan: Vacuum, newest: TableState, progress: Progress) -> Vacuumed:
     """Delete the orphan files of a plan after its fence is committed.
 
-    The needed files are determined again by the state with the fence: a commit may have added segments
-    since, and an expiry may have moved the oldest retained version.
-
-    Args:
-        timeline: the table's log.
-        plan: the plan.
-        newest: the state with the fence, or a newer one.
-        progress: called after every thousand files.
+    The needed files are determined again by the state with the fence, or a newer one: a commit may have
+    added segments since, and an expiry may have moved the oldest retained version.
     """
     _, needed = references_since(timeline, plan.state, plan.needed, newest)
     orphans = find_orphans(plan.listed, needed, plan.fence, plan.cutoff, timeline.is_stub)

@@ -10,16 +10,9 @@ from versioned_catalog.log.entry import NEW_INCARNATION
 from versioned_catalog.log.layout import LOG
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableCodec, TableLog
+from versioned_catalog.maintenance import log_check
 from versioned_catalog.maintenance.expiry import is_unfinished
 from versioned_catalog.maintenance.findings import Finding, Verified, check_own
-from versioned_catalog.maintenance.log_check import (
-    Step,
-    check_hint,
-    check_log,
-    check_tags,
-    entry_versions,
-    stored_states,
-)
 from versioned_catalog.maintenance.orphans import DATA
 from versioned_catalog.maintenance.segment_check import SegmentCheck
 from versioned_catalog.progress import Progress
@@ -29,13 +22,7 @@ from versioned_catalog.storage.store import Store
 def verify(
     store: Store, table: str, *, deep: bool, every_version: bool, progress: Progress
 ) -> Verified:
-    """Check a table that may be too damaged to be loaded. See ``Maintenance.verify``.
-
-    Args:
-        store: the store of the table's folder.
-        table: name of the table.
-        deep, every_version, progress: as there.
-    """
+    """Check a table that may be too damaged to be loaded. See ``Maintenance.verify``."""
     return _Verification(store, table, deep, every_version, progress).run()
 
 
@@ -63,12 +50,12 @@ class _Verification:
     def run(self) -> Verified:
         """Check the log, then the live segments."""
         timeline = self._timeline
-        versions = entry_versions(timeline)
+        versions = log_check.entry_versions(timeline)
         if not versions:
             self._report(LOG, "holds no entry: there is no table here, or its log is lost")
         newest = self._loaded()
         last: TableState | None = None
-        for step in check_log(timeline, versions, self._report):
+        for step in log_check.check_log(timeline, versions, self._report):
             self._progress("read the log", step.version + 1, versions[-1] + 1)
             last = step.after or last
             if self._every and newest is not None:
@@ -81,7 +68,7 @@ class _Verification:
             deep=self._deep,
             version=-1 if state is None else state.version,
             entries=len(versions),
-            checkpoints=len(stored_states(timeline)),
+            checkpoints=len(log_check.stored_states(timeline)),
             segments=len(self._checked),
             rows=self._rows,
             bytes=self._bytes,
@@ -100,12 +87,12 @@ class _Verification:
             return None
 
     def _check_state(self, state: TableState) -> None:
-        note = check_hint(self._timeline, self._report)
+        note = log_check.check_hint(self._timeline, self._report)
         self._notes += [note] if note else []
         if state.dropped:
             self._notes.append(f"the table was dropped at version {state.version}")
             return
-        check_tags(self._timeline, state, self._report)
+        log_check.check_tags(self._timeline, state, self._report)
         if is_unfinished(self._timeline, state):
             self._notes.append("an expiry died before all old entries were stubs; run expire again")
         self._check(state, frozenset(state.segments.paths))
@@ -120,7 +107,7 @@ class _Verification:
             if found is not None and found.state is not None:
                 yield found.state
 
-    def _check_leaving(self, step: Step, newest: TableState) -> None:
+    def _check_leaving(self, step: log_check.Step, newest: TableState) -> None:
         """Check the segments that a commit removes from a retained version."""
         before, commit = step.before, step.commit
         if before is None or commit is None or before.version < newest.floor:

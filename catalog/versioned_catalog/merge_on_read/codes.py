@@ -27,8 +27,7 @@ _ROOM = 1 << 63
 def codes_of(keys: Sequence[pa.Array]) -> list[pa.Array]:
     """Columns that sort and compare as the given ones, usually a single int64 column.
 
-    Args:
-        keys: comparable columns without nulls, with at least one row.
+    The given ones are comparable, without nulls, and have at least one row.
     """
     return packed([_numbered(column) for column in keys])
 

@@ -26,13 +26,7 @@ class _Buffered:
 
 
 class Cursor:
-    """Reads a run in order.
-
-    Args:
-        run: the run.
-        shape: the layout of its rows.
-        step: the number of rows to read at a time.
-    """
+    """Reads a run in order, ``step`` rows at a time."""
 
     def __init__(self, run: Run, shape: Shape, step: int) -> None:
         self.run = run

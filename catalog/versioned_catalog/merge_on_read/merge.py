@@ -37,11 +37,7 @@ def merge(
     """Merge runs into the newest row of each key, sorted by row key.
 
     A row that results from PATCH rows has the ``__sequence`` of the last one, and ``__op_type`` PUT.
-
-    Args:
-        runs: the runs.
-        shape: the layout of their rows and of the result.
-        tombstones: whether the result has a DELETE row for a key whose newest row is one.
+    With ``tombstones``, a key whose newest row is a DELETE has that row.
     """
     resolved = partial(newest_rows, shape=shape, tombstones=tombstones)
     # No reference keeps the rows of a round while those of the next are read.
@@ -52,7 +48,7 @@ def merge(
 
 def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[Sequence[RunRows]]:
     """Read the runs in rounds of ascending keys; all rows of a key are in one round."""
-    waiting = deque(sorted(((_start(run), run) for run in runs), key=lambda one: one[0]))
+    waiting = deque(sorted(((run.lower or (), run) for run in runs), key=lambda one: one[0]))
     cursors: list[Cursor] = []
     while waiting or cursors:
         if due := _due(waiting, cursors):
@@ -62,11 +58,6 @@ def _rounds(runs: Sequence[Run], shape: Shape) -> Iterator[Sequence[RunRows]]:
         for cursor in cursors:
             cursor.fill()
         cursors = [cursor for cursor in cursors if not cursor.is_done]
-
-
-def _start(run: Run) -> Key:
-    """A lower bound of the keys of a run."""
-    return () if run.lower is None else run.lower
 
 
 def _due(waiting: Waiting, cursors: Sequence[Cursor]) -> list[Run]:

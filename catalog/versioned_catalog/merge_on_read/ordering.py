@@ -28,11 +28,9 @@ def interleave(runs: Iterable[Run]) -> bool:
 
 
 def by_age(run: Run, interleaved: bool) -> tuple[int, ...]:
-    """The sort key of runs, before a stable sort of their rows by row key.
+    """The sort key of a run, before a stable sort of rows by row key.
 
-    Args:
-        run: a run.
-        interleaved: whether rows are sorted by ``__sequence``, too; then the ordinal decides.
+    If ``interleaved``, rows are sorted by ``__sequence``, too; then the ordinal decides.
     """
     return (run.order[1], run.order[0]) if interleaved else run.order
 
@@ -65,11 +63,9 @@ def numbers(count: int) -> pa.Array:
 
 
 def last_of_keys(keys: Iterable[pa.Array], rows: int) -> pa.BooleanArray:
-    """Whether each of some sorted rows is the last of its key.
+    """Whether each of some sorted rows, at least one, is the last of its key.
 
-    Args:
-        keys: the key columns in any order; iteration stops when they tell all rows apart.
-        rows: the number of rows, at least one.
+    The key columns come in any order; iteration stops when they tell all rows apart.
     """
     differ = repeat(False, rows - 1)
     for column in keys:

@@ -88,17 +88,10 @@ def _places(bounds: pa.Array, values: pa.Array, unknown: int) -> Ranks:
 
 
 def overlapping(ranges: Sequence[Range], places: Any) -> Ranks:
-    """Number some segments by groups: no segment overlaps one of another group.
+    """Number the segments at ``places`` by groups: no segment overlaps one of another group.
 
-    A group is cut where the ranges of one column leave a gap, until none does. So a group may hold
-    segments that do not overlap, if no gap in one column tells them apart.
-
-    Args:
-        ranges: of each column of the row key, over all segments.
-        places: the segments to number.
-
-    Returns:
-        The number of the group of each of them.
+    A group is cut where the ranges of one column of the row key leave a gap, until none does. So a group
+    may hold segments that do not overlap, if no gap in one column tells them apart.
     """
     restricted = [(low[places], high[places]) for low, high in ranges]
     groups = np.zeros(len(places), np.int64)
@@ -128,10 +121,7 @@ def _cut(low: Ranks, high: Ranks, groups: Ranks) -> Ranks:
 def members_of(groups: Ranks, places: Any, wanted: npt.NDArray[np.bool_]) -> list[list[int]]:
     """The members of the wanted groups, each in order; groups by their first member.
 
-    Args:
-        groups: from ``overlapping``.
-        places: the segments that were numbered, in order.
-        wanted: one a group.
+    ``overlapping`` has numbered the segments at ``places``; ``wanted`` has one element a group.
     """
     chosen = wanted[groups]
     groups, members = groups[chosen], np.asarray(places)[chosen]

@@ -32,12 +32,7 @@ class Patches:
     parts: Sequence[RunRows]
 
     def sources(self, values: int, shown: pa.BooleanArray) -> list[pa.Array]:
-        """For each value column, the indices of the unsorted rows that the shown rows' values come from.
-
-        Args:
-            values: the number of value columns.
-            shown: the mask of shown rows.
-        """
+        """For each value column, the indices of the rows that the shown values come from."""
         bases = self._bases()
         assigners = [self._assigners(value) for value in range(values)]
         found = {some: self._source(bases, some).filter(shown) for some in set(assigners)}

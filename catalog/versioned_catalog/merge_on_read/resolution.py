@@ -26,12 +26,9 @@ from versioned_catalog.merge_on_read.runs import Shape
 def newest_rows(
     parts: Sequence[RunRows], shape: Shape, *, tombstones: bool
 ) -> Sequence[pa.RecordBatch]:
-    """Merge rows into the newest of each key, sorted by row key.
+    """Merge all rows of their keys, given by run, into the newest of each key, sorted by row key.
 
-    Args:
-        parts: all rows of their keys, by run; at least one run.
-        shape: the layout of rows.
-        tombstones: whether the result has a DELETE row for a key whose newest row is one.
+    With ``tombstones``, a key whose newest row is a DELETE has that row.
     """
     if len(parts) == 1 and _are_distinct_puts(parts[0].batches, shape):
         return parts[0].batches
@@ -93,11 +90,7 @@ def _patched(
 ) -> pa.RecordBatch:
     """The shown rows, with each value from the row that assigned it last."""
     winners = patches.order.filter(shown)
-    sources = [
-        *[winners] * shape.keys,
-        *patches.sources(shape.values, shown),
-        winners,
-    ]
+    sources = [*[winners] * shape.keys, *patches.sources(shape.values, shown), winners]
     columns = [column.take(at) for column, at in zip(rows.columns, sources, strict=False)]
     ops = patches.ops.filter(shown)
     columns.append(pc.if_else(pc.equal(ops, PATCH_OP), PUT_OP, ops))

@@ -7,21 +7,13 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.projection import resolver
 from versioned_catalog.projection.arrays import (
     list_of,
     list_values,
     map_of,
     struct_child,
     struct_of,
-)
-from versioned_catalog.projection.resolver import (
-    Cast,
-    Fill,
-    Metadata,
-    Output,
-    Rebuild,
-    SegmentPlan,
-    Take,
 )
 from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.types.types import Array, Column, Constant, Map, Struct
@@ -34,17 +26,12 @@ MetadataValues = Mapping[int, pa.Array]
 class Adapter:
     """A segment plan, prepared to be applied to many batches."""
 
-    def __init__(self, plan: SegmentPlan) -> None:
+    def __init__(self, plan: resolver.SegmentPlan) -> None:
         self._plan = plan
         self.schema = to_arrow_schema(tuple(output.column for output in plan.outputs))
 
     def adapt(self, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.RecordBatch:
-        """A batch of the wanted columns.
-
-        Args:
-            arrays: the values read, one array per needed column.
-            rows: the number of rows, since there may be no array.
-            metadata: the metadata columns that the plan needs.
+        """A batch of ``rows`` rows of the wanted columns, from one array per needed column.
 
         Raises:
             CorruptTableError: the values do not have the types that the log records.
@@ -64,22 +51,24 @@ def batch_of_nothing(rows: int) -> pa.RecordBatch:
     return nulls.select([])
 
 
-def _build(output: Output, arrays: list[pa.Array], rows: int, metadata: MetadataValues) -> pa.Array:
+def _build(
+    output: resolver.Output, arrays: list[pa.Array], rows: int, metadata: MetadataValues
+) -> pa.Array:
     wanted = output.column
     match output.step:
-        case Take(index):
+        case resolver.Take(index):
             return arrays[index]
-        case Cast(index, _):
+        case resolver.Cast(index, _):
             return arrays[index].cast(to_arrow_type(wanted.type))
-        case Rebuild(index, inner):
+        case resolver.Rebuild(index, inner):
             return _rebuild(wanted, inner, arrays[index])
-        case Fill(constant):
+        case resolver.Fill(constant):
             return constant_array(constant, wanted, rows)
-        case Metadata():
+        case resolver.Metadata():
             return metadata[wanted.id]
 
 
-def _rebuild(wanted: Column, inner: tuple[Output, ...], source: pa.Array) -> pa.Array:
+def _rebuild(wanted: Column, inner: tuple[resolver.Output, ...], source: pa.Array) -> pa.Array:
     type_ = to_arrow_type(wanted.type)
     match wanted.type:
         case Struct():
@@ -98,7 +87,9 @@ def _rebuild(wanted: Column, inner: tuple[Output, ...], source: pa.Array) -> pa.
             raise CorruptTableError(f"{wanted.name} has no fields to rebuild")
 
 
-def _build_all(outputs: tuple[Output, ...], read: list[pa.Array], rows: int) -> list[pa.Array]:
+def _build_all(
+    outputs: tuple[resolver.Output, ...], read: list[pa.Array], rows: int
+) -> list[pa.Array]:
     return [_build(output, read, rows, {}) for output in outputs]
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.types.arrow_values import repeat, scalar_of
+from versioned_catalog.types.types import Array, Column, Map, Struct
 
 
 def struct_of(source: pa.StructArray, children: list[pa.Array], type_: pa.DataType) -> pa.Array:
-    """A struct array of other children, null where ``source`` is null.
-
-    Args:
-        source: the struct array whose nulls are kept.
-        children: one array per field of ``type_``, as long as ``source``.
-        type_: the struct type of the result.
-    """
+    """A struct array of other children, as long as ``source`` and null where that is null."""
     mask = source.is_null() if source.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
 
@@ -43,11 +40,7 @@ def list_of(
 
 
 def map_of(
-    offsets: pa.Array,
-    keys: pa.Array,
-    values: pa.Array,
-    mask: pa.Array | None,
-    type_: pa.DataType,
+    offsets: pa.Array, keys: pa.Array, values: pa.Array, mask: pa.Array | None, type_: pa.DataType
 ) -> pa.Array:
     """A map array of the given type."""
     if mask is not None:
@@ -102,3 +95,26 @@ def without_nulls(array: pa.Array) -> pa.Array:
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def own_nulls(array: pa.Array, path: Sequence[Column]) -> int:
+    """The number of nulls of a nested column, without those whose parent is null.
+
+    ``path`` leads from the column at the top level, whose values are given, to the counted one.
+    """
+    if len(path) == 1:
+        return int(array.null_count)
+    column, rest = path[0], path[1:]
+    match column.type:
+        case Struct(fields):
+            present = array.filter(pc.is_valid(array))
+            at = next(i for i, field in enumerate(fields) if field.id == rest[0].id)
+            return own_nulls(struct_child(present, at), rest)
+        case Array():
+            _, values, _ = list_values(array)
+            return own_nulls(values, rest)
+        case Map(key, _):
+            _, entries, _ = list_values(array)
+            return own_nulls(struct_child(entries, 0 if rest[0].id == key.id else 1), rest)
+        case _:
+            return 0

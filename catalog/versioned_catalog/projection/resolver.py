@@ -83,24 +83,15 @@ class SegmentPlan:
     Args:
         outputs: one per wanted column, in order. Their indices are positions in ``needed``.
         needed: the columns to read, cut to the fields that are used, in the order of the source.
-        is_source_needed: for each top-level column of the source, whether it is read.
     """
 
     outputs: tuple[Output, ...]
     needed: tuple[Column, ...]
-    is_source_needed: tuple[bool, ...]
 
     @property
     def indices_in_result(self) -> tuple[int | None, ...]:
         """For each output, its index among the columns that are read, or None if it is not read."""
         return tuple(_index(output.step) for output in self.outputs)
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether the columns that are read are the result, unchanged."""
-        return self.indices_in_result == tuple(range(len(self.needed))) and all(
-            isinstance(output.step, Take) for output in self.outputs
-        )
 
     def physical_paths(self) -> list[str]:
         """The leaves to read, as dotted paths in the Parquet file."""
@@ -108,11 +99,7 @@ class SegmentPlan:
 
 
 def plan_segment(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
-    """The plan for segments written under ``source``.
-
-    Args:
-        source: the schema of the segments.
-        wanted: the columns of the result; nested ones may be cut to some of their fields.
+    """The plan for segments written under ``source``. Wanted columns may be cut to some of their fields.
 
     Raises:
         CorruptTableError: a column's type does not widen to the wanted one, which no ALTER allows.
@@ -137,7 +124,7 @@ def plan_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentP
         for w in wanted
     )
     needed = tuple(pairs[source[at].id][1] for at in kept)
-    return SegmentPlan(outputs, needed, tuple(column.id in index for column in source))
+    return SegmentPlan(outputs, needed)
 
 
 def absent(wanted: Column) -> Step:

@@ -75,13 +75,9 @@ class SegmentBounds:
 
 
 class RowGroupBounds:
-    """ColumnBounds of row groups of one file, by column ID of the plan's outputs.
+    """ColumnBounds of some row groups of one file, by column ID of the plan's outputs.
 
-    Args:
-        footer: the footer of the file.
-        groups: the row groups that count.
-        plan: how the file's columns become the wanted ones.
-        nan_free: the IDs of columns without NaN in the file, which Parquet does not record.
+    The columns ``nan_free`` have no NaN in the file, which Parquet does not record.
     """
 
     def __init__(

@@ -27,6 +27,7 @@ from versioned_catalog.expressions.filters import (
     TextMatch,
 )
 from versioned_catalog.expressions.literals import Literal
+from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.types.arrow_values import TRUE, ZERO, array_of, repeat
 
 
@@ -59,15 +60,9 @@ MOST_RANGES = 32
 
 
 def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
-    """Which units must be read; the others hold no row for which the filter is true.
+    """Which units must be read, never null; the others hold no row for which the filter is true.
 
-    Args:
-        bound: the filter.
-        bounds_of: returns the bounds of a column by ID, or None if nothing is known.
-        count: the number of units.
-
-    Returns:
-        One boolean per unit, never null.
+    ``bounds_of`` returns the bounds of a column by ID, or None if nothing is known.
     """
     match bound:
         case And(parts) | Or(parts):
@@ -79,12 +74,9 @@ def may_match(bound: BoundFilter, bounds_of: BoundsOf, count: int) -> pa.Boolean
             return repeat(value is True, count)
         case Compare() | NullSafeEqual() | In() | IsNull() | TextMatch():
             bounds = bounds_of(bound.column_id)
-            return repeat(True, count) if bounds is None else _flat(_leaf(bound, _sane(bounds)))
-
-
-def _flat(found: Any) -> pa.BooleanArray:
-    found = _unless_unknown(found)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+            if bounds is None:
+                return repeat(True, count)
+            return one_array(_unless_unknown(_leaf(bound, _sane(bounds))))
 
 
 def _unless_unknown(found: Any) -> Any:

@@ -26,12 +26,7 @@ def count_rows(scan: Scan) -> int | None:
 
 
 def count_values(scan: Scan, column: Column) -> int | None:
-    """The number of non-null values of a column; None if it takes a read to know.
-
-    Args:
-        scan: the scan.
-        column: a top-level column of the schema of the snapshot.
-    """
+    """The number of non-null values of a top-level column; None if it takes a read to know."""
     whole, known = _whole_segments(scan), _bounds(scan.state, column)
     if whole is None or known is None:
         return None
@@ -40,14 +35,9 @@ def count_values(scan: Scan, column: Column) -> int | None:
 
 
 def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | None]:
-    """The greatest or the least value of a column, as for MAX and MIN.
+    """The greatest or the least value of a top-level column, as for MAX and MIN.
 
     NaN is the greatest. A zero of a float is unknown, since its sign may differ.
-
-    Args:
-        scan: the scan.
-        column: a top-level column of the schema of the snapshot.
-        greatest: whether for MAX, else for MIN.
 
     Returns:
         Whether it is known without a read, and its value text (FORMAT.md, section 4.2); None if there
@@ -109,7 +99,6 @@ class _Ends:
     """One end of the values of a column in each segment, NaN excluded.
 
     Args:
-        rows: the number of rows.
         empty: the number of rows without such a value; null if unknown.
         bound: the bound; null if unknown, or if there is no value.
         inexact: whether the bound may not occur.

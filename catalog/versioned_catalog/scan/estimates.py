@@ -34,14 +34,10 @@ class ColumnEstimate:
 
 
 def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
-    """Estimate a column from the statistics of the segments of a scan.
+    """Estimate a column from the statistics of the segments of a scan; None if one has none for it.
 
-    Args:
-        scan: the scan. All rows of its segments count, also those that its filter rejects.
-        column: a top-level column of the snapshot that is neither nested nor opaque.
-
-    Returns:
-        None if a segment has no statistics for the column.
+    All rows of the segments count, also those that the filter rejects. The column is at the top level,
+    and neither nested nor opaque.
     """
     bounds = SegmentBounds(scan.state, scan.state.schema)(column.id)
     if bounds is None:

@@ -11,14 +11,11 @@ from versioned_catalog.types.types import Column
 
 
 def layout_columns(scan: Scan) -> tuple[Column, ...]:
-    """The columns by which a filter may skip some segments of a scan, but not all.
+    """The top-level columns by which a filter may skip some segments of a scan, but not all.
 
-    These are the partition columns, and the columns of the key and of the sort order whose ranges differ
-    between segments. Other columns are left out: a filter that arrives at run time costs time, and is
-    unlikely to skip a segment by them.
-
-    Returns:
-        Top-level columns, in the order of the scan's.
+    These are the partition columns, and the columns of the key and of the sort order whose ranges
+    differ between segments, in the order of the scan's. Other columns are left out: a filter that
+    arrives at run time costs time, and is unlikely to skip a segment by them.
     """
     if scan.kept.num_rows < 2:
         return ()

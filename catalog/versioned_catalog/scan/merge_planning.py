@@ -39,10 +39,7 @@ class MergePlanner:
     """Plans the merges of one scan.
 
     Args:
-        state: the snapshot.
         wanted: the columns shown, and after them those that only the filter needs.
-        filter: which rows; None for all.
-        shown: how many of the columns are shown.
         tombstones: whether deleted rows are wanted, too.
         prune: whether rows are skipped by the row key before they are merged.
     """
@@ -82,12 +79,7 @@ class MergePlanner:
         ends: Sequence[Ends],
         groups: Iterable[Sequence[int]],
     ) -> list[tuple[MergeTask, int]]:
-        """The merges of a scan, and the cost of each in bytes.
-
-        Args:
-            rows, deltas, ends: the core columns, the deltas and the ends of the segments that are read.
-            groups: the segments of each merge, by their places among these.
-        """
+        """The merges of a scan, and the cost of each in bytes; ``groups`` hold places of segments."""
         return [
             (
                 self.task([(rows[at], deltas[at], ends[at]) for at in group]),

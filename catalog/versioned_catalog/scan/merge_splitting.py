@@ -23,14 +23,9 @@ SPLIT_ROWS = 1_500_000
 
 
 def split_merge(store: Store, task: MergeTask, key: int) -> list[MergeTask]:
-    """Split a merge into disjoint ranges of the first column of the row key.
+    """Split a merge into disjoint ranges of the first column of the row key, whose ID is ``key``.
 
     The ranges begin where row groups of the largest segment do.
-
-    Args:
-        store: the table's folder.
-        task: the merge.
-        key: the ID of that column.
     """
     parts = task.rows // SPLIT_ROWS
     if parts < 2:

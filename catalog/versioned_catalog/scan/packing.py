@@ -15,11 +15,9 @@ OPEN_COST_BYTES = 4 * 1024 * 1024
 
 
 def pack(tasks: Iterable[tuple[Task, int]], target: int = TARGET_BYTES) -> list[tuple[Task, ...]]:
-    """Pack tasks into splits of about ``target`` bytes, in the order of the segments.
+    """Pack tasks of whole segments, each with its cost in bytes, into splits of about ``target`` bytes.
 
-    Args:
-        tasks: tasks of whole segments, and the cost of each in bytes.
-        target: the size of a split, in bytes of Parquet.
+    The splits keep the order of the segments.
     """
     known = list(tasks)
     # The sizes in the log are not to be trusted: they bound neither the number of splits nor memory.

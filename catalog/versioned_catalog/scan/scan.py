@@ -240,7 +240,8 @@ class Scan:
                 found = list(pool.map(read, tasks))
         batches = [batch for part in found for batch in part]
         if not self.columns:
-            return _rows_of_nothing(sum(batch.num_rows for batch in batches))
+            rows = sum(batch.num_rows for batch in batches)
+            return pa.table({"_": pa.nulls(rows)}).select([])
         return pa.Table.from_batches(batches, self.schema)
 
     def count(self) -> int:
@@ -251,13 +252,7 @@ class Scan:
                 rows = pc.sum(self.kept["rows"]).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
         bare = Scan(
-            self.store,
-            self.state,
-            (),
-            self._asked,
-            prune=self._prune,
-            limit=self.limit,
-            like=self,
+            self.store, self.state, (), self._asked, prune=self._prune, limit=self.limit, like=self
         )
         return sum(batch.num_rows for batch in bare.to_batches())
 
@@ -281,7 +276,3 @@ def _cut(column: Column, wanted: frozenset[int]) -> Column:
         if any(below.id in wanted for below, _ in walk((child,)))
     )
     return replace(column, type=Struct(inner))
-
-
-def _rows_of_nothing(rows: int) -> pa.Table:
-    return pa.table({"_": pa.nulls(rows)}).select([])

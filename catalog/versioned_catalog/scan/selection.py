@@ -47,14 +47,7 @@ class Selected:
 def select(
     state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
 ) -> Selected:
-    """Select the segments that may hold wanted rows.
-
-    Args:
-        state: the snapshot.
-        filter: which rows; None for all.
-        limit: how many rows are wanted, in any order; None for all.
-        prune: whether statistics are used.
-    """
+    """Select the segments that may hold wanted rows; ``limit`` rows are wanted in any order."""
     if state.schema.is_keyed:
         return _select_keyed(state, filter, limit, prune=prune)
     if filter is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -25,37 +26,25 @@ Row = dict[str, Any]
 _CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
 
 
+@dataclass
 class TaskPlanner:
     """Plans the tasks of segments that are read alike; segments of one layout share a projection.
 
     Args:
         table_uuid, version: the table, and the snapshot; -1 for segments of no snapshot.
         schemas: the schemas that the segments were written under, by version.
-        wanted: the columns of the rows.
-        filter: which rows; None for all.
         shown: how many of the columns are shown; None for all.
         prune: whether row groups are skipped by their statistics.
     """
 
-    def __init__(
-        self,
-        table_uuid: str,
-        version: int,
-        schemas: Mapping[int, Schema],
-        wanted: Sequence[Column],
-        filter: BoundFilter | None = None,
-        shown: int | None = None,
-        *,
-        prune: bool = True,
-    ) -> None:
-        self._table_uuid = table_uuid
-        self._version = version
-        self._schemas = schemas
-        self._wanted = tuple(wanted)
-        self._filter = filter
-        self._shown = len(self._wanted) if shown is None else shown
-        self._prune = prune
-        self._plans: dict[tuple[int, bool, bool], SegmentPlan] = {}
+    table_uuid: str
+    version: int
+    schemas: Mapping[int, Schema]
+    wanted: Sequence[Column]
+    filter: BoundFilter | None = None
+    shown: int | None = None
+    prune: bool = True
+    _plans: dict[tuple[int, bool, bool], SegmentPlan] = field(default_factory=dict, init=False)
 
     @staticmethod
     def of(
@@ -68,43 +57,37 @@ class TaskPlanner:
     ) -> TaskPlanner:
         """The planner for the live segments of a snapshot."""
         return TaskPlanner(
-            state.table_uuid, state.version, state.schemas, wanted, filter, shown, prune=prune
+            state.table_uuid, state.version, state.schemas, wanted, filter, shown, prune
         )
 
     def task(
         self, row: Row, delta: Delta = PLAIN, nan_free: frozenset[int] = frozenset()
     ) -> SegmentTask:
-        """The task that reads one segment.
-
-        Args:
-            row: its core columns.
-            delta: its delta.
-            nan_free: the columns that hold no NaN in it.
-        """
+        """The task that reads one segment, whose columns ``nan_free`` hold no NaN."""
         return SegmentTask(
             path=row["path"],
-            table_uuid=self._table_uuid,
+            table_uuid=self.table_uuid,
             schema_version=row["schema_version"],
             rows=row["rows"],
             sequence=row["sequence"],
             commit_time=UNIX_EPOCH + timedelta(microseconds=row["commit_time"]),
             plan=self._plan(row["schema_version"], delta),
-            filter=self._filter,
-            shown=self._shown,
+            filter=self.filter,
+            shown=len(self.wanted) if self.shown is None else self.shown,
             nan_free=nan_free,
-            prune=self._prune,
-            version=self._version,
+            prune=self.prune,
+            version=self.version,
             row_sequence=order_of(row, delta)[0],
         )
 
     def _plan(self, schema_version: int, delta: Delta) -> SegmentPlan:
         key = (schema_version, delta.sequences is not None, bool(delta.ops))
         if key not in self._plans:
-            held = self._schemas[schema_version].columns
+            held = self.schemas[schema_version].columns
             internal = [
                 c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
             ]
-            self._plans[key] = plan_columns((*held, *internal), self._wanted)
+            self._plans[key] = plan_columns((*held, *internal), self.wanted)
         return self._plans[key]
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter, Comparison, Op
-from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.times import settled_time
 from versioned_catalog.schema.ttl import hides_rows, in_time_index, ttl_cutoff
 from versioned_catalog.storage.store import Store
 
@@ -16,10 +16,6 @@ def age_time(store: Store, state: TableState) -> datetime | None:
     """The time at which the age of rows is taken; None if the table has no ``ttl``.
 
     The store's clock is read only for a table with ``ttl``.
-
-    Args:
-        store: the table's folder.
-        state: the snapshot.
     """
     if not hides_rows(state.properties):
         return None
@@ -29,12 +25,9 @@ def age_time(store: Store, state: TableState) -> datetime | None:
 def with_ttl(
     state: TableState, filter: BoundFilter | None, time: datetime | None
 ) -> BoundFilter | None:
-    """Extend a filter to reject rows that are too old.
+    """Extend a filter to reject rows that are too old; None is no filter.
 
-    Args:
-        state: the snapshot.
-        filter: which rows are wanted otherwise; None for all.
-        time: from ``age_time``, called once for all steps of an operation.
+    ``time`` is from ``age_time``, called once for all steps of an operation.
     """
     schema = state.schema
     cut = None if time is None else ttl_cutoff(state.properties, time)

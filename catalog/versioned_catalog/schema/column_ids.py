@@ -21,15 +21,9 @@ def _physical_candidates(name: str, column_id: int) -> Iterable[str]:
 
 
 def assign_ids(column: Column, next_id: int, used: set[str]) -> tuple[Column, int]:
-    """Assign IDs and physical names to a new column and all columns below it.
+    """Assign IDs and physical names to a new column and all below it; return it and the next free ID.
 
-    Args:
-        column: the column; its own IDs are replaced.
-        next_id: the first free ID.
-        used: the physical names, as ``name_key``, that its siblings have or ever had.
-
-    Returns:
-        The column, and the next free ID.
+    ``used`` are the physical names, as ``name_key``, that its siblings have or ever had.
 
     Raises:
         InvalidRequestError: a name holds control characters.
@@ -55,11 +49,7 @@ def _assign_all(
 
 
 def new_schema(columns: Iterable[Column], next_id: int, version: int) -> tuple[Schema, int]:
-    """The first schema of a table's incarnation: all columns get IDs and physical names.
-
-    Returns:
-        The schema, and the next free ID.
-    """
+    """The first schema of an incarnation, with IDs and physical names, and the next free ID."""
     assigned, after = _assign_all(columns, next_id, {name_key(name) for name in INTERNAL_NAMES})
     return Schema(assigned, version), after
 

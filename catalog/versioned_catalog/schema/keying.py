@@ -19,12 +19,7 @@ KEY_PROPERTIES = (PRIMARY_KEY, TIME_INDEX)
 
 @dataclass(frozen=True)
 class KeyNames:
-    """A row key by column name.
-
-    Args:
-        primary_key: the columns of the primary key, in order; empty for none.
-        time_index: the time index, or None.
-    """
+    """A row key by column name: the primary key in order, empty for none, and the time index."""
 
     primary_key: tuple[ColumnPath, ...] = ()
     time_index: ColumnPath | None = None

@@ -27,12 +27,7 @@ def hash_longs(values: npt.NDArray[np.int64]) -> Hashes:
 
 
 def hash_slices(data: Bytes, starts: Offsets, lengths: Offsets) -> Hashes:
-    """The hash of each slice of ``data``.
-
-    Args:
-        data: the bytes of all values.
-        starts, lengths: the first byte and the number of bytes of each value.
-    """
+    """The hash of each slice of ``data``, given by its first byte and its number of bytes."""
     # The last block may reach beyond a value, and so beyond the array; the excess is masked.
     padded = np.concatenate([data, np.zeros(4, dtype=np.uint8)])
     hashes = np.zeros(len(starts), dtype=np.uint32)

@@ -22,14 +22,20 @@ _NAMED = re.compile(r"(?P<field>.+?)\s+AS\s+\S+", re.IGNORECASE | re.DOTALL)
 _SINGULAR = re.compile(r"(year|month|day|hour)\s*\(", re.IGNORECASE)
 
 
+def partition_fields(schema: Schema) -> list[str]:
+    """The fields of a partitioning as a user writes them, such as ``days(ts)``."""
+    return [
+        render_field(schema.path(field.source), parse_transform(field.transform))
+        for field in schema.partitioning
+    ]
+
+
 def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
     """The fields of a partitioning after a change.
 
     Args:
-        schema: the table's schema.
         change: ``ADD PARTITION FIELD f``, ``DROP PARTITION FIELD f`` or
             ``REPLACE PARTITION FIELD f WITH g``.
-        table: the table's name, for errors.
 
     Raises:
         InvalidRequestError: it does not parse, adds a field that exists, or drops one that does not.
@@ -41,10 +47,7 @@ def changed_partitioning(schema: Schema, change: str, table: str) -> list[str]:
             f"{table}: {change!r} is not a change of the partitioning; write ADD PARTITION FIELD f, "
             "DROP PARTITION FIELD f or REPLACE PARTITION FIELD f WITH g"
         )
-    fields = [
-        render_field(schema.path(field.source), parse_transform(field.transform))
-        for field in schema.partitioning
-    ]
+    fields = partition_fields(schema)
     if found["old"] is not None:
         fields[_index(schema, found["old"], fields, table)] = _new(schema, found["new"], table)
     elif found["what"].upper() == "ADD":
@@ -91,11 +94,7 @@ def split_fields(text: str, what: str = "fields") -> tuple[str, ...]:
 
 
 def split_outside(text: str, what: str) -> tuple[str, ...]:
-    """Split a text at commas outside backticks and parentheses.
-
-    Args:
-        text: the text.
-        what: the name of the option that it is given for, for the error.
+    """Split a text at commas outside backticks and parentheses; ``what`` is the option, for the error.
 
     Raises:
         InvalidRequestError: a part is empty, or a backtick or parenthesis is not closed.

@@ -7,18 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from versioned_catalog.schema import transforms
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.transforms import (
-    Bucket,
-    Days,
-    Hours,
-    Identity,
-    Months,
-    Transform,
-    Truncate,
-    Years,
-    parse_transform,
-)
 from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import Atom, DataType, family
 from versioned_catalog.values.fitting import widen_text
@@ -42,7 +32,7 @@ def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKe
         return None
     readers = [
         _value_reader(
-            parse_transform(field.transform),
+            transforms.parse_transform(field.transform),
             old.column(field.source).type,
             new.column(field.source).type,
         )
@@ -54,31 +44,26 @@ def key_reader(old: Schema, new: Schema) -> Callable[[PartitionKey], PartitionKe
     return lambda key: tuple(read(text) for read, text in zip(known, key, strict=True))
 
 
-def is_unreadable(transform: Transform, type_: DataType) -> bool:
-    """Whether people can't read the value texts of a transform; see ``partition_text``.
-
-    Args:
-        transform: the transform.
-        type_: the type of its results.
-    """
-    return type_ is Atom.BINARY or isinstance(transform, Years | Months | Days | Hours)
+def is_unreadable(transform: transforms.Transform, type_: DataType) -> bool:
+    """Whether people can't read a transform's value texts of a type; see ``partition_text``."""
+    return type_ is Atom.BINARY or isinstance(
+        transform, transforms.Years | transforms.Months | transforms.Days | transforms.Hours
+    )
 
 
-def partition_text(transform: Transform, type_: DataType, text: str) -> str:
+def partition_text(transform: transforms.Transform, type_: DataType, text: str) -> str:
     """A partition's value text for people: ``2026-01-31`` for a day, hexadecimal for bytes.
 
-    Args:
-        transform, type_: see ``is_unreadable``; readable value texts are returned as they are.
-        text: the value text.
+    Readable value texts are returned as they are.
     """
     match transform:
-        case Years():
+        case transforms.Years():
             return f"{1970 + int(text):04}"
-        case Months():
+        case transforms.Months():
             return f"{1970 + int(text) // 12:04}-{int(text) % 12 + 1:02}"
-        case Days():
+        case transforms.Days():
             return _day(int(text))
-        case Hours():
+        case transforms.Hours():
             return f"{_day(int(text) // 24)}-{int(text) % 24:02}"
         case _:
             return base64.b64decode(text).hex().upper() if type_ is Atom.BINARY else text
@@ -89,23 +74,23 @@ def _day(days: int) -> str:
 
 
 def _value_reader(
-    transform: Transform, old: DataType, new: DataType
+    transform: transforms.Transform, old: DataType, new: DataType
 ) -> Callable[[str | None], str | None] | None:
     if old == new or _commutes(transform, old, new):
         return lambda text: text
-    if isinstance(transform, Identity):
+    if isinstance(transform, transforms.Identity):
         return lambda text: _widened(text, old, new)
     return None
 
 
-def _commutes(transform: Transform, old: DataType, new: DataType) -> bool:
+def _commutes(transform: transforms.Transform, old: DataType, new: DataType) -> bool:
     """Whether a value has the same partition value before and after it is widened."""
     match transform:
-        case Bucket() | Truncate():
+        case transforms.Bucket() | transforms.Truncate():
             return family(old) == family(new) and family(old) in (Family.INTEGER, Family.TEXT)
-        case Years() | Months() | Days() | Hours():
+        case transforms.Years() | transforms.Months() | transforms.Days() | transforms.Hours():
             return True  # the only widening is from a date to its midnight
-        case Identity():
+        case transforms.Identity():
             return False
 
 

@@ -11,8 +11,12 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.ddl import parse_columns, render_columns
 from versioned_catalog.schema.key_types import check_key_type, check_time_index_type
-from versioned_catalog.types.names import has_control_characters, has_control_characters_in_storage
-from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.paths import (
+    ColumnPath,
+    has_control_characters,
+    has_control_characters_in_storage,
+    render_path,
+)
 from versioned_catalog.types.types import (
     FIRST_INTERNAL_ID,
     UNASSIGNED,

@@ -36,11 +36,7 @@ def parse_sort_by(text: str) -> list[tuple[ColumnPath, bool]]:
 
 
 def split_names(text: str, what: str) -> list[str]:
-    """Split a list of column names, such as ``host, `a,b```.
-
-    Args:
-        text: the list.
-        what: the argument or property that it is given for, for the error.
+    """Split a list of column names, such as ``host, `a,b```; ``what`` names it in the error.
 
     Raises:
         InvalidRequestError: it is not a list of columns.

@@ -5,14 +5,11 @@ As in GreptimeDB, the order is: row key, other columns, internal columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import Atom, Column
 
 SEQUENCE = Column(2_147_483_646, "__sequence", Atom.LONG, False, physical_name="__sequence")
 OP_TYPE = Column(2_147_483_647, "__op_type", Atom.BYTE, False, physical_name="__op_type")
-INTERNAL = (SEQUENCE, OP_TYPE)
 """The columns that a segment of a keyed table may hold beside the table's."""
 
 
@@ -21,13 +18,3 @@ def arranged_columns(schema: Schema) -> tuple[Column, ...]:
     key = tuple(schema.column(column_id) for column_id in schema.row_key)
     rest = (column for column in schema.columns if column.id not in schema.row_key)
     return (*key, *rest)
-
-
-def store_columns(schema: Schema, internal: Sequence[Column] = INTERNAL) -> tuple[Column, ...]:
-    """The columns of a segment of a keyed table.
-
-    Args:
-        schema: the schema that it is written under.
-        internal: the internal columns that it holds.
-    """
-    return (*arranged_columns(schema), *internal)

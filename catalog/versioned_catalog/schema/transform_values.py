@@ -10,30 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema import transforms
 from versioned_catalog.schema.murmur import hash_longs, hash_slices
-from versioned_catalog.schema.transforms import (
-    Bucket,
-    Days,
-    Hours,
-    Identity,
-    Months,
-    Transform,
-    Truncate,
-    Years,
-    result_type,
-)
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import Atom, DataType, Decimal, family, is_text
 
 
 def apply_transform(
-    transform: Transform, source_type: DataType, array: pa.Array | pa.ChunkedArray
+    transform: transforms.Transform, source_type: DataType, array: pa.Array | pa.ChunkedArray
 ) -> pa.Array:
     """The transform's result for each value; null for null.
 
     Args:
-        transform: the transform.
         source_type: the column's type, which matters to hashes: 5 and 5.0 hash differently.
         array: the values, cast to ``to_arrow_type(source_type)`` if they have another type.
 
@@ -43,7 +32,7 @@ def apply_transform(
     Raises:
         InvalidRequestError: the transform does not apply to the type, or a result is out of range.
     """
-    result = to_arrow_type(result_type(transform, source_type))
+    result = to_arrow_type(transforms.result_type(transform, source_type))
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     if len(chunks) != 1:
         parts = [apply_transform(transform, source_type, chunk) for chunk in chunks]
@@ -55,22 +44,22 @@ def apply_transform(
     return _compute(transform, source_type, values)
 
 
-def _compute(transform: Transform, source_type: DataType, array: pa.Array) -> pa.Array:
+def _compute(transform: transforms.Transform, source_type: DataType, array: pa.Array) -> pa.Array:
     match transform:
-        case Identity():
+        case transforms.Identity():
             return array
-        case Years():
+        case transforms.Years():
             return _calendar(array, "Y")
-        case Months():
+        case transforms.Months():
             return _calendar(array, "M")
-        case Days():
+        case transforms.Days():
             return _ints(_epoch_days(array), array)
-        case Hours():
+        case transforms.Hours():
             return _hours(array)
-        case Bucket(count):
+        case transforms.Bucket(count):
             hashes = _hash(source_type, array) & np.uint32(0x7FFFFFFF)
             return _ints(hashes % np.uint32(count), array)
-        case Truncate(width):
+        case transforms.Truncate(width):
             return _truncate(source_type, array, width)
 
 

@@ -62,11 +62,9 @@ def hides_rows(properties: Mapping[str, str]) -> bool:
 
 
 def ttl_cutoff(properties: Mapping[str, str], time: datetime) -> datetime | None:
-    """The time before which rows are hidden, or None if none are.
+    """The time before which rows of a snapshot are hidden, or None if none are.
 
-    Args:
-        properties: the table's properties in the snapshot.
-        time: the snapshot's time, which is not in the future.
+    ``time`` is the snapshot's, which is not in the future.
     """
     ttl, floor = parse_ttl(properties), _floor(properties, time)
     cuts = [] if floor is None else [floor]
@@ -97,10 +95,7 @@ def with_ttl_floor(
 ) -> dict[str, str]:
     """The properties after an ALTER, extended so that a new ``ttl`` leaves hidden rows hidden.
 
-    Args:
-        before: the properties of the snapshot that is altered.
-        time: the time of that snapshot, which is not in the future.
-        after: the requested properties.
+    ``before`` and ``time`` are of the snapshot that is altered; the time is not in the future.
     """
     if before.get(TTL) == after.get(TTL):
         return after

@@ -14,52 +14,42 @@ from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import SCHEMA_VERSIONS
 from versioned_catalog.schema.schema import Arrangement, PartitionField, Schema, SortField
 from versioned_catalog.storage.json_text import check_depth
-from versioned_catalog.types.types import (
-    Array,
-    Atom,
-    Char,
-    Column,
-    Constant,
-    DataType,
-    DayTimeInterval,
-    Decimal,
-    Geography,
-    Geometry,
-    Map,
-    Now,
-    Struct,
-    Time,
-    Varchar,
-    WriteDefault,
-    leaf_name,
-)
+from versioned_catalog.types import types
 from versioned_catalog.values.value_text import constant_of
 
 Json = Any
 T = TypeVar("T")
 
-_ATOMS = {atom.value: atom for atom in Atom}
+_ATOMS = {atom.value: atom for atom in types.Atom}
 _PARAMETRIC = {
-    class_.leaf.name: class_ for class_ in (Decimal, Char, Varchar, Time, Geometry, Geography)
+    class_.leaf.name: class_
+    for class_ in (
+        types.Decimal,
+        types.Char,
+        types.Varchar,
+        types.Time,
+        types.Geometry,
+        types.Geography,
+    )
 }
 _NUMBERS = re.compile(r"([a-z]+)\(([0-9]{1,10})(?:,([0-9]{1,10}))?\)")
 _INTERVAL = re.compile("interval ([a-z]+)(?: to ([a-z]+))?")
 
 
-def type_to_json(type_: DataType) -> Json:
+def type_to_json(type_: types.DataType) -> Json:
     """The JSON of a type."""
     match type_:
-        case Struct(fields):
+        case types.Struct(fields):
             return {"type": "struct", "fields": [column_to_json(f) for f in fields]}
-        case Array(element):
+        case types.Array(element):
             return {"type": "array", "element": column_to_json(element)}
-        case Map(key, value):
+        case types.Map(key, value):
             return {"type": "map", "key": column_to_json(key), "value": column_to_json(value)}
         case _:
-            return leaf_name(type_)
+            return types.leaf_name(type_)
 
 
-def type_from_json(value: Json) -> DataType:
+def type_from_json(value: Json) -> types.DataType:
     """Read a type."""
     if isinstance(value, str):
         return _leaf_type(value)
@@ -68,23 +58,23 @@ def type_from_json(value: Json) -> DataType:
         fields = tuple(map(column_from_json, member(value, "fields", list)))
         if not fields:
             raise CorruptTableError("a struct has no fields")
-        return Struct(fields)
+        return types.Struct(fields)
     if kind == "array":
-        return Array(column_from_json(member(value, "element", dict)))
+        return types.Array(column_from_json(member(value, "element", dict)))
     if kind == "map":
         key = column_from_json(member(value, "key", dict))
         if key.nullable:
             raise CorruptTableError("the key of a map is nullable")
-        return Map(key, column_from_json(member(value, "value", dict)))
+        return types.Map(key, column_from_json(member(value, "value", dict)))
     raise CorruptTableError(f"{kind!r} is not a type")
 
 
-def _leaf_type(text: str) -> DataType:
+def _leaf_type(text: str) -> types.DataType:
     if text in _ATOMS:
         return _ATOMS[text]
     try:
         if match := _INTERVAL.fullmatch(text):
-            return DayTimeInterval(match[1], match[2] or match[1])
+            return types.DayTimeInterval(match[1], match[2] or match[1])
         if match := _NUMBERS.fullmatch(text):
             numbers = [int(number) for number in match.groups()[1:] if number is not None]
             return _PARAMETRIC[match[1]](*numbers)
@@ -93,7 +83,7 @@ def _leaf_type(text: str) -> DataType:
     raise CorruptTableError(f"{text[:100]!r} is not a type")
 
 
-def column_to_json(column: Column) -> Json:
+def column_to_json(column: types.Column) -> Json:
     """The JSON of a column."""
     out: dict[str, Json] = {"id": column.id, "name": column.name}
     if column.physical_name != column.name:
@@ -109,15 +99,15 @@ def column_to_json(column: Column) -> Json:
     return out
 
 
-def _write_default_to_json(default: WriteDefault) -> Json:
+def _write_default_to_json(default: types.WriteDefault) -> Json:
     match default:
-        case Constant(text):
+        case types.Constant(text):
             return {"value": json.loads(text)}
-        case Now():
+        case types.Now():
             return {"function": default.value}
 
 
-def column_from_json(value: Json) -> Column:
+def column_from_json(value: Json) -> types.Column:
     """Read a column."""
     if isinstance(value, dict) and value.keys() <= _PLAIN:
         values = tuple(map(value.get, _MEMBERS))
@@ -131,15 +121,15 @@ _PLAIN = frozenset(_MEMBERS)
 
 
 @lru_cache(maxsize=16_384, typed=True)
-def _plain_column(*values: Json) -> Column:
+def _plain_column(*values: Json) -> types.Column:
     """A column without defaults and comment; cached, since an ALTER repeats the unchanged columns."""
     return _column(dict(zip(_MEMBERS, values, strict=True)))
 
 
-def _column(value: Json) -> Column:
+def _column(value: Json) -> types.Column:
     name = member(value, "name", str)
     read = value.get("read_default")
-    return Column(
+    return types.Column(
         id=member(value, "id", int),
         name=name,
         type=type_from_json(value.get("type")),
@@ -151,12 +141,12 @@ def _column(value: Json) -> Column:
     )
 
 
-def _write_default_from_json(value: Json) -> WriteDefault | None:
+def _write_default_from_json(value: Json) -> types.WriteDefault | None:
     if value is None:
         return None
     if isinstance(value, dict) and "function" in value:
         try:
-            return Now(value["function"])
+            return types.Now(value["function"])
         except ValueError:
             raise CorruptTableError(
                 f"{str(value['function'])[:100]!r} is not a write default"
@@ -164,7 +154,7 @@ def _write_default_from_json(value: Json) -> WriteDefault | None:
     return _constant(member(value, "value", (str, list, dict)))
 
 
-def _constant(value: Json) -> Constant | None:
+def _constant(value: Json) -> types.Constant | None:
     if value is None:
         return None
     if not isinstance(value, str | list | dict):
@@ -197,7 +187,7 @@ def schema_from_json(value: Json) -> Schema:
     return schema_of(columns, schema_version_from_json(value), arrangement_from_json(value))
 
 
-def schema_of(columns: tuple[Column, ...], version: int, arrangement: Arrangement) -> Schema:
+def schema_of(columns: tuple[types.Column, ...], version: int, arrangement: Arrangement) -> Schema:
     """A schema of stored parts; raises CorruptTableError if they contradict one another."""
     key = (arrangement.primary_key, arrangement.time_index)
     try:
@@ -231,13 +221,7 @@ def schema_version_from_json(value: Json) -> int:
 
 
 def member(value: Json, name: str, kind: type[T] | tuple[type, ...]) -> T:
-    """A required member of a JSON object.
-
-    Args:
-        value: the object.
-        name: the member's name.
-        kind: the class that its value must have.
-    """
+    """A required member of a JSON object, whose value must be of the class ``kind``."""
     if not isinstance(value, dict):
         raise CorruptTableError(f"an object with {name!r} was expected, not {str(value)[:100]!r}")
     found = value.get(name)

@@ -29,10 +29,9 @@ def has_bounds(type_: DataType) -> bool:
 
 
 def extremes(array: pa.Array) -> tuple[Key, Key] | None:
-    """The minimum and the maximum, nulls and NaNs left out; None if nothing else is there.
+    """The minimum and the maximum of an array, nulls and NaNs left out; None if nothing else is there.
 
-    Args:
-        array: values of a type that ``has_bounds``.
+    The values are of a type that ``has_bounds``.
     """
     if pa.types.is_temporal(array.type):
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())

@@ -18,24 +18,12 @@ from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.extremes import Key, lower_text, upper_text
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.parquet import check_column_chunks, open_parquet, translate_errors
+from versioned_catalog.types import types
 from versioned_catalog.types.leaves import Family
-from versioned_catalog.types.types import (
-    Column,
-    DataType,
-    Decimal,
-    Struct,
-    family,
-    is_floating,
-    is_nested,
-    is_opaque,
-)
 
 
 def read_footer(tail: bytes) -> pq.FileMetaData:
-    """The footer of a Parquet file.
-
-    Args:
-        tail: the end of the file, from the footer on.
+    """Parse a Parquet footer from the end of a file.
 
     Raises:
         CorruptTableError: it is not a Parquet footer.
@@ -47,11 +35,9 @@ def read_footer(tail: bytes) -> pq.FileMetaData:
 
 
 def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnStats]:
-    """The statistics that follow from a footer for certain, by column ID.
+    """The statistics that follow for certain, by column ID, from a footer that parquet-mr wrote.
 
-    Args:
-        footer: the footer of a file that parquet-mr wrote, with all columns of the schema.
-        schema: the schema that the file was written under.
+    The file has all columns of the schema, under which it was written.
     """
     leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     found: dict[int, ColumnStats] = {}
@@ -64,7 +50,7 @@ def footer_stats(footer: pq.FileMetaData, schema: Schema) -> dict[int, ColumnSta
 def _visit(
     footer: pq.FileMetaData,
     leaves: dict[str, int],
-    column: Column,
+    column: types.Column,
     path: str,
     *,
     parents_null: bool,
@@ -72,13 +58,10 @@ def _visit(
     """The statistics of a column and of the columns inside it, by ID.
 
     Args:
-        footer: the footer.
         leaves: the index of each leaf in the footer, by its dotted path.
-        column: the column.
-        path: its dotted path.
         parents_null: whether a struct around it may be null in some row.
     """
-    if isinstance(column.type, Struct):
+    if isinstance(column.type, types.Struct):
         inside = list(_leaf_paths(column.type.fields, path))
         full = any(_nulls(footer, leaves.get(leaf)) == 0 for leaf in inside)
         found = {column.id: ColumnStats(0)} if full else {}
@@ -86,15 +69,15 @@ def _visit(
             below = f"{path}.{field.physical_name}"
             found |= _visit(footer, leaves, field, below, parents_null=not full)
         return found
-    if is_nested(column.type) or is_opaque(column.type) or path not in leaves:
+    if types.is_nested(column.type) or types.is_opaque(column.type) or path not in leaves:
         return {}
     return {column.id: _leaf(footer, leaves[path], column.type, parents_null=parents_null)}
 
 
-def _leaf_paths(fields: Iterable[Column], above: str) -> Iterator[str]:
+def _leaf_paths(fields: Iterable[types.Column], above: str) -> Iterator[str]:
     for field in fields:
         path = f"{above}.{field.physical_name}"
-        if isinstance(field.type, Struct):
+        if isinstance(field.type, types.Struct):
             yield from _leaf_paths(field.type.fields, path)
         else:
             yield path
@@ -115,13 +98,13 @@ def _nulls(footer: pq.FileMetaData, index: int | None) -> int | None:
 
 
 def _leaf(
-    footer: pq.FileMetaData, index: int, type_: DataType, *, parents_null: bool
+    footer: pq.FileMetaData, index: int, type_: types.DataType, *, parents_null: bool
 ) -> ColumnStats:
     all_nulls = _nulls(footer, index)
     nulls = None if parents_null and all_nulls != 0 else all_nulls
     bounds = _bounds(_chunks(footer, index), type_)
     only_nulls = all_nulls == footer.num_rows
-    nans = 0 if is_floating(type_) and (only_nulls or bounds is not None) else None
+    nans = 0 if types.is_floating(type_) and (only_nulls or bounds is not None) else None
     if bounds is None:
         return ColumnStats(nulls, nans)
     low, low_cut = lower_text(bounds[0], type_) or (None, False)
@@ -129,7 +112,7 @@ def _leaf(
     return ColumnStats(nulls, nans, low, high, low_cut, high_cut)
 
 
-def _bounds(chunks: list[Any], type_: DataType) -> tuple[Key, Key] | None:
+def _bounds(chunks: list[Any], type_: types.DataType) -> tuple[Key, Key] | None:
     """The minimum and the maximum; None if a row group has no bounds or may hold NaN."""
     found: tuple[Key, Key] | None = None
     for chunk in chunks:
@@ -146,14 +129,14 @@ def _bounds(chunks: list[Any], type_: DataType) -> tuple[Key, Key] | None:
     return found
 
 
-def _key(raw: Any, type_: DataType) -> Key:
+def _key(raw: Any, type_: types.DataType) -> Key:
     """A raw bound of the file as a comparable value."""
     match type_:
-        case Decimal(_, scale):
+        case types.Decimal(_, scale):
             unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
             digits = tuple(map(int, str(abs(unscaled))))
             return decimal.Decimal((int(unscaled < 0), digits, -scale))
-        case _ if family(type_) in (Family.TEXT, Family.BINARY):
+        case _ if types.family(type_) in (Family.TEXT, Family.BINARY):
             return raw if isinstance(raw, bytes) else str(raw).encode()
         case _:
             key: Key = raw

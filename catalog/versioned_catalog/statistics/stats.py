@@ -37,12 +37,7 @@ class ColumnStats:
     max_inexact: bool = False
 
 
-_INEXACT = {
-    (False, False): None,
-    (True, False): "min",
-    (False, True): "max",
-    (True, True): "both",
-}
+_INEXACT = {(False, False): None, (True, False): "min", (False, True): "max", (True, True): "both"}
 _FLAGS = {word: flags for flags, word in _INEXACT.items()}
 _ID = re.compile(r"[1-9][0-9]{0,9}")
 
@@ -113,11 +108,7 @@ def collect(
 
 
 class StatsCollector:
-    """Statistics of all columns, nested ones too, over any number of batches.
-
-    Args:
-        columns: the top-level columns, with IDs.
-    """
+    """Statistics of top-level columns, and of those inside them, over any number of batches."""
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
         self._columns = columns

@@ -21,12 +21,9 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 @dataclass(frozen=True)
 class _Reading:
-    """A reading of a clock.
+    """The time that a clock showed at a moment, in seconds since this machine started.
 
-    Args:
-        time: the time it showed.
-        at: when it was read, in seconds since this machine started.
-        is_own: whether it was the clock of this process.
+    ``is_own``: it was the clock of this process.
     """
 
     time: datetime
@@ -60,11 +57,7 @@ class Clock:
         self._last = _Reading(own if agrees else time, _steady(), is_own=False)
 
     def now(self, ask: Callable[[], datetime]) -> datetime:
-        """The store's time.
-
-        Args:
-            ask: reads the store's clock; called if the last reading is old.
-        """
+        """The store's time; ``ask`` reads its clock, and is called if the last reading is old."""
         last = self._last
         if last is None or not 0 <= _steady() - last.at < REFRESH_SECONDS:
             last = self._ask(ask)

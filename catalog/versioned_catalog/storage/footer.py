@@ -55,7 +55,6 @@ class Footer:
     """The footer of an open Parquet file.
 
     Args:
-        data: its bytes.
         file: the file. Of its metadata only the schema and the numbers of rows are safe to ask for.
     """
 
@@ -97,9 +96,7 @@ class Footer:
     def ranges(self, group: int, leaves: Sequence[Path]) -> list[tuple[int, int]]:
         """Where the pages of some columns of a row group stand, to fetch them ahead.
 
-        Args:
-            group: the row group.
-            leaves: from ``leaves``. What is not found is left out, and read when it is needed.
+        What is not found is left out, and read when it is needed.
         """
         places = self._places(leaves[0]) if leaves else None
         found: list[tuple[int, int]] = []

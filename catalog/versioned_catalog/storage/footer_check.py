@@ -39,10 +39,6 @@ _PAGE_SIZE, _PAGE_COMPRESSED = 2, 3
 def check_columns(footer: bytes, metadata: pq.FileMetaData) -> None:
     """Refuse a footer if PyArrow would end the process when asked for its columns.
 
-    Args:
-        footer: its bytes.
-        metadata: the footer as parsed by PyArrow.
-
     Raises:
         Damaged: it would.
     """
@@ -103,11 +99,7 @@ def _check_bounds(bounds: Any, leaf: Any) -> None:
 
 
 def page_bytes(data: bytes | memoryview, footer: pq.FileMetaData) -> int:
-    """The uncompressed size of all pages of a file, in bytes.
-
-    Args:
-        data: the whole file.
-        footer: its footer, after ``check_columns``.
+    """The uncompressed size of all pages of a file, in bytes. Its footer has passed ``check_columns``.
 
     Raises:
         Damaged: a page header is invalid.

@@ -14,11 +14,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(data: bytes | str, what: str) -> Any:
-    """Parse JSON within limits.
-
-    Args:
-        data: UTF-8.
-        what: its source, for errors.
+    """Parse JSON, in UTF-8, within limits.
 
     Raises:
         CorruptTableError: it is not JSON, holds a lone surrogate, or more values than allowed.

@@ -12,18 +12,7 @@ from datetime import datetime
 
 from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
-from versioned_catalog.storage.store import (
-    Location,
-    Put,
-    Sink,
-    Store,
-    StoredFile,
-    TranslatingSink,
-    as_time,
-    check_date,
-    check_size,
-    safe_path,
-)
+from versioned_catalog.storage import store
 from versioned_catalog.storage.system_errors import is_full, is_system_error, storage_error
 
 PROBE_FOLDER = "_versioned"
@@ -40,7 +29,7 @@ def _translated(what: str, path: str) -> Iterator[None]:
         raise storage_error(what, path, error) from error
 
 
-class LocalStore(Store):
+class LocalStore(store.Store):
     """Files below a folder of this machine.
 
     Put-if-absent writes a temporary file and links it to its name, which is atomic. ``open("x")`` would
@@ -52,10 +41,10 @@ class LocalStore(Store):
     def __init__(self, root: str) -> None:
         self._root = os.path.abspath(root)
         self._real_root = os.path.realpath(self._root)
-        self.location = Location(self._root)
+        self.location = store.Location(self._root)
 
     def _full(self, path: str) -> str:
-        return os.path.join(self._root, safe_path(path))
+        return os.path.join(self._root, store.safe_path(path))
 
     def _inside(self, full: str) -> str:
         """Resolve links in a path, which must stay below the real root."""
@@ -75,7 +64,7 @@ class LocalStore(Store):
                     about = os.fstat(file.fileno())
                     if not stat.S_ISREG(about.st_mode):
                         raise CorruptTableError(f"{full} is not a regular file")
-                    check_size(about.st_size, limit, full)
+                    store.check_size(about.st_size, limit, full)
                     return file.read(limit)
             except (FileNotFoundError, NotADirectoryError):
                 return None
@@ -86,18 +75,18 @@ class LocalStore(Store):
         self._inside(os.path.dirname(full))
         return full
 
-    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
         full = self._writable(path)
         folder = os.path.dirname(full)
         with _translated("write", full):
             temporary = self._write_temporary(full, data)
             try:
-                check_date(dated, as_time(os.stat(temporary).st_mtime), full)
+                store.check_date(dated, store.as_time(os.stat(temporary).st_mtime), full)
                 os.link(temporary, full)
             except FileExistsError:
                 # An earlier attempt of this writer may have taken it, and then failed to sync.
                 _sync_folder(folder)
-                return Put.TAKEN
+                return store.Put.TAKEN
             except OSError as error:
                 if error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK):
                     raise StorageError(
@@ -105,7 +94,7 @@ class LocalStore(Store):
                         "win; put the table on one that has them, or on an object store"
                     ) from error
                 if error.errno in (errno.EIO, errno.ETIMEDOUT, errno.ESTALE):
-                    return Put.UNKNOWN  # a file server may have linked it
+                    return store.Put.UNKNOWN  # a file server may have linked it
                 raise
             finally:
                 with suppress(OSError):
@@ -113,8 +102,8 @@ class LocalStore(Store):
         try:
             _sync_folder(folder)
         except OSError:
-            return Put.UNKNOWN
-        return Put.WON
+            return store.Put.UNKNOWN
+        return store.Put.WON
 
     def overwrite(self, path: str, data: bytes) -> None:
         full = self._writable(path)
@@ -156,7 +145,7 @@ class LocalStore(Store):
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
-    def files(self, folder: str) -> Sequence[StoredFile]:
+    def files(self, folder: str) -> Sequence[store.StoredFile]:
         full = self._inside(self._full(folder))
         with _translated("list", full):
             try:
@@ -174,7 +163,7 @@ class LocalStore(Store):
         # A full disk refuses a new file, but not a new date of a folder.
         with _translated("write in", self._root):
             os.utime(self._root)
-            return as_time(os.stat(self._root).st_mtime)
+            return store.as_time(os.stat(self._root).st_mtime)
 
     def _date_of_probe(self) -> datetime:
         folder = os.path.join(self._root, PROBE_FOLDER)
@@ -184,14 +173,14 @@ class LocalStore(Store):
             probe = os.path.join(folder, f".clock.{uuid.uuid4().hex}.tmp")
             try:
                 with open(probe, "xb") as file:
-                    return as_time(os.fstat(file.fileno()).st_mtime)
+                    return store.as_time(os.fstat(file.fileno()).st_mtime)
             finally:
                 with suppress(OSError):
                     os.unlink(probe)
 
     def modified(self, path: str) -> datetime | None:
         try:
-            return as_time(os.stat(self._inside(self._full(path))).st_mtime)
+            return store.as_time(os.stat(self._inside(self._full(path))).st_mtime)
         except OSError:
             return None
 
@@ -201,7 +190,7 @@ class LocalStore(Store):
             os.unlink(full)
 
     @contextmanager
-    def create(self, path: str) -> Iterator[Sink]:
+    def create(self, path: str) -> Iterator[store.Sink]:
         full = self._writable(path)
         folder = os.path.dirname(full)
         with _translated("write", full):
@@ -211,7 +200,7 @@ class LocalStore(Store):
             process = os.getpid()
             try:
                 with file:
-                    yield TranslatingSink(file, lambda: _translated("write", full))
+                    yield store.TranslatingSink(file, lambda: _translated("write", full))
                     file.flush()
                     os.fsync(file.fileno())
                 _sync_folder(folder)
@@ -236,11 +225,7 @@ class LocalStore(Store):
 
 
 def _is_file(path: str) -> bool:
-    """Whether a path is a regular file.
-
-    Raises:
-        StorageError: the system failed or refused.
-    """
+    """Whether a path is a regular file. Raises StorageError if the system failed or refused."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
@@ -254,13 +239,13 @@ def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _listed(folder: str) -> Iterator[StoredFile]:
+def _listed(folder: str) -> Iterator[store.StoredFile]:
     with os.scandir(folder) as found:
         for file in found:
             with suppress(FileNotFoundError):  # a temporary file that was deleted meanwhile
                 if file.is_file(follow_symlinks=False):
                     about = file.stat(follow_symlinks=False)
-                    yield StoredFile(file.name, about.st_size, as_time(about.st_mtime))
+                    yield store.StoredFile(file.name, about.st_size, store.as_time(about.st_mtime))
 
 
 def _make_folder(folder: str) -> None:

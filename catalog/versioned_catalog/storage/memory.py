@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,47 +13,38 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.limits import ENTRY_BYTES
-from versioned_catalog.storage.store import (
-    Location,
-    Put,
-    Sink,
-    Store,
-    StoredFile,
-    as_time,
-    check_size,
-    safe_path,
-)
+from versioned_catalog.storage import store
 
 # fsspec checks and writes in two steps, and its files are shared by the whole process.
 _LOCK = threading.Lock()
 
 
-class MemoryStore(Store):
+class MemoryStore(store.Store):
     """Files in ``memory://``."""
 
     def __init__(self, root: str) -> None:
         self._fs = MemoryFileSystem()
         self._root = "/" + root.strip("/")
-        self.location = Location("memory:/" + self._root)
+        self.location = store.Location("memory:/" + self._root)
 
     def _full(self, path: str) -> str:
-        return f"{self._root}/{safe_path(path)}"
+        return f"{self._root}/{store.safe_path(path)}"
 
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
         full = self._full(path)
         try:
-            check_size(int(self._fs.info(full)["size"]), limit, self.url)
+            store.check_size(int(self._fs.info(full)["size"]), limit, self.url)
             return bytes(self._fs.cat_file(full))
         except (FileNotFoundError, IsADirectoryError):
             return None
 
-    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
         full = self._full(path)
         with _LOCK:
             if self._fs.exists(full):
-                return Put.TAKEN
+                return store.Put.TAKEN
             self._fs.pipe_file(full, data)
-        return Put.WON
+        return store.Put.WON
 
     def overwrite(self, path: str, data: bytes) -> None:
         with _LOCK:
@@ -67,14 +58,16 @@ class MemoryStore(Store):
         names = (str(name).rstrip("/").rpartition("/")[2] for name in found)
         return sorted(name for name in names if not name.startswith("."))
 
-    def files(self, folder: str) -> Sequence[StoredFile]:
+    def files(self, folder: str) -> Sequence[store.StoredFile]:
         try:
             found = self._fs.ls(self._full(folder), detail=True)
         except FileNotFoundError:
             return []
         return [
-            StoredFile(
-                one["name"].rpartition("/")[2], one["size"], as_time(self._fs.modified(one["name"]))
+            store.StoredFile(
+                one["name"].rpartition("/")[2],
+                one["size"],
+                store.as_time(self._fs.modified(one["name"])),
             )
             for one in sorted(found, key=lambda one: str(one["name"]))
             if one["type"] == "file"
@@ -87,12 +80,9 @@ class MemoryStore(Store):
         if self._fs.exists(self._full(path)):
             self._fs.rm_file(self._full(path))
 
-    def create(self, path: str) -> AbstractContextManager[Sink]:
-        return self._create(self._full(path))
-
     @contextmanager
-    def _create(self, full: str) -> Iterator[Sink]:
-        with self._fs.open(full, "wb") as file:
+    def create(self, path: str) -> Iterator[store.Sink]:
+        with self._fs.open(self._full(path), "wb") as file:
             yield file
 
     def open(self, path: str) -> Any:

@@ -16,11 +16,7 @@ from versioned_catalog.storage.store import Location, Store
 
 
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
-    """Open the store of a folder.
-
-    Args:
-        url: a local path, or a URL such as ``s3://bucket/folder``.
-        options: storage options for fsspec's file system.
+    """Open the store of a folder, given by a local path, or a URL such as ``s3://bucket/folder``.
 
     Raises:
         InvalidRequestError: the URL is invalid, or no file system for it is installed.

@@ -29,7 +29,6 @@ def translate_errors(what: str, how: str = "can't be read") -> Iterator[None]:
     """Translate errors of PyArrow and of the operating system about a file.
 
     Args:
-        what: the file.
         how: the problem that an error of PyArrow stands for.
 
     Raises:
@@ -55,12 +54,7 @@ def translate_errors(what: str, how: str = "can't be read") -> Iterator[None]:
 
 
 def open_parquet(source: Any, what: str, **how: Any) -> pq.ParquetFile:
-    """Open a file whose footer may be hostile.
-
-    Args:
-        source: a path, or a file of PyArrow or Python.
-        what: the file, for errors.
-        how: further arguments of ``ParquetFile``.
+    """Open a file whose footer may be hostile, with further arguments of ``ParquetFile``.
 
     Raises:
         CorruptTableError: the file is not a whole Parquet file, or its footer is inconsistent.
@@ -118,12 +112,7 @@ def footer_of(source: Any, file: pq.ParquetFile) -> Footer:
 
 
 def check_column_chunks(source: Any, metadata: pq.FileMetaData, what: str) -> None:
-    """Check the column metadata of a footer, before PyArrow is asked for any of it.
-
-    Args:
-        source: as for ``open_parquet``.
-        metadata: the footer as parsed by PyArrow.
-        what: the file, for errors.
+    """Check the column metadata of a parsed footer, before PyArrow is asked for any of it.
 
     Raises:
         CorruptTableError: PyArrow would end the process.

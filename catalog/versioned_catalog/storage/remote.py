@@ -19,20 +19,10 @@ from versioned_catalog.errors import (
     VersionedError,
 )
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.storage import store
 from versioned_catalog.storage.clock import Clock
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.retrying import retry_errors
-from versioned_catalog.storage.store import (
-    Location,
-    Put,
-    Sink,
-    Store,
-    StoredFile,
-    TranslatingSink,
-    as_time,
-    check_size,
-    safe_path,
-)
 
 CONDITIONAL = ("gs", "gcs", "abfs", "abfss", "az")
 """Protocols whose servers check the condition of a put. The default of fsspec checks on the client, and
@@ -48,14 +38,13 @@ _CLOCKS: WeakKeyDictionary[Any, Clock] = WeakKeyDictionary()
 """One clock a file system, shared by all stores on it."""
 
 
-class RemoteStore(Store):
+class RemoteStore(store.Store):
     """Objects below a prefix, through fsspec.
 
     Args:
         fs: fsspec's file system.
         protocol: its scheme in URLs.
         root: the folder, as a path of that file system.
-        options: the storage options it was opened with.
     """
 
     is_remote = True
@@ -64,10 +53,10 @@ class RemoteStore(Store):
         self._fs = fs
         self._protocol = protocol
         self._root = root.rstrip("/")
-        self.location = Location(f"{protocol}://{self._root}", tuple(sorted(options.items())))
+        self.location = store.Location(f"{protocol}://{self._root}", tuple(sorted(options.items())))
 
     def _full(self, path: str) -> str:
-        return f"{self._root}/{safe_path(path)}"
+        return f"{self._root}/{store.safe_path(path)}"
 
     @contextmanager
     def _translated(self, what: str, path: str) -> Iterator[None]:
@@ -100,14 +89,14 @@ class RemoteStore(Store):
             yield from pool.map(self.read, paths)
 
     def _whole(self, full: str, limit: int) -> bytes:
-        check_size(int(self._fs.info(full)["size"]), limit, full)
+        store.check_size(int(self._fs.info(full)["size"]), limit, full)
         data: bytes = self._fs.cat_file(full)
         return data
 
     def _check_absent(self, error: OSError) -> None:
         """Raise StorageError if more than the file is missing."""
 
-    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
+    def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> store.Put:
         if self._protocol not in CONDITIONAL:
             raise InvalidRequestError(
                 f"can't write to {self._protocol}://: it can't create a file only if it is absent, so "
@@ -117,14 +106,14 @@ class RemoteStore(Store):
         try:
             self._fs.pipe_file(self._full(path), data, mode="create")
         except FileExistsError:
-            return Put.TAKEN
+            return store.Put.TAKEN
         except PermissionError as error:
             with self._translated("write", path):
                 raise
             raise AssertionError from error
         except Exception:
-            return Put.UNKNOWN
-        return Put.WON
+            return store.Put.UNKNOWN
+        return store.Put.WON
 
     def overwrite(self, path: str, data: bytes) -> None:
         with self._translated("write", path):
@@ -133,7 +122,7 @@ class RemoteStore(Store):
     def list(self, folder: str) -> list[str]:
         return [file.name for file in self.files(folder) if not file.name.startswith(".")]
 
-    def files(self, folder: str) -> Sequence[StoredFile]:
+    def files(self, folder: str) -> Sequence[store.StoredFile]:
         with self._translated("list", folder):
             try:
                 found = self._fs.ls(self._full(folder), detail=True, refresh=True)
@@ -142,10 +131,10 @@ class RemoteStore(Store):
             listed = (self._listed(one) for one in found if one["type"] == "file")
             return sorted(listed, key=lambda file: file.name)
 
-    def _listed(self, one: dict[str, Any]) -> StoredFile:
+    def _listed(self, one: dict[str, Any]) -> store.StoredFile:
         name = str(one["name"])
         modified = one.get("LastModified") or one.get("mtime") or self._fs.modified(name)
-        return StoredFile(name.rpartition("/")[2], int(one["size"]), as_time(modified))
+        return store.StoredFile(name.rpartition("/")[2], int(one["size"]), store.as_time(modified))
 
     def now(self) -> datetime:
         """Read the clock from the date of a probe file."""
@@ -153,7 +142,7 @@ class RemoteStore(Store):
         with self._translated("write", path):
             self._fs.pipe_file(self._full(path), b"")
             try:
-                return as_time(self._fs.modified(self._full(path)))
+                return store.as_time(self._fs.modified(self._full(path)))
             finally:
                 self._fs.rm_file(self._full(path))
 
@@ -164,7 +153,7 @@ class RemoteStore(Store):
     def modified(self, path: str) -> datetime | None:
         full = self._full(path)
         try:
-            return retry_errors(self._is_transient, lambda: as_time(self._fs.modified(full)))
+            return retry_errors(self._is_transient, lambda: store.as_time(self._fs.modified(full)))
         except Exception:  # file systems raise errors of their libraries
             return None
 
@@ -176,11 +165,11 @@ class RemoteStore(Store):
                 return
 
     @contextmanager
-    def create(self, path: str) -> Iterator[Sink]:
+    def create(self, path: str) -> Iterator[store.Sink]:
         with self._translated("write", path):
             file = self._fs.open(self._full(path), "wb", block_size=_BLOCK)
         try:
-            yield TranslatingSink(file, lambda: self._translated("write", path))
+            yield store.TranslatingSink(file, lambda: self._translated("write", path))
         except BaseException:
             self._discard(file)
             raise

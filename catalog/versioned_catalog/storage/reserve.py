@@ -31,10 +31,7 @@ def make_reserve(store: Store) -> None:
 def with_room(store: Store, act: Callable[[], T], spare: Sequence[str]) -> T:
     """Call a function that needs a little disk space, and give up the reserve if the disk is full.
 
-    Args:
-        store: the table's folder.
-        act: called again after the reserve was deleted.
-        spare: files that may be deleted in any case.
+    It is called again after the reserve was deleted. The files in ``spare`` may be deleted in any case.
 
     Raises:
         StorageError: the disk is still full.

@@ -30,12 +30,7 @@ _PAUSE, _LONGEST_PAUSE = 0.005, 1.0
 
 
 def retry_while(is_open: Callable[[T], bool], attempt: Callable[[], T]) -> T:
-    """Repeat an attempt while its outcome is open, and return the last result.
-
-    Args:
-        is_open: whether a result leaves the outcome open.
-        attempt: called up to ``PUT_TRIES`` times; an error ends the retries.
-    """
+    """Repeat an attempt while its outcome is open, up to ``PUT_TRIES`` times; return the last result."""
     policy = Retrying(
         stop=stop_after_attempt(PUT_TRIES) | stop_after_delay(_SECONDS),
         wait=wait_random_exponential(multiplier=0.02, max=2.0),

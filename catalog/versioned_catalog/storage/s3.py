@@ -18,17 +18,10 @@ from typing import Any, TypeVar
 
 from versioned_catalog.errors import InvalidRequestError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
+from versioned_catalog.storage import s3_errors
 from versioned_catalog.storage.ranged import Range, RangedFile
 from versioned_catalog.storage.remote import RemoteStore
 from versioned_catalog.storage.retrying import retry_errors
-from versioned_catalog.storage.s3_errors import (
-    LASTING,
-    answer_of,
-    date_of,
-    is_refusal,
-    is_transient,
-    response_of,
-)
 from versioned_catalog.storage.s3_options import file_system, options_key
 from versioned_catalog.storage.store import Put, StoredFile, as_time, check_size
 
@@ -88,7 +81,7 @@ class S3Store(RemoteStore):
         try:
             answer = await self._fs._call_s3("get_object", Bucket=bucket, Key=key, **how)
         except Exception as error:
-            self._observe_date(response_of(error))
+            self._observe_date(s3_errors.response_of(error))
             raise
         self._observe_date(answer)
         async with answer["Body"] as body:
@@ -103,11 +96,11 @@ class S3Store(RemoteStore):
         return found
 
     def _check_absent(self, error: OSError) -> None:
-        if answer_of(error)[0] == "NoSuchBucket":
+        if s3_errors.answer_of(error)[0] == "NoSuchBucket":
             raise StorageError(f"can't read {self.url}: {self._reason(error)}") from error
 
     def _reason(self, error: BaseException) -> str:
-        code, status, message = answer_of(error)
+        code, status, message = s3_errors.answer_of(error)
         match code:
             case "NoSuchBucket":
                 return f"there is no bucket {self._bucket} there; create it, or check the endpoint"
@@ -124,7 +117,7 @@ class S3Store(RemoteStore):
         return f"{code}: {message}" if message else code
 
     def _is_transient(self, error: BaseException) -> bool:
-        return is_transient(error)
+        return s3_errors.is_transient(error)
 
     def put_if_absent(self, path: str, data: bytes, dated: datetime | None = None) -> Put:
         self._check_condition()
@@ -141,11 +134,11 @@ class S3Store(RemoteStore):
                 "put_object", **self._object(path), Body=data, IfNoneMatch="*"
             )
         except Exception as error:
-            self._observe_date(response_of(error))
-            code, status, _ = answer_of(error)
+            self._observe_date(s3_errors.response_of(error))
+            code, status, _ = s3_errors.answer_of(error)
             if status == 412 or isinstance(error, FileExistsError):
                 return Put.TAKEN
-            if code in LASTING or (is_probe and is_refusal(code, status)):
+            if code in s3_errors.LASTING or (is_probe and s3_errors.is_refusal(code, status)):
                 raise StorageError(
                     f"can't write {self.url}/{path}: {self._reason(error)}"
                 ) from error
@@ -155,7 +148,7 @@ class S3Store(RemoteStore):
 
     def _observe_date(self, answer: Mapping[str, Any]) -> None:
         """Record the server's time, which is in every response."""
-        date = date_of(answer)
+        date = s3_errors.date_of(answer)
         if date is not None:
             self.clock.observe(date)
 
@@ -195,11 +188,11 @@ class S3Store(RemoteStore):
             try:
                 answer = self._fs.call_s3("head_bucket", Bucket=self._bucket)
             except Exception as error:
-                date = date_of(response_of(error))  # a refusal is dated, too
+                date = s3_errors.date_of(s3_errors.response_of(error))  # a refusal is dated, too
                 if date is None:
                     raise
                 return date
-            date = date_of(answer)
+            date = s3_errors.date_of(answer)
             if date is None:
                 raise StorageError(f"can't read the clock of {self.url}: its response has no date")
             return date
@@ -227,7 +220,7 @@ class S3Store(RemoteStore):
         try:
             file.close()
         except Exception as error:
-            if answer_of(error)[0] != "NoSuchUpload":
+            if s3_errors.answer_of(error)[0] != "NoSuchUpload":
                 raise
             file.closed = True
             if self._tail(file.path)[0] != file.loc:  # names are new: the object is this one

@@ -41,12 +41,7 @@ class Sink(Protocol):
 
 
 class TranslatingSink:
-    """Translate write failures into StorageError.
-
-    Args:
-        file: the file to write to.
-        translating: makes a context that translates errors.
-    """
+    """Translate write failures into StorageError, in a context that ``translating`` makes."""
 
     def __init__(self, file: Sink, translating: Callable[[], AbstractContextManager[None]]) -> None:
         self._file = file
@@ -109,11 +104,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read(self, path: str, limit: int = ENTRY_BYTES) -> bytes | None:
-        """Read a whole file; None if it does not exist.
-
-        Args:
-            path: the file.
-            limit: its greatest allowed length in bytes, so that no file takes all memory.
+        """Read a whole file of at most ``limit`` bytes; None if it does not exist.
 
         Raises:
             CorruptTableError: it is longer, or not a regular file.
@@ -130,8 +121,6 @@ class Store(abc.ABC):
         StorageError means that the file was not created.
 
         Args:
-            path: the file.
-            data: its content.
             dated: the time in the content, if it is by the clock of this process. A store that knows
                 the date of a file before it is visible refuses a time that is far ahead of it.
         """

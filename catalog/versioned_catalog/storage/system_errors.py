@@ -56,12 +56,12 @@ def _errno_of(error: BaseException) -> int | None:
 
 
 def storage_error(what: str, path: str, error: OSError) -> StorageError:
-    """The StorageError for an error of the operating system; raise it from that error.
+    """Translate an OSError into a StorageError; raise the result ``from error``.
 
     Args:
         what: the action that failed, such as ``read``.
         path: the file.
-        error: the error of the system.
+        error: the operating system's error.
     """
     # PyArrow's own text repeats the path and the number.
     reason = os.strerror(error.errno) if error.errno else str(error)

@@ -24,7 +24,6 @@ class Reader:
     """Reads structures, one after another.
 
     Args:
-        data: the bytes.
         at: where the first one begins; after each, where it ended.
         most: how many structures are allowed, nested ones too.
         strings: whether strings are read as bytes; otherwise as their ``Length``.
@@ -41,9 +40,7 @@ class Reader:
     def struct(self, after: int = 0, last: int | None = None) -> dict[int, Any]:
         """The fields of a structure by number: numbers, booleans, strings, structures and lists.
 
-        Args:
-            after: the number of the field after which reading begins, inside the structure.
-            last: the number of the field after which reading ends; None to read all.
+        Reading begins after the field ``after``, inside the structure, and ends with the field ``last``.
 
         Raises:
             Damaged: the bytes are not a structure.

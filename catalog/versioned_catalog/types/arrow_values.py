@@ -21,11 +21,9 @@ Stored = bool | int | float | str | bytes | decimal.Decimal
 
 
 def array_of(values: Sequence[Stored | None], type_: pa.DataType) -> pa.Array:
-    """An array of values; temporal values are the stored integers.
+    """An array of stored values or nulls, whose type is neither nested nor opaque.
 
-    Args:
-        values: stored values, or None for null.
-        type_: the Arrow type of a column whose type is neither nested nor opaque.
+    Temporal values are the stored integers.
     """
     if None not in values:
         return _array_of(values, type_)

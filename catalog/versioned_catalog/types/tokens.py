@@ -161,12 +161,7 @@ def has_surrogate(text: str) -> bool:
 
 
 class Cursor:
-    """A position in a text that is being parsed.
-
-    Args:
-        text: the whole text.
-        what: the name of such a text in messages: ``type``, ``column list``, …
-    """
+    """A position in a text that is being parsed; ``what`` names it in messages: ``type``, …"""
 
     def __init__(self, text: str, what: str) -> None:
         if not isinstance(text, str):

@@ -44,11 +44,7 @@ _REFUSED = {
 
 
 def parse_type(text: str) -> DataType:
-    """Parse a type.
-
-    Raises:
-        InvalidRequestError: it does not parse, or can't be stored.
-    """
+    """Parse a type. Raises InvalidRequestError if it does not parse, or can't be stored."""
     cursor = Cursor(text, "type")
     type_ = take_type(cursor)
     cursor.expect_end()
@@ -56,11 +52,7 @@ def parse_type(text: str) -> DataType:
 
 
 def take_type(cursor: Cursor, depth: int = 0) -> DataType:
-    """Parse the type at the cursor.
-
-    Args:
-        cursor: the text.
-        depth: the number of types around this one.
+    """Parse the type at the cursor, inside ``depth`` others.
 
     Raises:
         InvalidRequestError: it does not parse, or can't be stored.

@@ -209,11 +209,7 @@ class Now(enum.Enum):
         return Atom[self.name]
 
 
-NOW_FUNCTIONS = {
-    **{now.value: now for now in Now},
-    "now": Now.TIMESTAMP,
-    "curdate": Now.DATE,
-}
+NOW_FUNCTIONS = {**{now.value: now for now in Now}, "now": Now.TIMESTAMP, "curdate": Now.DATE}
 """The functions of Spark's SQL, in lower case, that are such a default."""
 
 
@@ -287,9 +283,7 @@ def walk(
 ) -> Iterator[tuple[Column, tuple[Column, ...]]]:
     """Every column in pre-order, each with its ancestors, outermost first.
 
-    Args:
-        columns: siblings to start from.
-        above: the ancestors of these siblings.
+    ``above`` are the ancestors of the given siblings.
     """
     for column in columns:
         yield column, above

@@ -60,10 +60,6 @@ def widens(old: DataType, new: DataType) -> bool:
 def check_widens(old: DataType, new: DataType, where: str) -> None:
     """Check that a column may change its type.
 
-    Args:
-        old, new: the current and the requested type.
-        where: the column's path, for the error.
-
     Raises:
         InvalidRequestError: it may not; the message names both types and an alternative.
     """

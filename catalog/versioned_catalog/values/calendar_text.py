@@ -58,12 +58,7 @@ def parse_timestamp(text: str) -> tuple[int, bool]:
 
 
 def parse_interval(text: str, start: str, end: str) -> int:
-    """The microseconds of ``1 02:03:04.5``.
-
-    Args:
-        text: the interval.
-        start, end: its first and last units.
-    """
+    """The microseconds of an interval such as ``1 02:03:04.5``, with its first and last units."""
     units = _units(start, end)
     rest = [f"{' ' if unit == 'hour' else ':'}([0-9]{{1,2}})" for unit in units[1:]]
     fraction = r"(?:\.([0-9]{0,9}))?" if end == "second" else "()"

@@ -12,21 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.types import types
 from versioned_catalog.types.leaves import DAY_TIME_UNITS, Family
 from versioned_catalog.types.type_text import render_type
-from versioned_catalog.types.types import (
-    Array,
-    Atom,
-    Char,
-    Column,
-    DataType,
-    DayTimeInterval,
-    LeafType,
-    Map,
-    Struct,
-    Time,
-    Varchar,
-)
 from versioned_catalog.types.widening import widens
 from versioned_catalog.values.leaf_text import in_range, leaf_text, wrong_kind
 from versioned_catalog.values.temporal import NO_OFFSET, temporal
@@ -48,17 +36,17 @@ class Typed:
     """A value that names its type, as ``DATE '2020-01-31'`` does."""
 
     text: ValueText
-    type: DataType
+    type: types.DataType
 
 
-def misfit(what: str, type_: DataType, reason: object) -> InvalidRequestError:
+def misfit(what: str, type_: types.DataType, reason: object) -> InvalidRequestError:
     """The error for a default that does not fit its type."""
     return InvalidRequestError(
         f"DEFAULT {what} does not fit {render_type(type_)}: {reason}", condition="INVALID_VALUE"
     )
 
 
-def fit(value: object, type_: DataType) -> ValueText:
+def fit(value: object, type_: types.DataType) -> ValueText:
     """The value text of a user's value.
 
     Args:
@@ -76,12 +64,12 @@ def fit(value: object, type_: DataType) -> ValueText:
     if isinstance(value, Typed):
         return _fit_typed(value, type_)
     match type_:
-        case Struct(fields):
+        case types.Struct(fields):
             values = as_fields(value, fields)
             return {field_key(f): _fit_child(values.get(f.name), f) for f in fields}
-        case Array(element):
+        case types.Array(element):
             return [_fit_child(item, element) for item in as_items(value)]
-        case Map(key, item):
+        case types.Map(key, item):
             return _fit_map([[_fit_child(k, key), _fit_child(v, item)] for k, v in as_pairs(value)])
         case _:
             return _check_precision(leaf_text(_coerce(value, type_), type_), type_)
@@ -98,7 +86,7 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _fit_child(value: object, child: Column) -> ValueText:
+def _fit_child(value: object, child: types.Column) -> ValueText:
     text = fit(value, child.type)
     if text is None and not child.nullable:
         raise ValueError(f"{child.name} is null, but NOT NULL")
@@ -112,24 +100,24 @@ def _fit_map(pairs: list[list[Any]]) -> ValueText:
     return pairs
 
 
-def _fit_typed(value: Typed, type_: DataType) -> ValueText:
+def _fit_typed(value: Typed, type_: types.DataType) -> ValueText:
     match value.type:
-        case Time() | DayTimeInterval() if type(value.type) is type(type_):
+        case types.Time() | types.DayTimeInterval() if type(value.type) is type(type_):
             return _check_precision(str(value.text), type_)
-        case Atom.DATE | Atom.TIMESTAMP_NTZ if type_ is Atom.TIMESTAMP:
+        case types.Atom.DATE | types.Atom.TIMESTAMP_NTZ if type_ is types.Atom.TIMESTAMP:
             raise ValueError(NO_OFFSET)
-        case Struct() | Array() | Map():
+        case types.Struct() | types.Array() | types.Map():
             pass
         case leaf if leaf.leaf.family is Family.TEMPORAL:
             return widen_text(value.text, leaf, type_)
     return fit(decode(value.text, value.type), type_)
 
 
-def _check_precision(text: str, type_: DataType) -> str:
+def _check_precision(text: str, type_: types.DataType) -> str:
     match type_:
-        case Time(precision):
+        case types.Time(precision):
             step, what = 10 ** (6 - precision), f"{precision} digits of a second"
-        case DayTimeInterval(_, end):
+        case types.DayTimeInterval(_, end):
             step = 1 if end == "second" else DAY_TIME_UNITS[end]
             what = f"whole {end}s"
         case _:
@@ -139,7 +127,7 @@ def _check_precision(text: str, type_: DataType) -> str:
     return text
 
 
-def _coerce(value: Any, type_: LeafType) -> object:
+def _coerce(value: Any, type_: types.LeafType) -> object:
     """Convert what a user gives to what ``leaf_text`` takes."""
     match type_.leaf.family, value:
         case Family.INTEGER, decimal.Decimal():
@@ -148,10 +136,10 @@ def _coerce(value: Any, type_: LeafType) -> object:
             return _float(value, type_)
         case Family.DECIMAL, str() | int() | float():
             return _decimal(value)
-        case Family.TEXT, str() if isinstance(type_, Char | Varchar):
+        case Family.TEXT, str() if isinstance(type_, types.Char | types.Varchar):
             if len(value) > type_.length:
                 raise ValueError(f"it has {len(value)} characters")
-            return value.ljust(type_.length) if isinstance(type_, Char) else value
+            return value.ljust(type_.length) if isinstance(type_, types.Char) else value
         case Family.TEMPORAL, str():
             return temporal(type_).parse(value)
         case Family.TEMPORAL, int():
@@ -170,7 +158,7 @@ def _whole_number(value: decimal.Decimal) -> int:
     return int(value)
 
 
-def _float(value: int | decimal.Decimal, type_: LeafType) -> float:
+def _float(value: int | decimal.Decimal, type_: types.LeafType) -> float:
     if isinstance(value, bool):
         raise ValueError("a bool is not a number")
     try:
@@ -181,13 +169,13 @@ def _float(value: int | decimal.Decimal, type_: LeafType) -> float:
         raise ValueError("give it as a float")
     if math.isinf(nearest):
         raise ValueError("it is out of range")
-    exact = 2 ** (24 if type_ is Atom.FLOAT else 53)
+    exact = 2 ** (24 if type_ is types.Atom.FLOAT else 53)
     if isinstance(value, int) and abs(value) > exact and not _holds(value, type_):
         raise ValueError("digits would be lost; give it as a float to have it rounded")
     return nearest
 
 
-def _holds(value: int, type_: LeafType) -> bool:
+def _holds(value: int, type_: types.LeafType) -> bool:
     read = decode(leaf_text(float(value), type_), type_)
     return isinstance(read, float) and int(read) == value
 
@@ -205,7 +193,7 @@ def _decimal(value: str | int | float) -> decimal.Decimal:
     return decimal.Decimal(text)
 
 
-def widen_text(text: ValueText, old: DataType, new: DataType) -> ValueText:
+def widen_text(text: ValueText, old: types.DataType, new: types.DataType) -> ValueText:
     """Value text of a wider type. Struct fields are matched by ID; the result has the fields of both.
 
     Raises:
@@ -214,23 +202,23 @@ def widen_text(text: ValueText, old: DataType, new: DataType) -> ValueText:
     match old, new:
         case _ if text is None or old == new:
             return text
-        case Struct(before), Struct(after) if isinstance(text, dict):
+        case types.Struct(before), types.Struct(after) if isinstance(text, dict):
             olds = {field_key(f): f for f in before}
             return {
                 key: widen_text(text[key], olds[key].type, field.type)
                 for field in after
                 if (key := field_key(field)) in olds and key in text
             }
-        case Array(a), Array(b) if isinstance(text, list):
+        case types.Array(a), types.Array(b) if isinstance(text, list):
             return [widen_text(item, a.type, b.type) for item in text]
-        case Map(key, value), Map(new_key, new_value) if isinstance(text, list):
+        case types.Map(key, value), types.Map(new_key, new_value) if isinstance(text, list):
             return [
                 [widen_text(k, key.type, new_key.type), widen_text(v, value.type, new_value.type)]
                 for k, v in text
             ]
         case _ if not widens(old, new):
             raise ValueError(f"{render_type(old)} does not widen to {render_type(new)}")
-        case Atom.DATE, _:
+        case types.Atom.DATE, _:
             days = decode_raw(text, old)
             assert isinstance(days, int)
             return str(in_range(days * DAY_TIME_UNITS["day"], new))

@@ -26,12 +26,7 @@ _FLOAT32_END = (2 - 2**-24) * 2.0**127
 
 
 def leaf_text(value: object, type_: DataType) -> str:
-    """The value text of a value that is neither null nor nested.
-
-    Args:
-        value: a Python value; for temporal types also the stored integer.
-        type_: the type of the value.
-    """
+    """The value text of a value that is neither null nor nested, or of a stored integer if temporal."""
     if isinstance(type_, NestedType):
         raise ValueError("the value is nested")
     match type_.leaf.family:

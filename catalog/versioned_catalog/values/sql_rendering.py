@@ -5,58 +5,45 @@ from __future__ import annotations
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.types import types
 from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.tokens import sql_string
 from versioned_catalog.types.type_text import render_type
-from versioned_catalog.types.types import (
-    Array,
-    Atom,
-    DataType,
-    LeafType,
-    Map,
-    Now,
-    Struct,
-    WriteDefault,
-)
 from versioned_catalog.values.leaf_text import double_text, float32_text, leaf_text
 from versioned_catalog.values.temporal import temporal
 from versioned_catalog.values.value_text import decode_raw, parse_json
 
 
-def to_sql(default: WriteDefault, type_: DataType) -> str:
-    """The SQL of a default.
-
-    Raises:
-        CorruptTableError: it is not a constant of the type.
-    """
-    if isinstance(default, Now):
+def to_sql(default: types.WriteDefault, type_: types.DataType) -> str:
+    """The SQL of a default. Raises CorruptTableError if it is not a constant of the type."""
+    if isinstance(default, types.Now):
         return f"{default.value}()"
     return _sql(decode_raw(parse_json(default.json), type_), type_)
 
 
-def _sql(value: Any, type_: DataType) -> str:
+def _sql(value: Any, type_: types.DataType) -> str:
     if value is None:
         return "NULL"
     match type_:
-        case Struct(fields):
+        case types.Struct(fields):
             parts = [f"{sql_string(f.name)}, {_sql(value[f.name], f.type)}" for f in fields]
             return f"named_struct({', '.join(parts)})"
-        case Array(element):
+        case types.Array(element):
             return f"array({', '.join(_sql(item, element.type) for item in value)})"
-        case Map(key, item):
+        case types.Map(key, item):
             parts = [f"{_sql(k, key.type)}, {_sql(v, item.type)}" for k, v in value]
             return f"map({', '.join(parts)})"
         case _:
             return _leaf_sql(value, type_)
 
 
-def _leaf_sql(value: Any, type_: LeafType) -> str:
+def _leaf_sql(value: Any, type_: types.LeafType) -> str:
     match type_.leaf.family:
         case Family.BOOLEAN:
             return "TRUE" if value else "FALSE"
         case Family.INTEGER | Family.DECIMAL:
             return leaf_text(value, type_)
-        case Family.FLOAT if type_ is Atom.FLOAT:
+        case Family.FLOAT if type_ is types.Atom.FLOAT:
             return _float_sql(float32_text(value), "F")
         case Family.FLOAT:
             return _float_sql(double_text(value), "D")

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 from versioned_catalog.types.leaves import Family
 from versioned_catalog.types.types import LeafType
-from versioned_catalog.values.calendar_text import (
-    format_date,
-    format_interval,
-    format_time,
-    format_timestamp,
-    parse_date,
-    parse_time,
-    parse_timestamp,
-)
+from versioned_catalog.values import calendar_text
 
 NO_OFFSET = "it has no offset from UTC; write one, as in '2020-01-31 12:30:00Z'"
 
@@ -43,14 +35,14 @@ class Temporal:
 
 
 def _parse_instant(text: str) -> int:
-    micros, has_offset = parse_timestamp(text)
+    micros, has_offset = calendar_text.parse_timestamp(text)
     if not has_offset:
         raise ValueError(NO_OFFSET)
     return micros
 
 
 def _parse_local(text: str) -> int:
-    micros, has_offset = parse_timestamp(text)
+    micros, has_offset = calendar_text.parse_timestamp(text)
     if has_offset:
         raise ValueError("it has an offset from UTC, but the type has none; leave it out")
     return micros
@@ -63,33 +55,33 @@ def _parse_interval(text: str) -> int:
 _TEMPORAL = {
     "date": Temporal(
         dt.date,
-        parse_date,
+        calendar_text.parse_date,
         lambda days: _EPOCH.date() + dt.timedelta(days=days),
-        lambda days: f"DATE '{format_date(days)}'",
+        lambda days: f"DATE '{calendar_text.format_date(days)}'",
     ),
     "timestamp": Temporal(
         dt.datetime,
         _parse_instant,
         lambda micros: _EPOCH_UTC + dt.timedelta(microseconds=micros),
-        lambda micros: f"TIMESTAMP '{format_timestamp(micros)}Z'",
+        lambda micros: f"TIMESTAMP '{calendar_text.format_timestamp(micros)}Z'",
     ),
     "timestamp_ntz": Temporal(
         dt.datetime,
         _parse_local,
         lambda micros: _EPOCH + dt.timedelta(microseconds=micros),
-        lambda micros: f"TIMESTAMP_NTZ '{format_timestamp(micros)}'",
+        lambda micros: f"TIMESTAMP_NTZ '{calendar_text.format_timestamp(micros)}'",
     ),
     "time": Temporal(
         dt.time,
-        parse_time,
+        calendar_text.parse_time,
         lambda micros: (_EPOCH + dt.timedelta(microseconds=micros)).time(),
-        lambda micros: f"TIME '{format_time(micros)}'",
+        lambda micros: f"TIME '{calendar_text.format_time(micros)}'",
     ),
     "interval": Temporal(
         dt.timedelta,
         _parse_interval,
         lambda micros: dt.timedelta(microseconds=micros),
-        lambda micros: f"INTERVAL '{format_interval(micros)}' DAY TO SECOND",
+        lambda micros: f"INTERVAL '{calendar_text.format_interval(micros)}' DAY TO SECOND",
     ),
 }
 

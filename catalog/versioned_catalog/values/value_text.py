@@ -13,25 +13,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.types import types
 from versioned_catalog.types.tokens import clip, clip_repr
 from versioned_catalog.types.type_text import render_type
-from versioned_catalog.types.types import (
-    UNASSIGNED,
-    Array,
-    Column,
-    Constant,
-    DataType,
-    LeafType,
-    Map,
-    Struct,
-)
 from versioned_catalog.values.leaf_text import leaf_text, parse_leaf
 from versioned_catalog.values.temporal import to_python_value
 
 ValueText = str | list[Any] | dict[str, Any] | None
 
 
-def encode(value: object, type_: DataType) -> ValueText:
+def encode(value: object, type_: types.DataType) -> ValueText:
     """The value text of a Python value; None gives None.
 
     Raises:
@@ -45,27 +36,27 @@ def encode(value: object, type_: DataType) -> ValueText:
         ) from None
 
 
-def _encode(value: object, type_: DataType) -> ValueText:
+def _encode(value: object, type_: types.DataType) -> ValueText:
     if value is None:
         return None
     match type_:
-        case Struct(fields):
+        case types.Struct(fields):
             values = as_fields(value, fields)
             return {field_key(f): _encode(values.get(f.name), f.type) for f in fields}
-        case Array(element):
+        case types.Array(element):
             return [_encode(item, element.type) for item in as_items(value)]
-        case Map(key, item):
+        case types.Map(key, item):
             return [[_encode(k, key.type), _encode(v, item.type)] for k, v in as_pairs(value)]
         case _:
             return leaf_text(value, type_)
 
 
-def field_key(field: Column) -> str:
+def field_key(field: types.Column) -> str:
     """The key of a struct's field in value text: its ID, or ``:name`` while it has none."""
-    return f":{field.name}" if field.id == UNASSIGNED else str(field.id)
+    return f":{field.name}" if field.id == types.UNASSIGNED else str(field.id)
 
 
-def as_fields(value: object, fields: tuple[Column, ...]) -> Mapping[Any, Any]:
+def as_fields(value: object, fields: tuple[types.Column, ...]) -> Mapping[Any, Any]:
     """A struct's value by field name.
 
     Raises:
@@ -81,22 +72,14 @@ def as_fields(value: object, fields: tuple[Column, ...]) -> Mapping[Any, Any]:
 
 
 def as_items(value: object) -> Iterable[object]:
-    """The items of an array's value.
-
-    Raises:
-        ValueError: it is not a list.
-    """
+    """The items of an array's value. Raises ValueError if it is not a list."""
     if not isinstance(value, list | tuple):
         raise ValueError("an array is given as a list")
     return value
 
 
 def as_pairs(value: object) -> list[tuple[Any, Any]]:
-    """The pairs of a map's value.
-
-    Raises:
-        ValueError: it is neither a dict nor a list of pairs.
-    """
+    """The pairs of a map's value. Raises ValueError if it is neither a dict nor a list of pairs."""
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, list | tuple) and all(map(_is_pair, value)):
@@ -108,7 +91,7 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, list | tuple) and len(value) == 2
 
 
-def decode(text: ValueText, type_: DataType) -> object:
+def decode(text: ValueText, type_: types.DataType) -> object:
     """The Python value of value text. Maps are lists of pairs.
 
     A struct's field that the text does not name has its read default: it is newer than the text.
@@ -119,23 +102,23 @@ def decode(text: ValueText, type_: DataType) -> object:
     return _decode(text, type_, to_python_value)
 
 
-def decode_raw(text: ValueText, type_: DataType) -> object:
+def decode_raw(text: ValueText, type_: types.DataType) -> object:
     """Like ``decode``, but temporal values are the stored integers."""
     return _decode(text, type_, lambda stored, _: stored)
 
 
 def _decode(
-    text: ValueText, type_: DataType, convert: Callable[[object, LeafType], object]
+    text: ValueText, type_: types.DataType, convert: Callable[[object, types.LeafType], object]
 ) -> object:
     if text is None:
         return None
     match type_:
-        case Struct(fields):
+        case types.Struct(fields):
             stored = _checked(text, dict, type_)
             return {f.name: _decode(_field_text(stored, f), f.type, convert) for f in fields}
-        case Array(element):
+        case types.Array(element):
             return [_decode(item, element.type, convert) for item in _checked(text, list, type_)]
-        case Map(key, value):
+        case types.Map(key, value):
             pairs = _checked(text, list, type_)
             if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
                 raise _corrupt(text, type_)
@@ -149,7 +132,7 @@ def _decode(
                 raise _corrupt(text, type_) from None
 
 
-def _field_text(stored: dict[str, Any], field: Column) -> ValueText:
+def _field_text(stored: dict[str, Any], field: types.Column) -> ValueText:
     key = field_key(field)
     if key not in stored and field.read_default is not None:
         return parse_json(field.read_default.json)
@@ -157,13 +140,13 @@ def _field_text(stored: dict[str, Any], field: Column) -> ValueText:
     return text
 
 
-def _checked(text: object, kind: type[Any], type_: DataType) -> Any:
+def _checked(text: object, kind: type[Any], type_: types.DataType) -> Any:
     if not isinstance(text, kind):
         raise _corrupt(text, type_)
     return text
 
 
-def _corrupt(text: object, type_: DataType) -> CorruptTableError:
+def _corrupt(text: object, type_: types.DataType) -> CorruptTableError:
     return CorruptTableError(f"{clip_repr(text)} is stored as a value of {render_type(type_)}")
 
 
@@ -182,26 +165,26 @@ def parse_json(text: str) -> ValueText:
     raise CorruptTableError(f"a stored constant is not value text: {clip(text)!r}")
 
 
-def constant_of(text: ValueText) -> Constant:
+def constant_of(text: ValueText) -> types.Constant:
     """The constant of value text, which is not None."""
-    return Constant(json.dumps(text, ensure_ascii=False, separators=(",", ":")))
+    return types.Constant(json.dumps(text, ensure_ascii=False, separators=(",", ":")))
 
 
-def rekey(text: ValueText, old: DataType, new: DataType) -> ValueText:
+def rekey(text: ValueText, old: types.DataType, new: types.DataType) -> ValueText:
     """The same value after its type's fields got other IDs; both types have the same shape.
 
     Constants that were built before the table assigned the IDs need it.
     """
     match old, new:
-        case Struct(before), Struct(after) if isinstance(text, dict):
+        case types.Struct(before), types.Struct(after) if isinstance(text, dict):
             return {
                 field_key(b): rekey(text[field_key(a)], a.type, b.type)
                 for a, b in zip(before, after, strict=True)
                 if field_key(a) in text
             }
-        case Array(a), Array(b) if isinstance(text, list):
+        case types.Array(a), types.Array(b) if isinstance(text, list):
             return [rekey(item, a.type, b.type) for item in text]
-        case Map(key, value), Map(new_key, new_value) if isinstance(text, list):
+        case types.Map(key, value), types.Map(new_key, new_value) if isinstance(text, list):
             return [
                 [rekey(k, key.type, new_key.type), rekey(v, value.type, new_value.type)]
                 for k, v in text

@@ -21,14 +21,9 @@ Shown = Callable[[Name], str]
 
 @dataclass(frozen=True)
 class Problem:
-    """A reason why a view cannot be read.
+    """A reason why a view cannot be read: a problem of a table, or of one column.
 
-    Args:
-        view: the view's name.
-        table: the name of the table or view that it reads.
-        column: the path of the column at the view's creation; None for the whole table.
-        column_id: the column's ID.
-        text: what is wrong, and what to do.
+    ``column`` is the path at the view's creation; ``text`` says what is wrong and what to do.
     """
 
     view: Name
@@ -39,12 +34,7 @@ class Problem:
 
 
 def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTable:
-    """Bind the columns that a view reads to their IDs.
-
-    Args:
-        name: the table's name.
-        state: the state of the table that the query reads.
-        paths: paths of the columns.
+    """Bind the columns that a view reads of a table to their IDs.
 
     Raises:
         NotFoundError: there is no such column.
@@ -60,14 +50,7 @@ def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTabl
 def problems(
     view: View, read: ReadTable, state: TableState, shown: Shown = render_path
 ) -> Iterator[Problem]:
-    """Find the columns of one table that a view can no longer read.
-
-    Args:
-        view: the view.
-        read: what it reads of the table.
-        state: the state of the table that has the name now.
-        shown: renders names.
-    """
+    """Find the columns of one table that a view can no longer read, by the table's current state."""
     bound = state.table_uuid == read.table_uuid
     for column in read.columns:
         text = (_bound if bound else _by_name)(view, read, column, state.schema, shown)
@@ -76,14 +59,7 @@ def problems(
 
 
 def missing(view: View, read: ReadTable, now: Name | None, shown: Shown = render_path) -> Problem:
-    """Describe the problem of a view whose table was renamed or dropped.
-
-    Args:
-        view: the view.
-        read: what it reads of the table.
-        now: the table's current name; None if it was dropped.
-        shown: renders names.
-    """
+    """Describe the problem of a view whose table was renamed to ``now``, or dropped (None)."""
     says = f"the view {shown(view.name)} reads {shown(read.name)}, "
     if now is None:
         text = f"{says}which was dropped; {_replace(view, shown)}"
@@ -117,7 +93,9 @@ def _bound(
         return f"{says}whose fields have changed, or their order; {_replace(view, shown)}"
     if here is None and view.schema_mode == EVOLUTION:
         return None  # the query may read whatever columns there are
-    taken = "" if here is None else _taken(here, column, table)
+    taken = ""
+    if here is not None:
+        taken = f", and {render_path(column.path)} is now another column (ID {here.id})"
     if column.id not in schema.ids:
         return f"{says}which was dropped{taken}; {_replace(view, shown)}"
     now = schema.path(column.id)
@@ -141,25 +119,18 @@ def _by_name(
     )
 
 
-def _taken(here: Column, column: ReadColumn, table: str) -> str:
-    return f", and {render_path(column.path)} is now another column (ID {here.id})"
-
-
 def _quoted(column: ReadColumn) -> str:
     return f"{render_path(column.path)} (ID {column.id})"
 
 
 def _rename(table: str, now: ColumnPath, then: ColumnPath) -> str:
     """The statement that renames a column, or one that holds it, back to its old name."""
-    at = next(i for i, pair in enumerate(zip(now, then, strict=True)) if _differ(*pair))
+    pairs = zip(map(name_key, now), map(name_key, then), strict=True)
+    at = next(i for i, (one, other) in enumerate(pairs) if one != other)
     return (
         f"ALTER TABLE {table} RENAME COLUMN {render_path(now[: at + 1])} TO "
         f"{render_path(then[at : at + 1])}"
     )
-
-
-def _differ(one: str, other: str) -> bool:
-    return name_key(one) != name_key(other)
 
 
 def _replace(view: View, shown: Shown) -> str:

@@ -30,23 +30,16 @@ LISTING = pa.schema(
 
 @dataclass(frozen=True)
 class ViewReports:
-    """Reports on the views of one state of a warehouse.
-
-    Args:
-        state: the warehouse.
-        load: loads the newest state of a table by name.
-        shown: renders names.
-    """
+    """Reports on the views of a warehouse; ``load`` loads the newest state of a table by name."""
 
     state: WarehouseState
     load: Callable[[Name], TableState]
     shown: Shown = render_path
 
     def listing(self, only: str | None) -> pa.Table:
-        """List what every view reads. See ``Catalog.views``.
+        """List what every view reads, or only what views read of the table with a created UUID.
 
-        Args:
-            only: restrict the list to the table of this created UUID.
+        See ``Catalog.views``.
         """
         return table_of([row for view in self._views() for row in self._rows(view, only)], LISTING)
 

@@ -137,8 +137,9 @@ class Views:
                 check_free(state, view.name)
             _check_cycle(state, view)
             operation = "create_view" if old is None else "alter_view"
+            gone = () if old is None else (old.name,)
             return WarehouseEntry(
-                head_of(operation, WITH_VIEWS), set_views=(view,), remove_views=_names_of(old)
+                head_of(operation, WITH_VIEWS), set_views=(view,), remove_views=gone
             )
 
         self._names.commit(change, commit_id)
@@ -284,10 +285,6 @@ def _find(state: WarehouseState, name: Name) -> View:
     raise NotFoundError(
         f"there is no view {render_path(name)}; the views are {near}", condition="VIEW_NOT_FOUND"
     )
-
-
-def _names_of(view: View | None) -> tuple[Name, ...]:
-    return () if view is None else (view.name,)
 
 
 def _check_cycle(state: WarehouseState, view: View) -> None:

@@ -9,18 +9,8 @@ from versioned_catalog.limits import check_version
 from versioned_catalog.log.checkpoint_retention import NEWEST
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry import OPERATIONS
-from versioned_catalog.log.features import (
-    FORMAT,
-    features_from_json,
-    features_to_json,
-)
-from versioned_catalog.log.head import (
-    Stub,
-    head_from_json,
-    head_to_json,
-    is_one_of,
-    stub_from_json,
-)
+from versioned_catalog.log.features import FORMAT, features_from_json, features_to_json
+from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
 from versioned_catalog.log.times import time_from_text, time_to_text
 from versioned_catalog.schema.wire import Json, member, optional, texts
 from versioned_catalog.storage.store import Store, safe_path
@@ -123,11 +113,7 @@ class WarehouseCodec:
         return dump_json(out)
 
     def decode_checkpoint(self, data: bytes, what: str) -> WarehouseState:
-        """Decode a checkpoint.
-
-        Raises:
-            CorruptTableError: it is not as FORMAT.md says.
-        """
+        """Decode a checkpoint. Raises CorruptTableError if it is not as FORMAT.md says."""
         value = load_json(data, what)
         names = _names(member(value, "namespaces", list))
         described = map(_namespace, optional(value, "namespace_properties", list) or [])
@@ -181,11 +167,7 @@ def _namespace(value: Json) -> Namespace:
 
 
 def _table_to_json(table: TableName) -> Json:
-    return {
-        "name": list(table.name),
-        "location": table.location,
-        "table_uuid": table.table_uuid,
-    }
+    return {"name": list(table.name), "location": table.location, "table_uuid": table.table_uuid}
 
 
 def _table(value: Json) -> TableName:

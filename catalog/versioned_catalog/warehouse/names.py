@@ -16,8 +16,7 @@ from versioned_catalog.log.features import Features, check_writable
 from versioned_catalog.log.head import WRITER, Head
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.storage.store import Store
-from versioned_catalog.types.names import has_control_characters
-from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.types.paths import has_control_characters, parse_path, render_path
 from versioned_catalog.warehouse.codec import WarehouseCodec
 from versioned_catalog.warehouse.state import (
     Name,
@@ -45,11 +44,7 @@ class _NothingToDo(Exception):
 
 
 class Names:
-    """The namespaces, tables and views of a warehouse.
-
-    Args:
-        store: the warehouse's folder.
-    """
+    """The namespaces, tables and views of a warehouse."""
 
     def __init__(self, store: Store) -> None:
         self.log: CommitLog[WarehouseEntry, WarehouseState] = CommitLog(store, WarehouseCodec())
@@ -88,10 +83,8 @@ class Names:
     ) -> None:
         """Commit the entry that ``change`` builds for the newest state, retrying after lost races.
 
-        Args:
-            change: returns the entry, with a head of ``head_of``, or None if there is nothing to
-                commit; what it raises ends the commit.
-            commit_id: idempotency key of the commit; generated if omitted.
+        ``change`` returns an entry with a head of ``head_of``, or None for nothing to commit; what it
+        raises ends the commit. The commit ID is generated if omitted.
         """
         commit_id = commit_id or str(uuid.uuid4())
 
@@ -123,11 +116,7 @@ class Names:
         return state.tables.get(full_key(name))
 
     def find(self, state: WarehouseState, name: Name) -> TableName:
-        """Look up a table by name.
-
-        Raises:
-            NotFoundError: there is no such table.
-        """
+        """Look up a table by name. Raises NotFoundError if there is no such table."""
         found = self.get(state, name)
         if found is None:
             check_namespace(state, name[:-1])
@@ -148,9 +137,7 @@ class Names:
 def head_of(operation: str, features: Features | None = None) -> Head:
     """The head of an entry before ``Names.commit`` completes it.
 
-    Args:
-        operation: name of the operation.
-        features: features that the warehouse needs from this commit on, besides those it needs already.
+    ``features`` are needed from this commit on, besides those that the warehouse needs already.
     """
     return Head("", 0, "", -1, UNIX_EPOCH, operation, features=features or Features())
 
@@ -188,8 +175,7 @@ def check_free(state: WarehouseState, name: Name) -> None:
     for kind, taken in (("table", state.tables), ("view", state.views)):
         if full_key(name) in taken:
             raise AlreadyExistsError(
-                f"the {kind} {render_path(name)} is there already",
-                condition="TABLE_ALREADY_EXISTS",
+                f"the {kind} {render_path(name)} is there already", condition="TABLE_ALREADY_EXISTS"
             )
     check_namespace(state, name[:-1])
 

@@ -42,12 +42,7 @@ class TableName:
 
 @dataclass(frozen=True)
 class Namespace:
-    """A namespace and its properties.
-
-    Args:
-        name: the parts of its name.
-        properties: its properties.
-    """
+    """A namespace: the parts of its name, and its properties."""
 
     name: Name
     properties: Mapping[str, str] = field(default_factory=dict)

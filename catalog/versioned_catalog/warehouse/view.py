@@ -21,14 +21,7 @@ EVOLVING_MODES = frozenset({EVOLUTION, "TYPE EVOLUTION"})
 
 @dataclass(frozen=True)
 class ViewColumn:
-    """A column of a view.
-
-    Args:
-        name: its name.
-        type: its type, as Spark's SQL writes it.
-        nullable: whether it may be null.
-        comment: its comment.
-    """
+    """A column of a view; ``type`` is as Spark's SQL writes it."""
 
     name: str
     type: str
@@ -41,7 +34,6 @@ class ReadColumn:
     """A column of a table that a view reads.
 
     Args:
-        id: the column ID.
         path: path of names by which the view's query refers to it.
         below: IDs inside it in pre-order, if it is nested and read whole.
     """
@@ -57,9 +49,7 @@ class ReadTable:
 
     Args:
         name: its name when the view was created.
-        created_uuid: created UUID of the table.
         table_uuid: table UUID, which differs by incarnation.
-        columns: the columns that the view reads.
     """
 
     name: Parts
@@ -75,16 +65,11 @@ class View:
     Args:
         name: the parts of its namespace, then its own name.
         sql: the query, in Spark's SQL.
-        columns: the columns of the view.
         query_columns: names of the query's columns, in the order of ``columns``.
         catalog: where Spark looks up names without a catalog; None for the warehouse's own.
         namespace: where names without a namespace are looked up.
         schema_mode: what Spark does when the types of the query's columns change.
-        comment: its comment.
-        properties: its properties.
         settings: settings of Spark's SQL under which the query was written.
-        reads: the tables and columns that it reads.
-        reads_views: the views that it reads.
     """
 
     name: Parts

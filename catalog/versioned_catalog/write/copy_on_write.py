@@ -19,8 +19,8 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.pruning.segments import every_match, some_match
 from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.transforms import parse_transform, render_field
 from versioned_catalog.storage.store import Store
 from versioned_catalog.write.update import Updater, changed_where
 
@@ -40,12 +40,7 @@ class MatchingSegments:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """Result of a rewrite, not yet committed.
-
-    Args:
-        removed: paths of the segments to remove.
-        records: the segments to add.
-    """
+    """Result of a rewrite, not yet committed."""
 
     removed: tuple[str, ...]
     records: tuple[SegmentRecord, ...]
@@ -65,9 +60,7 @@ def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> 
     """Return the segments that match a filter as a whole; refuse a filter that others match in part.
 
     Args:
-        state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        table: the table's name in errors.
 
     Raises:
         InvalidRequestError: a segment may hold matching and other rows.
@@ -78,21 +71,13 @@ def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> 
         raise InvalidRequestError(
             f"{table}: {len(found.partial)} segments, such as {found.partial[0]}, may match the filter "
             f"on {', '.join(columns)} in part, so they cannot be deleted unread; use Table.delete, or "
-            f"filter by the partitioning ({_partitioning(state.schema)})"
+            f"filter by the partitioning ({', '.join(partition_fields(state.schema)) or 'none'})"
         )
     return found.whole
 
 
 def _column_name(column_id: int, schema: Schema) -> str:
     return schema.path_text(column_id) if column_id in schema.ids else "a metadata column"
-
-
-def _partitioning(schema: Schema) -> str:
-    shown = [
-        render_field(schema.path(field.source), parse_transform(field.transform))
-        for field in schema.partitioning
-    ]
-    return ", ".join(shown) or "none"
 
 
 def without_matches(
@@ -104,10 +89,7 @@ def without_matches(
     does.
 
     Args:
-        store: the store of the table's folder.
-        state: the snapshot.
         bound: the filter, bound to its schema; None for every row.
-        spec: how to write the copies, in the snapshot's schema.
 
     Raises:
         CorruptTableError: a segment is not what the log says.
@@ -150,7 +132,6 @@ def with_updates(
 
     Args:
         store, state, bound, spec: as for ``without_matches``.
-        updater: computes the new rows.
 
     Raises:
         CorruptTableError: a segment is not what the log says.

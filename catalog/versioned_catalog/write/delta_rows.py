@@ -15,13 +15,9 @@ from versioned_catalog.write.row_schema import RowConverter
 
 
 class DeltaConverter:
-    """Converts batches of rows with operation types to batches of a table's schema.
+    """Converts batches of rows with operation types, in the last column, to a table's schema.
 
-    Args:
-        arrow: the schema of the batches; the last column is the operation type.
-        schema: the table schema.
-        table: the table's name in errors.
-        now: the value of ``current_timestamp`` and ``current_date`` in this write.
+    ``now`` is the value of ``current_timestamp`` and ``current_date`` in this write.
 
     Raises:
         InvalidRequestError: as for ``RowConverter``.
@@ -60,12 +56,7 @@ class DeltaConverter:
 
 
 def tombstones(keys: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """Return rows of a schema that are null but for their keys.
-
-    Args:
-        keys: the columns of the row key, in schema order.
-        schema: the table schema.
-    """
+    """Return rows of a schema that are null but for their row keys, given in schema order."""
     given = iter(keys.columns)
     arrays = [
         next(given)

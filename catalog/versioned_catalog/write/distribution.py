@@ -47,12 +47,9 @@ def mode_of(properties: Mapping[str, str]) -> DistributionMode | None:
 
 
 def default_mode(schema: Schema, *, ordered: bool) -> DistributionMode:
-    """Return the mode of a table that sets none.
+    """Return the mode of a table that sets none; ``ordered`` says whether the order of the rows matters.
 
-    Args:
-        schema: the table schema.
-        ordered: whether the order of the rows matters. In a table with a primary key the last row of a
-            key wins, and a shuffle loses the order.
+    In a table with a primary key the last row of a key wins, and a shuffle loses the order.
     """
     if not schema.partitioning or (schema.is_keyed and ordered):
         return DistributionMode.NONE

@@ -42,11 +42,7 @@ Term = Name | Known | Call
 
 
 def parse(text: str) -> Term:
-    """Parse an expression.
-
-    Raises:
-        InvalidRequestError: a syntax error.
-    """
+    """Parse an expression. Raises InvalidRequestError on a syntax error."""
     cursor = Cursor(text, "expression")
     found = _concatenation(cursor, 0)
     cursor.expect_end()

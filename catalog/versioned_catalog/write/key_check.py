@@ -25,12 +25,7 @@ def key_check(
 ) -> KeyCheck:
     """Return the check of written row keys against those of other commits.
 
-    Args:
-        store: the store of the table's folder.
-        state: the snapshot that was read.
-        written: the schema of the commit. Segments of another schema version have that schema of the
-            table.
-        records: the written segments.
+    ``written`` is the schema of the commit. Segments of another version have that schema of the table.
     """
     return KeyCheck(state.version, tuple(records), _Keys(store, written, records).meet)
 

@@ -26,14 +26,7 @@ from versioned_catalog.write.update import Updater
 def delete_rows(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> list[SegmentRecord]:
-    """Write tombstones for the rows that match a filter.
-
-    Args:
-        store: the store of the table's folder.
-        state: the snapshot.
-        bound: the filter, bound to its schema; None for every row.
-        spec: how to write rows and tombstones.
-    """
+    """Write tombstones for the rows that match a filter; for every row if it is None."""
     keys = [column for column in state.schema.columns if column.id in state.schema.row_key]
 
     def gone() -> Iterator[pa.RecordBatch]:
@@ -46,12 +39,7 @@ def delete_rows(
 def write_tombstones(
     store: Store, plan: WritePlan, arrow: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> list[SegmentRecord]:
-    """Write tombstones for row keys.
-
-    Args:
-        store: the store of the table's folder.
-        plan: from ``plan_delta``.
-        arrow, batches: the row keys.
+    """Write tombstones for batches of row keys.
 
     Raises:
         InvalidRequestError: they do not fit the row key of the table.
@@ -66,12 +54,7 @@ def write_tombstones(
 def update_rows(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> list[SegmentRecord]:
-    """Write the rows that match a filter with new values.
-
-    Args:
-        store, state, bound: as for ``delete_rows``.
-        spec: how to write rows.
-        updater: computes the new rows.
+    """Write the rows that match a filter with new values; every row if it is None.
 
     Raises:
         InvalidRequestError: a new value does not fit its column.

@@ -9,27 +9,18 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.changes import AddColumn, ChangeType
 from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.types import types
 from versioned_catalog.types.arrow import from_arrow_type
 from versioned_catalog.types.paths import ColumnPath
-from versioned_catalog.types.types import (
-    Atom,
-    Column,
-    DataType,
-    DayTimeInterval,
-    Time,
-    children,
-    is_nested,
-    is_text,
-)
 from versioned_catalog.types.widening import widens
 
 
-def fits(source: DataType, target: DataType) -> bool:
+def fits(source: types.DataType, target: types.DataType) -> bool:
     """Whether a type can be written to a column: by widening; text lengths are checked by value."""
-    if is_text(source) and is_text(target):
+    if types.is_text(source) and types.is_text(target):
         return True
     match source, target:
-        case (DayTimeInterval(), DayTimeInterval()) | (Time(), Time()):
+        case (types.DayTimeInterval(), types.DayTimeInterval()) | (types.Time(), types.Time()):
             return True
         case _:
             return widens(source, target)
@@ -41,13 +32,13 @@ def merging_changes(arrow: pa.Schema, schema: Schema) -> list[AddColumn | Change
     These add missing columns and nested fields, and widen types. A type that neither fits nor can be
     widened to is left for the write to refuse.
     """
-    fields = [Column(0, f.name, _type_or_void(f), nullable=True) for f in arrow]
+    fields = [types.Column(0, f.name, _type_or_void(f), nullable=True) for f in arrow]
     return list(_merging(tuple(fields), schema.columns, ()))
 
 
-def _type_or_void(field: pa.Field) -> DataType:
+def _type_or_void(field: pa.Field) -> types.DataType:
     if pa.types.is_null(field.type):
-        return Atom.STRING
+        return types.Atom.STRING
     try:
         return from_arrow_type(field.type)
     except InvalidRequestError as error:
@@ -55,14 +46,16 @@ def _type_or_void(field: pa.Field) -> DataType:
 
 
 def _merging(
-    given: tuple[Column, ...], columns: tuple[Column, ...], above: ColumnPath
+    given: tuple[types.Column, ...], columns: tuple[types.Column, ...], above: ColumnPath
 ) -> Iterator[AddColumn | ChangeType]:
     by_name = {name_key(column.name): column for column in columns}
     for field in given:
         column = by_name.get(name_key(field.name))
         if column is None:
             yield AddColumn((*above, field.name), field.type, nullable=True)
-        elif is_nested(column.type) and type(column.type) is type(field.type):
-            yield from _merging(children(field.type), children(column.type), (*above, column.name))
+        elif types.is_nested(column.type) and type(column.type) is type(field.type):
+            yield from _merging(
+                types.children(field.type), types.children(column.type), (*above, column.name)
+            )
         elif not fits(field.type, column.type) and widens(column.type, field.type):
             yield ChangeType((*above, column.name), field.type)

@@ -15,18 +15,9 @@ from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transform_values import apply_transform
-from versioned_catalog.schema.transforms import (
-    monotone,
-    parse_transform,
-    render_field,
-    result_type,
-)
+from versioned_catalog.schema.transforms import monotone, parse_transform, render_field, result_type
 from versioned_catalog.types.arrow_values import FALSE, TRUE, ZERO, array_of, repeat
 from versioned_catalog.types.types import DataType
-
-
-def _shown(field: PartitionField, schema: Schema) -> str:
-    return render_field(schema.path(field.source), parse_transform(field.transform))
 
 
 def segments_of_partitions(
@@ -34,11 +25,7 @@ def segments_of_partitions(
 ) -> tuple[str, ...]:
     """Return the paths of the segments whose rows are all in one of the given partitions.
 
-    Args:
-        state: the snapshot.
-        schema: the schema of the partition values; partitioned as the snapshot's schema is.
-        keys: the partitions.
-        table: the table's name in errors.
+    The partition values are of ``schema``, which is partitioned as the snapshot's.
 
     Raises:
         InvalidRequestError: a segment of another partitioning may hold rows of such a partition and
@@ -101,7 +88,6 @@ class _Field:
 
     Args:
         name: the field as a user writes it.
-        type: the type of its values.
         rows, nulls: number of rows, and of null values; null if unknown.
         low, high: bounds of the values; null if unknown.
     """
@@ -127,7 +113,7 @@ class _Field:
             unknown = pa.nulls(1, low.type)[0]
             low = high = pc.if_else(pc.equal(low, high), low, unknown)
         return _Field(
-            _shown(field, schema),
+            render_field(schema.path(field.source), transform),
             result_type(transform, source),
             known.rows.filter(chosen),
             known.nulls.filter(chosen),

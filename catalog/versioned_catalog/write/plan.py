@@ -62,8 +62,6 @@ class WritePlan:
         """Write rows as segments, which become visible when their records are committed.
 
         Args:
-            arrow: the schema of the batches.
-            batches: the rows.
             store: the store of the table's folder; opened if omitted.
             scratch: local folder for rows that do not fit in memory; Python's default if omitted.
 
@@ -85,15 +83,7 @@ def plan_write(
     merge_schema: bool,
     partial: bool = False,
 ) -> WritePlan:
-    """Plan a write on a snapshot.
-
-    Args:
-        store: the store of the table's folder.
-        state: the snapshot.
-        table: the table's name in errors.
-        arrow: the schema of the rows.
-        merge_schema: add missing columns to the table, and widen its types.
-        partial: columns missing in the rows keep their value.
+    """Plan a write on a snapshot; see ``Table.upsert`` for ``merge_schema`` and ``partial``.
 
     Raises:
         InvalidRequestError: rows of this schema do not fit the table.
@@ -133,11 +123,7 @@ def assigned(arrow: pa.Schema, schema: Schema) -> tuple[int, ...]:
 
 
 def check_keyed(schema: Schema, table: str) -> None:
-    """Require a primary key.
-
-    Raises:
-        InvalidRequestError: the table has none.
-    """
+    """Require a primary key. Raises InvalidRequestError if the table has none."""
     if not schema.is_keyed:
         raise InvalidRequestError(
             f"{table} has no primary key, so rows cannot replace others; append() the rows, or "
@@ -150,11 +136,6 @@ def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
 
     The written batches have the table's columns, all nullable, and last ``__op_type``: 0 PUT, 1
     DELETE. Only the row key of a DELETE is used.
-
-    Args:
-        store: the store of the table's folder.
-        state: the snapshot that was read.
-        table: the table's name in errors.
     """
     check_keyed(state.schema, table)
     plan = plan_now(store, state, table)
@@ -162,13 +143,7 @@ def plan_delta(store: Store, state: TableState, table: str) -> WritePlan:
 
 
 def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
-    """Plan a write of rows that have the snapshot's schema already.
-
-    Args:
-        store: the store of the table's folder.
-        state: the snapshot.
-        table: the table's name in errors.
-    """
+    """Plan a write of rows that have the snapshot's schema already."""
     size = target_bytes(state.properties)
     spec = WriteSpec(state.table_uuid, state.version, state.schema, size)
     return WritePlan(store.location, table, Base.of(state), (), spec, datetime.now(UTC))
@@ -179,12 +154,7 @@ def plan_create(
 ) -> WritePlan:
     """Plan the first write to a table that is created with its rows.
 
-    Args:
-        store: the store of the table's folder.
-        operation: the creation.
-        state: the state of the log in the folder: None, or a table that was dropped or is replaced.
-        table: the table's name in errors.
-        arrow: the schema of the rows, if it is known.
+    ``state`` is that of the log in the folder: None, or a table that was dropped or is replaced.
     """
     evolution = first_evolution(operation, state)
     base_version = -1 if state is None else state.version

@@ -15,14 +15,9 @@ from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.write import keyed_changes
 from versioned_catalog.write.copy_on_write import with_updates, without_matches
 from versioned_catalog.write.key_check import key_check
-from versioned_catalog.write.keyed_changes import (
-    check_assigns_no_key,
-    delete_rows,
-    update_rows,
-    write_tombstones,
-)
 from versioned_catalog.write.plan import WritePlan, batches_of, plan_delta, plan_now
 from versioned_catalog.write.update import Updater
 
@@ -52,7 +47,7 @@ def update(
     bound = bind_filters(filters, state.schema)
     updater = Updater(assignments, state.schema, handle.name)
     if state.schema.is_keyed:
-        check_assigns_no_key(assignments, state.schema, handle.name)
+        keyed_changes.check_assigns_no_key(assignments, state.schema, handle.name)
         return _retry_on_key_conflict(
             handle, handle, lambda _: _update_keyed(handle, updater, bound, commit_id)
         )
@@ -66,7 +61,7 @@ def delete_keys(handle: TableHandle, keys: Any, commit_id: str | None) -> int:
     """Delete rows by row key. See ``Table.delete_keys``."""
     plan = plan_delta(handle.store, handle.state, handle.name)
     arrow, batches = batches_of(keys)
-    records = write_tombstones(handle.store, plan, arrow, batches)
+    records = keyed_changes.write_tombstones(handle.store, plan, arrow, batches)
     return handle.commit(Append(plan.based_on, tuple(records)), commit_id)
 
 
@@ -109,7 +104,7 @@ def commit_delta(
 
 def _delete_keyed(handle: TableHandle, bound: BoundFilter, commit_id: str | None) -> int:
     plan = plan_delta(handle.store, handle.state, handle.name)
-    records = delete_rows(handle.store, handle.state, bound, plan.spec)
+    records = keyed_changes.delete_rows(handle.store, handle.state, bound, plan.spec)
     return commit_delta(handle, plan, records, "delete", bound, commit_id)
 
 
@@ -117,7 +112,7 @@ def _update_keyed(
     handle: TableHandle, updater: Updater, bound: BoundFilter | None, commit_id: str | None
 ) -> int:
     plan = plan_now(handle.store, handle.state, handle.name)
-    records = update_rows(handle.store, handle.state, bound, plan.spec, updater)
+    records = keyed_changes.update_rows(handle.store, handle.state, bound, plan.spec, updater)
     return commit_delta(handle, plan, records, "update", bound, commit_id)
 
 
@@ -138,7 +133,7 @@ def _overwrite_where_keyed(
     def attempt(shown: TableHandle) -> int:
         deletes = plan_delta(shown.store, shown.state, shown.name)
         bound = bind_filters(filters, shown.state.schema)
-        gone = delete_rows(shown.store, shown.state, bound, deletes.spec)
+        gone = keyed_changes.delete_rows(shown.store, shown.state, bound, deletes.spec)
         added = (*gone, *records)
         written = added if own_rows else gone
         check = key_check(shown.store, shown.state, plan.spec.schema, written)
@@ -155,10 +150,7 @@ def _retry_on_key_conflict(
 ) -> int:
     """Evaluate and commit, again on the newest state for as long as others write the same row keys.
 
-    Args:
-        handle: the table, refreshed before every attempt but the first.
-        first: what the first attempt reads.
-        attempt: reads the state of the handle it is given, and commits.
+    ``attempt`` commits what it reads from a handle: ``first``, then ``handle``, refreshed each time.
     """
     read, schema = first, first.state.schema
     for _ in range(MOST_ATTEMPTS - 1):

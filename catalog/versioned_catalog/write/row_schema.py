@@ -12,17 +12,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.projection import resolver
 from versioned_catalog.projection.adapter import Adapter
 from versioned_catalog.projection.arrays import recast
-from versioned_catalog.projection.resolver import (
-    Cast,
-    Fill,
-    Output,
-    Rebuild,
-    SegmentPlan,
-    Step,
-    Take,
-)
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.types.arrow import from_arrow_type, to_arrow_type
@@ -57,8 +49,6 @@ class RowConverter:
 
     Args:
         arrow: the schema of the written rows.
-        schema: the table schema.
-        table: the table's name in errors.
         now: the value of ``current_timestamp`` and ``current_date`` in this write.
 
     Raises:
@@ -75,7 +65,7 @@ class RowConverter:
         fields = [_Field(field.name, field.type) for field in arrow]
         outputs = self._outputs(fields, schema.columns, ())
         self._casts = [_canonical(field.type) for field in arrow]
-        self._adapter = Adapter(SegmentPlan(outputs, (), ()))
+        self._adapter = Adapter(resolver.SegmentPlan(outputs, ()))
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch as the table stores it.
@@ -102,10 +92,12 @@ class RowConverter:
 
     def _outputs(
         self, given: Sequence[_Field], columns: tuple[Column, ...], above: ColumnPath
-    ) -> tuple[Output, ...]:
+    ) -> tuple[resolver.Output, ...]:
         positions = self._positions(given, columns, above)
         return tuple(
-            Output(column, self._step(given, positions.get(name_key(column.name)), column, above))
+            resolver.Output(
+                column, self._step(given, positions.get(name_key(column.name)), column, above)
+            )
             for column in columns
         )
 
@@ -131,13 +123,13 @@ class RowConverter:
 
     def _step(
         self, given: Sequence[_Field], at: int | None, column: Column, above: ColumnPath
-    ) -> Step:
+    ) -> resolver.Step:
         path = (*above, column.name)
         if at is None:
-            return Fill(self._default(column, path))
+            return resolver.Fill(self._default(column, path))
         arrow = given[at].type
         if pa.types.is_null(arrow):
-            return Cast(at, column.type)
+            return resolver.Cast(at, column.type)
         if is_opaque(column.type):
             return self._opaque_step(arrow, at, column, path)
         try:
@@ -148,14 +140,14 @@ class RowConverter:
 
     def _typed_step(
         self, source: DataType, arrow: pa.DataType, at: int, column: Column, path: ColumnPath
-    ) -> Step:
+    ) -> resolver.Step:
         match source, column.type:
             case (Struct(), Struct()) | (Array(), Array()) | (Map(), Map()):
                 inner = [_Field(c.name, to_arrow_type(c.type)) for c in children(source)]
-                return Rebuild(at, self._outputs(inner, children(column.type), path))
+                return resolver.Rebuild(at, self._outputs(inner, children(column.type), path))
             case _ if fits(source, column.type):
                 same = arrow.equals(to_arrow_type(column.type))
-                return Take(at) if same else Cast(at, source)
+                return resolver.Take(at) if same else resolver.Cast(at, source)
             case _:
                 raise InvalidRequestError(
                     f"{self._table}: the column {render_path(path)} is {render_type(column.type)}, "
@@ -163,10 +155,12 @@ class RowConverter:
                     f"column with alter().change_type({render_path(path)!r}, ...)"
                 )
 
-    def _opaque_step(self, arrow: pa.DataType, at: int, column: Column, path: ColumnPath) -> Step:
+    def _opaque_step(
+        self, arrow: pa.DataType, at: int, column: Column, path: ColumnPath
+    ) -> resolver.Step:
         wanted = to_arrow_type(column.type)
         if arrow.equals(wanted):
-            return Take(at)
+            return resolver.Take(at)
         raise InvalidRequestError(
             f"{self._table}: the column {render_path(path)} is {render_type(column.type)}, which "
             f"needs Arrow's {wanted}, got {arrow}"

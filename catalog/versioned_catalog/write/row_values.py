@@ -22,12 +22,6 @@ from versioned_catalog.types.types import Array, Char, Column, Map, Struct, Varc
 def check_values(array: pa.Array, column: Column, path: ColumnPath, table: str) -> None:
     """Refuse nulls in NOT NULL columns, and text that is too long, nested columns included.
 
-    Args:
-        array: the values, in the type of the column.
-        column: the column.
-        path: its path.
-        table: the table's name in errors.
-
     Raises:
         InvalidRequestError: a value breaks a constraint.
     """

@@ -57,12 +57,7 @@ Node = Fixed | Computed | Evaluated | Inside
 
 
 class Updater:
-    """Applies assignments to rows.
-
-    Args:
-        assignments: Python values, ``expr(...)`` or ``pyarrow.compute`` expressions by column path.
-        schema: the table schema.
-        table: the table's name in errors.
+    """Applies assignments to rows: Python values, ``expr(...)`` or Arrow expressions by column path.
 
     Raises:
         NotFoundError: there is no such column.
@@ -135,10 +130,7 @@ class Updater:
         return Fixed(constant)
 
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with their new values.
-
-        Args:
-            batch: rows with all columns of the table.
+        """Return rows, with all columns of the table, with their new values.
 
         Raises:
             InvalidRequestError: a value does not fit its column.

@@ -8,8 +8,8 @@ from versioned_catalog.conflicts.entries.writes import change_details
 from versioned_catalog.conflicts.operations import Alter
 from versioned_catalog.evolution.apply import apply_all, rebase
 from versioned_catalog.evolution.evolution import Evolution
-from versioned_catalog.log.commit_times import settled_time
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.times import settled_time
 from versioned_catalog.schema.ttl import hides_rows, with_ttl_floor
 
 

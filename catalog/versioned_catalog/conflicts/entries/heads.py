@@ -12,13 +12,7 @@ from versioned_catalog.log.times import UNIX_EPOCH
 
 
 def next_head(attempt: Attempt[Any], operation: str, base_version: int | None = None) -> Head:
-    """The head of an attempt's entry.
-
-    Args:
-        attempt: the attempt.
-        operation: the operation, as entries name it.
-        base_version: the version it was planned on; that of the operation's base by default.
-    """
+    """The head of an attempt's entry; ``base_version`` is that of the operation's base by default."""
     base = attempt.operation.base.version if base_version is None else base_version
     return head_after(attempt.newest, attempt.commit_id, operation, base)
 
