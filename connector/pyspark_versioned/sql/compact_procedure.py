@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark_versioned.compacting import planned
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
-from pyspark_versioned.sql.protocol.procedure import ProcedureJob
+from pyspark_versioned.sql.protocol.names import ProcedureJob
 from versioned_catalog.log.record import record_from_json
 
 
@@ -94,5 +94,5 @@ PROCEDURES = {
         "added_bytes: BIGINT, skipped_segments: BIGINT, version: BIGINT>",
         _compact,
         job=_job,
-    ),
+    )
 }

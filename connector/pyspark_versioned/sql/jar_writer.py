@@ -6,7 +6,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_versioned.sql import stage_requests
 from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.protocol.write import PythonCommit
+from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.sql.snapshots import open_snapshot, open_table
 from pyspark_versioned.sql.write_plans import plan_of
 from pyspark_versioned.sql.write_requests import commit_records

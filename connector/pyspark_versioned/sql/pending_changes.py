@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark_versioned.sql.changes import parse_changes
-from pyspark_versioned.sql.protocol.changes import Change
+from pyspark_versioned.sql.protocol.common import Change
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState

@@ -8,9 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from pyspark_versioned.sql.commits import landed
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.protocol.common import CatalogRef
-from pyspark_versioned.sql.protocol.procedure import ProcedureJob
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.warehouse.state import Name
 
@@ -42,12 +41,12 @@ class Invocation:
         results: the rows of the job.
     """
 
-    ref: CatalogRef
+    ref: messages.CatalogRef
     catalog: Catalog
     name: Name
     arguments: Arguments
     commit: Commit
-    job: ProcedureJob | None = None
+    job: messages.ProcedureJob | None = None
     results: Sequence[Sequence[str]] = ()
 
     @property
@@ -104,7 +103,7 @@ class Procedure:
     result: str
     run: Callable[[Invocation], Iterable[Row]]
     writes: bool = True
-    job: Callable[[Invocation], ProcedureJob | None] = _no_job
+    job: Callable[[Invocation], messages.ProcedureJob | None] = _no_job
 
 
 def one_commit(

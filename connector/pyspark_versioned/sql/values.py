@@ -12,7 +12,7 @@ from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import from_spark
 from pyspark_versioned.sql.protocol.base import SparkType, Value
-from pyspark_versioned.sql.protocol.changes import Default, TypedValue
+from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.types.paths import render_path

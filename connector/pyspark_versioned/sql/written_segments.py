@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from pyspark_versioned.sql.protocol.write import WrittenSegment
+from pyspark_versioned.sql.protocol.rows import WrittenSegment
 from versioned_catalog import CorruptTableError
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import PartitionField, Schema
