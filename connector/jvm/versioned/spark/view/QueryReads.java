@@ -16,14 +16,14 @@ import versioned.spark.protocol.ViewMessages.ReadColumns;
 import versioned.spark.protocol.ViewMessages.ViewReads;
 
 /** The tables, columns and views that a view's query reads, from its analysed plan. */
-final class QueryReads {
+public final class QueryReads {
     private final List<ReadColumns> tables = new ArrayList<>();
     private final List<List<String>> views = new ArrayList<>();
 
     private QueryReads() {}
 
     /** @param query in the current catalog and namespace of the session, as the query of CREATE VIEW is */
-    static ViewReads of(String query) {
+    public static ViewReads of(String query) {
         LogicalPlan plan = SparkQueries.analyzed(SparkSession.active(), query);
         List<LogicalPlan> nodes = PlanNodes.of(plan);
         ColumnUses uses = new ColumnUses(plan, nodes);
