@@ -33,7 +33,7 @@ import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.function.Functions;
-import versioned.spark.internals.SparkStreams;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.procedure.VersionedProcedure;
 import versioned.spark.protocol.NamespaceMessages.*;
 import versioned.spark.protocol.ProcedureMessages.ListProcedures;
@@ -114,7 +114,7 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     /** Spark calls this before it starts a stream to a table, and would create the table if there is none. */
     @Override
     public boolean tableExists(Identifier ident) {
-        if (SparkStreams.isStarting()) {
+        if (SparkStatements.isStartingStream()) {
             List<String> name = new ArrayList<>(List.of(name()));
             name.addAll(CatalogRequests.name(ident));
             Python.send(new RefuseStream(name, null));

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
-import versioned.spark.internals.SparkQueries;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.ViewMessages.ReadColumns;
 import versioned.spark.protocol.ViewMessages.ViewReads;
 
@@ -24,7 +24,7 @@ public final class QueryReads {
 
     /** @param query in the current catalog and namespace of the session, as the query of CREATE VIEW is */
     public static ViewReads of(String query) {
-        LogicalPlan plan = SparkQueries.analyzed(SparkSession.active(), query);
+        LogicalPlan plan = SparkStatements.analyzed(SparkSession.active(), query);
         List<LogicalPlan> nodes = PlanNodes.of(plan);
         ColumnUses uses = new ColumnUses(plan, nodes);
         QueryReads reads = new QueryReads();

@@ -32,7 +32,7 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, List<Strin
         RowDistribution distribution = RowDistribution.of(Python.send(new PlanDelta(table)));
         Write write = new Write(table, "delta", operation, filters, false, List.of());
         return new DeltaRows(TranslatingWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
-            PythonWrite.options(table, new PythonCommit(target.commitId(), write, null))), target::commitByPython),
+            table.sourceOptions(new PythonCommit(target.commitId(), write, null))), target::commitByPython),
             layout, distribution);
     }
 }

@@ -43,7 +43,7 @@ record VersionedWrite(TableRef table, WritePlan plan, RowDistribution distributi
     public void commit(WriterCommitMessage[] messages) {
         List<WrittenSegment> segments = new ArrayList<>();
         for (WriterCommitMessage message : messages) {
-            if (message instanceof WrittenSegments written) {
+            if (message instanceof TaskWriter.Written written) {
                 segments.addAll(written.segments());
             }
         }
