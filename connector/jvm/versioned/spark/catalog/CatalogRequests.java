@@ -23,11 +23,7 @@ import versioned.spark.python.Python;
 import versioned.spark.python.Refusal;
 import versioned.spark.python.Refusal.Reason;
 
-/**
- * Requests about one catalog. Refusals become Spark's own exceptions.
- *
- * @param catalog the catalog
- */
+/** Requests about one catalog. Refusals become Spark's own exceptions. */
 public record CatalogRequests(CatalogRef catalog) {
     private static final Logger LOG = LoggerFactory.getLogger(CatalogRequests.class);
 

@@ -16,9 +16,6 @@ import versioned.spark.python.Python;
 /**
  * Builds the write of a DELETE, UPDATE or MERGE of a table with a primary key.
  *
- * @param target the table
- * @param schema its columns
- * @param rowKey the columns that identify a row
  * @param operation {@code delete}, {@code update} or {@code merge}
  * @param filters the rows that the statement read
  * @param info Spark's description; the rows of a DELETE have no columns but keys
