@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
-from pyspark_versioned.hadoop import HadoopFolder, hadoop_folder
+from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.native import is_exact, is_plain
 from pyspark_versioned.options import Options
 from pyspark_versioned.spark_types import metadata_of, to_spark, to_spark_schema
 from pyspark_versioned.sql.parquet_schema import read_schema
+from pyspark_versioned.sql.protocol.common import HadoopFolder
 from pyspark_versioned.target import Target
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.resolver import Fill, SegmentPlan

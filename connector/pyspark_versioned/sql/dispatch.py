@@ -61,15 +61,19 @@ HANDLERS: dict[type, Callable[..., object]] = {
 _BY_NAME = {wire_name(message): message for message in HANDLERS}
 
 
-def respond(given: Any) -> Json:
+def respond(given: Any) -> str:
     """Carry out one request.
 
     Args:
-        given: the request as JSON; see ``connector/PROTOCOL.md``.
+        given: the request, parsed from JSON; see ``connector/PROTOCOL.md``.
 
     Returns:
-        The response as JSON: a result, a refusal or an error.
+        The response as the text of its JSON: a result, a refusal or an error.
     """
+    return encode(_outcome(given))
+
+
+def _outcome(given: Any) -> Json:
     request: object = None
     try:
         name = given.get("request") if isinstance(given, dict) else None
@@ -80,7 +84,7 @@ def respond(given: Any) -> Json:
                 "the jar that pyspark_versioned.jar_path() names"
             )
         request = decode(message, given.get("body"), f"the request {name}")
-        return {"response": encode(HANDLERS[message](request, *_commit(message, given)))}
+        return {"response": HANDLERS[message](request, *_commit(message, given))}
     except Refused as refused:
         return {"refused": refused.reason}
     except VersionedError as error:

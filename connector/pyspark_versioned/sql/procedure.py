@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,6 @@ from pyspark_versioned.sql.protocol.base import Commit
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.warehouse.state import Name
 
-Arguments = Mapping[str, str | None]
 Row = tuple[Any, ...]
 
 
@@ -32,22 +31,21 @@ class Invocation:
     """One call of a procedure.
 
     Args:
-        ref: the catalog as the jar refers to it.
+        request: the call.
+        commit: its commit.
         catalog: the catalog.
         name: the table's name; empty if the procedure was called without a table.
-        arguments: value texts by parameter, None for null.
-        commit: the commit of the call.
-        job: the job that has run for the call, or None.
-        results: the rows of the job.
     """
 
-    ref: messages.CatalogRef
+    request: messages.Call
+    commit: Commit
     catalog: Catalog
     name: Name
-    arguments: Arguments
-    commit: Commit
-    job: messages.ProcedureJob | None = None
-    results: Sequence[Sequence[str]] = ()
+
+    @property
+    def arguments(self) -> Mapping[str, str | None]:
+        """Value texts by parameter, None for null."""
+        return self.request.arguments
 
     @property
     def table(self) -> Table:

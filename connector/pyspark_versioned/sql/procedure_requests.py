@@ -68,15 +68,7 @@ def call(request: messages.Call, commit: Commit) -> messages.CallResult:
             )
     table = given["table"]
     name = () if table is None else _table_name(request.catalog, table)
-    invocation = defined.Invocation(
-        request.catalog,
-        open_catalog(request.catalog),
-        name,
-        given,
-        commit,
-        request.job,
-        request.results,
-    )
+    invocation = defined.Invocation(request, commit, open_catalog(request.catalog), name)
     job = known.job(invocation) if request.job is None else None
     if job is not None:
         return job

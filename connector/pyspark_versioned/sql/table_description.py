@@ -48,9 +48,8 @@ def reference(
     pending: Sequence[messages.Change] = (),
 ) -> messages.TableRef:
     """A reference to a table at one version, for later requests."""
-    folder = hadoop_folder(location, storage)
-    hadoop = None if folder is None else messages.HadoopFolder(folder.url, dict(folder.conf))
-    return messages.TableRef(location, dict(storage), hadoop, name, uuid, version, pending)
+    hadoop = hadoop_folder(location, storage)
+    return messages.TableRef(location, storage, hadoop, name, uuid, version, pending)
 
 
 def describe_schema(
