@@ -33,7 +33,6 @@ def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | N
     """How Hadoop reaches a folder, or None if a storage option has no Hadoop setting.
 
     Args:
-        location: the folder, as a path or URL.
         storage: storage options of fsspec. Both s3fs and Hadoop take missing ones from the environment,
             but Hadoop does not take the endpoint.
     """

@@ -143,14 +143,7 @@ def _way(plan: SegmentPlan) -> _Way:
 
 
 class _Ways:
-    """DataFrames of segments.
-
-    Args:
-        spark: the session.
-        location: the table's folder.
-        state: the snapshot.
-        storage: options of the file system.
-    """
+    """DataFrames of segments of one snapshot."""
 
     def __init__(
         self, spark: SparkSession, location: str, state: TableState, storage: Mapping[str, Any]

@@ -32,11 +32,6 @@ _RESERVED = ("provider", "location", "owner", "external", "is_managed_location",
 def parse_changes(given: Sequence[messages.Change], schema: Schema, table: str) -> list[Change]:
     """The changes of one ALTER TABLE.
 
-    Args:
-        given: the changes, in order.
-        schema: the table's schema.
-        table: the table's name, for errors.
-
     Raises:
         InvalidRequestError: a change is not allowed.
     """

@@ -10,12 +10,7 @@ from versioned_catalog.types.paths import render_path
 
 
 def error_response(error: VersionedError, request: object) -> dict[str, Any]:
-    """The response for an error: condition, SQLSTATE and message.
-
-    Args:
-        error: the error.
-        request: the request that failed, or None; its table is named in the message.
-    """
+    """The response for an error, whose message names the table of the failed request."""
     names = _table_names(request)
     if names:
         error.name_table(*names)

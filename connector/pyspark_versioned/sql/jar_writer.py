@@ -18,12 +18,7 @@ from versioned_catalog.write.plan import WritePlan
 
 @shows_errors
 class JarWriter(PlannedWriter):
-    """Writes rows and commits them as the jar asks, or creates a table with them.
-
-    Args:
-        plan: how rows are written.
-        asked: what to commit.
-    """
+    """Writes rows and commits them as the jar asks, or creates a table with them."""
 
     def __init__(self, plan: WritePlan, asked: PythonCommit) -> None:
         super().__init__(plan)

@@ -38,12 +38,7 @@ def described_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
 
 
 def describe_metadata(table: messages.TableRef, metadata: str) -> messages.LoadedMetadata:
-    """A metadata table.
-
-    Args:
-        table: the table that it describes.
-        metadata: its name, in any case.
-    """
+    """A metadata table of a table, by its name in any case."""
     fields = tables.SCHEMAS[metadata.lower()]
     schema = to_spark_schema(tuple(column_from_field(field) for field in fields))
     return messages.LoadedMetadata(table, metadata.lower(), SparkType(schema.jsonValue()))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark_versioned import streams
 from pyspark_versioned.option_names import check_spelling
 from pyspark_versioned.sql.protocol import messages
-from pyspark_versioned.streams import refuse_stream_by_name, refuse_stream_by_path
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.types.paths import render_path
 
@@ -50,8 +50,8 @@ def refuse_stream(request: messages.RefuseStream) -> messages.Done:
         InvalidRequestError: always.
     """
     if request.name is not None:
-        refuse_stream_by_name(render_path(tuple(request.name)))
-    refuse_stream_by_path(request.path or "")
+        streams.refuse_stream(render_path(tuple(request.name)), by_name=True)
+    streams.refuse_stream(request.path or "", by_name=False)
 
 
 HANDLERS = (check_options, refuse_stream)

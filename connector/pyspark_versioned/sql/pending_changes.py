@@ -17,11 +17,6 @@ def apply_pending(
 ) -> tuple[TableState, tuple[BoundChange, ...]]:
     """A snapshot as it will be after changes, and the changes bound to it.
 
-    Args:
-        state: the snapshot.
-        pending: the changes.
-        table: the table's name, for errors.
-
     Raises:
         InvalidRequestError: a change is not allowed.
     """

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pyspark_versioned.sql.commits import landed
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
+from pyspark_versioned.sql.snapshots import landed
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.warehouse.state import Name
 
@@ -28,14 +28,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a procedure.
-
-    Args:
-        request: the call.
-        commit: its commit.
-        catalog: the catalog.
-        name: the table's name; empty if the procedure was called without a table.
-    """
+    """One call of a procedure; the name is its table's, or empty without a table."""
 
     request: messages.Call
     commit: Commit
@@ -107,11 +100,9 @@ class Procedure:
 def one_commit(
     commit: Callable[[Table, Invocation], int], row: Callable[[Invocation, int, int], Row]
 ) -> Callable[[Invocation], Iterable[Row]]:
-    """Run a procedure that is one commit and yields one row; idempotent for a commit ID.
+    """Run a procedure that is one commit; idempotent for a commit ID.
 
-    Args:
-        commit: commits to a table and returns the version.
-        row: the row, given the version before and the version of the commit.
+    Its result is one row, of the call and the versions before and after the commit.
     """
 
     def run(call: Invocation) -> Iterable[Row]:

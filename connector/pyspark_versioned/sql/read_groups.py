@@ -40,13 +40,7 @@ _SEGMENT_MEMBERS = {
 
 
 class ReadGroups:
-    """The ways of reading that a scan needs, without duplicates.
-
-    Args:
-        scan: the scan.
-        filters: the filters that Spark pushed.
-        in_spark: whether Spark may read Parquet itself.
-    """
+    """The ways of reading that a scan needs, without duplicates."""
 
     def __init__(self, scan: Scan, filters: Sequence[messages.Term], *, in_spark: bool) -> None:
         self._scan = scan

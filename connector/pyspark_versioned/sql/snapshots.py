@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pyspark_versioned.sql.pending_changes import apply_pending
+from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.protocol.common import CatalogRef, TableRef
 from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.evolution.evolution import BoundChange
@@ -59,6 +60,14 @@ def remember(table: Table, storage: Mapping[str, str]) -> Table:
     """Keep a table that was just loaded, so that the next requests for it are cheap."""
     _tables.forget((table.location, _options(storage)))
     return _tables.get((table.location, _options(storage)), lambda: table)
+
+
+def landed(commit: Commit, table: Table, since: int = -1) -> int | None:
+    """The version of a commit if it has landed after ``since``, which only a retry can, or None.
+
+    The jar asks for a commit again if the worker died before it had responded.
+    """
+    return table.find_commit(commit.id, since) if commit.retry else None
 
 
 def at_location(location: str, storage: Mapping[str, str]) -> Table:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from pyspark_versioned.options import parse_options
 from pyspark_versioned.sql.changes import parse_changes
-from pyspark_versioned.sql.commits import landed
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
     describe_metadata,
@@ -16,7 +15,7 @@ from pyspark_versioned.sql.metadata_requests import (
 )
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
-from pyspark_versioned.sql.snapshots import open_catalog, open_table, remember
+from pyspark_versioned.sql.snapshots import landed, open_catalog, open_table, remember
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.sql.values import parse_timestamp
 from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems

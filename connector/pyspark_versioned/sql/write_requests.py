@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_versioned.sql.commits import landed
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.snapshots import open_snapshot, open_table
+from pyspark_versioned.sql.snapshots import landed, open_snapshot, open_table
 from pyspark_versioned.sql.write_plans import overwrite_condition, plan_of, plan_write
 from pyspark_versioned.sql.written_segments import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
@@ -45,14 +44,7 @@ def commit_records(
     records: Sequence[SegmentRecord],
     commit: Commit,
 ) -> int:
-    """Commit a write.
-
-    Args:
-        write: the write.
-        table: its table.
-        plan: its plan, on the version of ``write``.
-        records: the segments that it wrote.
-        commit: the commit.
+    """Commit a write with its plan, made on the version of ``write``.
 
     Returns:
         The version of the commit.

@@ -21,12 +21,7 @@ from versioned_catalog.values.literals import constant, decode, from_scalar_text
 def parse_records(
     written: Sequence[WrittenSegment], schema: Schema, table: str
 ) -> list[SegmentRecord]:
-    """Records of segments.
-
-    Args:
-        written: the segments.
-        schema: the schema that they were written with.
-        table: the table's name, for errors.
+    """Records of segments that were written with a schema.
 
     Raises:
         CorruptTableError: a footer contradicts what the jar says of its segment.
