@@ -106,9 +106,8 @@ class CreatingWriter(PlannedWriter):
 class ReplacingWriter(PlannedWriter):
     """Replaces an existing table by another, in one commit."""
 
-    def __init__(self, target: Target, plan: WritePlan, operation: Replace) -> None:
+    def __init__(self, plan: WritePlan, operation: Replace) -> None:
         super().__init__(plan)
-        self._target = target
         self._operation = operation
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -150,7 +149,7 @@ def plan_writer(
     if table is None:
         return _creating(target, loose, arrow, options)
     if options.overwrite_schema:
-        return _replacing(target, table, loose, arrow, options)
+        return _replacing(table, loose, arrow, options)
     _check_key(options.key, table)
     _check_partitioning(options.partition_by, table)
     plan = table.transaction().plan_write(
@@ -169,9 +168,7 @@ def _creating(target: Target, schema: Schema, arrow: pa.Schema, options: Options
     return CreatingWriter(target, plan, operation)
 
 
-def _replacing(
-    target: Target, table: Table, schema: Schema, arrow: pa.Schema, options: Options
-) -> ReplacingWriter:
+def _replacing(table: Table, schema: Schema, arrow: pa.Schema, options: Options) -> ReplacingWriter:
     """Partitioning, row key, properties and comment stay, unless they are given."""
     has = key_properties(table.schema)
     key = {} if options.key == NO_KEY else asdict(options.key)
@@ -186,7 +183,7 @@ def _replacing(
             f"but do not fit the frame: {error}; give another partitionBy or primaryKey, or unset the "
             "property"
         ) from None
-    return ReplacingWriter(target, plan, made)
+    return ReplacingWriter(plan, made)
 
 
 def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:

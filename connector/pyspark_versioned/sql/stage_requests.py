@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import cast
 
+from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.sql.declarations import Declaration, parse_declaration
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import open_catalog
-from pyspark_versioned.sql.table_description import describe_schema, reference
+from pyspark_versioned.sql.table_description import describe_schema
 from pyspark_versioned.sql.view_errors import full_name
 from pyspark_versioned.sql.written_segments import parse_records
 from versioned_catalog.catalog.locations import Mode, Placement
@@ -37,12 +38,15 @@ def stage(request: messages.Stage) -> messages.Staged:
     placement = _sent(catalog.plan_creation(declared.name, cast(Mode, request.mode)))
     creation = messages.Creation(request.catalog, request.declaration, placement, True, None)
     plan = plan_creation(creation)
-    table = reference(
-        plan.location.url,
-        request.catalog.storage,
+    location, storage = plan.location.url, request.catalog.storage
+    table = messages.TableRef(
+        location,
+        storage,
+        hadoop_folder(location, storage),
         full_name(request.catalog, declared.name),
         placement.table_uuid,
         max(placement.base_version, 0),
+        pending=(),
     )
     schema = plan.spec.schema
     described = describe_schema(table, schema, dict(declared.properties), declared.comment)

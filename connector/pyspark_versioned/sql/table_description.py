@@ -34,22 +34,12 @@ def describe(
         storage: options of the file system.
         pending: schema changes of the running statement, which ``state`` has already.
     """
-    ref = reference(table.location, storage, table.name, state.table_uuid, state.version, pending)
+    hadoop, uuid = hadoop_folder(table.location, storage), state.table_uuid
+    ref = messages.TableRef(
+        table.location, storage, hadoop, table.name, uuid, state.version, pending
+    )
     properties = {**user_properties(state.properties), **_schema_properties(state.schema)}
     return describe_schema(ref, state.schema, properties, state.comment)
-
-
-def reference(
-    location: str,
-    storage: Mapping[str, str],
-    name: str,
-    uuid: str,
-    version: int,
-    pending: Sequence[messages.Change] = (),
-) -> messages.TableRef:
-    """A reference to a table at one version, for later requests."""
-    hadoop = hadoop_folder(location, storage)
-    return messages.TableRef(location, storage, hadoop, name, uuid, version, pending)
 
 
 def describe_schema(
