@@ -64,7 +64,7 @@ class VersionedDataSource(DataSource):
             )
         state = table.at(self._pinned)
         if self._parsed.pending:
-            from pyspark_versioned.sql.pending_changes import apply_pending
+            from pyspark_versioned.sql.snapshots import apply_pending
 
             state, _ = apply_pending(state, self._parsed.pending, table.name)
         return table, state

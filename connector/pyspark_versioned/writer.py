@@ -124,10 +124,8 @@ def plan_writer(
     """The writer for a frame; a frame that does not fit is refused before a row is written.
 
     Args:
-        target: the table.
         schema: the frame's schema in the catalog's types, for a new table.
-        arrow: the frame's schema as Arrow's.
-        options: how it is written.
+        arrow: the same as Arrow's.
         overwrite: whether its rows replace those of the table.
 
     Raises:

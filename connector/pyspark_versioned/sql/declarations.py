@@ -26,11 +26,7 @@ class Declaration:
     """A table as CREATE TABLE declares it.
 
     Args:
-        name: the table's name, namespace first.
-        columns: columns without IDs.
         partitioned_by: transforms, such as ``days(ts)``.
-        properties: table properties.
-        comment: table comment.
         primary_key: columns of the PRIMARY KEY constraint; the key may be a property instead.
     """
 
@@ -58,7 +54,6 @@ def parse_declaration(
     """A table as CREATE TABLE declares it.
 
     Args:
-        declaration: the declaration.
         like: the source of CREATE TABLE LIKE, or None.
         defaults: whether columns have defaults; those of a query belong to the tables that it reads.
 

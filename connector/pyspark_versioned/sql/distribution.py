@@ -30,8 +30,6 @@ def distribution_of(
     """The distribution that a write requires.
 
     Args:
-        schema: the table's schema.
-        properties: the table's properties.
         option: the write's option ``distributionMode``, which takes precedence over the property.
         ordered: whether the order of rows matters in a table with a primary key.
 

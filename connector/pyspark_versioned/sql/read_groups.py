@@ -90,13 +90,7 @@ class ReadGroups:
 def native_group(
     plan: SegmentPlan, filters: Sequence[int] = (), names: dict[Path, Path] | None = None
 ) -> messages.NativeGroup:
-    """One way of reading by Spark's Parquet reader.
-
-    Args:
-        plan: how rows of the segment become rows of the scan.
-        filters: indexes of the filters that Parquet may evaluate.
-        names: physical paths of the columns in these filters.
-    """
+    """One way of reading by Spark's Parquet reader; the filters are those that Parquet may evaluate."""
     stored = [output.column for output in plan.outputs if _is_stored(output)]
     made = [output for output in plan.outputs if not _is_stored(output)]
     constants = [_constant(o) for o in made if o.column.id != metadata_columns.ROW_POSITION]
@@ -153,8 +147,6 @@ def physical_path(path: Path, plan: SegmentPlan, nan_free: frozenset[int]) -> Pa
     """The physical path of a column in a segment, or None if Parquet may not filter by it.
 
     Args:
-        path: the column.
-        plan: how rows of the segment become rows of the scan.
         nan_free: floating columns without NaN in the segment. Parquet's bounds leave NaN out, and in
             Spark NaN is the greatest value.
     """

@@ -26,14 +26,7 @@ def describe(
     storage: Mapping[str, str],
     pending: Sequence[messages.Change] = (),
 ) -> messages.LoadedTable:
-    """A table at one version.
-
-    Args:
-        table: the table, under the name that errors use.
-        state: the version.
-        storage: options of the file system.
-        pending: schema changes of the running statement, which ``state`` has already.
-    """
+    """A table at one version, which has the pending changes of the running statement already."""
     hadoop, uuid = hadoop_folder(table.location, storage), state.table_uuid
     ref = messages.TableRef(
         table.location, storage, hadoop, table.name, uuid, state.version, pending
