@@ -63,6 +63,8 @@ def _plain(value: object) -> object:
             return base64.b64encode(value).decode()
         case Mapping():
             return dict(value)
+        case Sequence():
+            return list(value)
         case _:
             raise TypeError(f"{value!r} has no form in JSON")
 
