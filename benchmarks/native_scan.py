@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -191,7 +192,7 @@ def statement() -> float:
         begun = time.perf_counter()
         load = {"catalog": where, "name": ["b", "t"], "version": None, "timestamp": None}
         load |= {"views": False, "writes": False}
-        loaded = respond({"request": "load", "body": load})["response"]["relation"]
+        loaded = json.loads(respond({"request": "load", "body": load}))["response"]["relation"]
         wanted = [c for c in loaded["columns"] if c["name"] == "usage"]
         schema = [{**c, "metadata": {}} for c in wanted]
         scan = {"table": loaded["table"], "schema": {"type": "struct", "fields": schema}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -140,13 +141,12 @@ def test_by_sql(tmp_path: Path, change: dict[str, Any]) -> None:
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", DDL, properties={"a": "1"})
     where = {"name": "versioned", "warehouse": str(tmp_path), "storage": {}}
-    response = respond(
-        {
-            "request": "alter",
-            "body": {"catalog": where, "name": ["n", "t"], "changes": [change]},
-            "commit": {"id": "c" * 36, "retry": False},
-        }
-    )
+    request = {
+        "request": "alter",
+        "body": {"catalog": where, "name": ["n", "t"], "changes": [change]},
+        "commit": {"id": "c" * 36, "retry": False},
+    }
+    response = json.loads(respond(request))
     assert (
         response["response"]["table"]["table"]["version"]
         == table.version

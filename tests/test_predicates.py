@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pyspark_versioned.sql.predicates import is_for_parquet, to_unbound
-from pyspark_versioned.sql.protocol.changes import TypedValue
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
     LiteralTerm,
     OtherTerm,
     PredicateTerm,
     Term,
+    TypedValue,
 )
 from versioned_catalog.expressions.filters import Comparison, NullSafe, Op
 

@@ -53,12 +53,7 @@ def planned(table: Table, request: Mapping[str, Any]) -> list[CompactionTask]:
 
 @shows_errors
 class CompactingReader(DataSourceReader):
-    """Runs compaction tasks, and returns one row each.
-
-    Args:
-        table: the table.
-        request: as for ``planned``.
-    """
+    """Runs compaction tasks, and returns one row each."""
 
     def __init__(self, table: Table, request: Mapping[str, Any]) -> None:
         self._location: Location = table.store.location

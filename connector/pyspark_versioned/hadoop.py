@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark_versioned.sql.protocol.common import HadoopFolder
 from versioned_catalog.storage.s3_options import flat_options
 
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
@@ -29,30 +29,16 @@ _KNOWN = frozenset(
 """Options that have a Hadoop setting, or that do not matter to Hadoop."""
 
 
-@dataclass(frozen=True)
-class HadoopFolder:
-    """A folder as Hadoop calls it.
-
-    Args:
-        url: its URL.
-        conf: settings of the file system; may hold secrets, so it has no repr.
-    """
-
-    url: str
-    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
 def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
     """How Hadoop reaches a folder, or None if a storage option has no Hadoop setting.
 
     Args:
-        location: the folder, as a path or URL.
         storage: storage options of fsspec. Both s3fs and Hadoop take missing ones from the environment,
             but Hadoop does not take the endpoint.
     """
     if not location.startswith("s3://"):
         is_local = "://" not in location or location.startswith("file:")
-        return HadoopFolder(location) if is_local or not storage else None
+        return HadoopFolder(location, {}) if is_local or not storage else None
     given = flat_options(storage).items()
     flat = {name: str(value) for name, value in given if value is not None}
     if not flat.keys() <= _KNOWN:

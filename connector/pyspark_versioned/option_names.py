@@ -40,13 +40,9 @@ def unknown_text(option: str) -> str:
 
 
 def check_spelling(options: Iterable[str], table: str) -> None:
-    """Refuse misspelled options of a table of a catalog.
+    """Refuse misspelled options, in any case, of a table of a catalog.
 
     Other options pass: reads and writes by name share their options with Spark and with other targets.
-
-    Args:
-        options: names of options, in any case.
-        table: the table that is read or written.
 
     Raises:
         InvalidRequestError: an option is misspelled.

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, STORAGE, unknown_text
-from pyspark_versioned.sql.protocol.changes import Change
 from pyspark_versioned.sql.protocol.codec import decode
-from pyspark_versioned.sql.protocol.write import PythonCommit
+from pyspark_versioned.sql.protocol.common import Change
+from pyspark_versioned.sql.protocol.rows import PythonCommit
 from versioned_catalog import CorruptTableError, InvalidRequestError
 from versioned_catalog.conflicts.tags import version_or_tag
 from versioned_catalog.schema.partition_changes import split_fields, split_outside

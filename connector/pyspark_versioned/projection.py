@@ -20,8 +20,6 @@ def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Colum
 
     Args:
         wanted: the schema, from the user or from Spark; structs may lack fields.
-        schema: the table's schema.
-        table: the table's name, for errors.
 
     Raises:
         NotFoundError: the table has no such column.

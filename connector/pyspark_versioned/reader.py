@@ -47,9 +47,6 @@ class VersionedReader(DataSourceReader):
     """Reads the wanted columns of one snapshot.
 
     Args:
-        store: the table's folder.
-        state: the snapshot.
-        columns: the wanted columns.
         shape: the Arrow schema that Spark expects of every batch.
         only: the paths of the segments to read, or None for all.
     """

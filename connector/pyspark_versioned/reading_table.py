@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 
-from pyspark_versioned.hadoop import HadoopFolder, hadoop_folder
+from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.native import is_exact, is_plain
 from pyspark_versioned.options import Options
 from pyspark_versioned.spark_types import metadata_of, to_spark, to_spark_schema
 from pyspark_versioned.sql.parquet_schema import read_schema
+from pyspark_versioned.sql.protocol.common import HadoopFolder
 from pyspark_versioned.target import Target
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.resolver import Fill, SegmentPlan
@@ -141,27 +142,18 @@ def _way(plan: SegmentPlan) -> _Way:
     return _Way(native=True, defaults=defaults)
 
 
+@dataclass(frozen=True, repr=False)
 class _Ways:
-    """DataFrames of segments.
+    """DataFrames of segments of one snapshot."""
 
-    Args:
-        spark: the session.
-        location: the table's folder.
-        state: the snapshot.
-        storage: options of the file system.
-    """
-
-    def __init__(
-        self, spark: SparkSession, location: str, state: TableState, storage: Mapping[str, Any]
-    ) -> None:
-        self._spark = spark
-        self._location = location
-        self._state = state
-        self._storage = storage
+    spark: SparkSession
+    location: str
+    state: TableState
+    storage: Mapping[str, Any]
 
     def frame(self, way: _Way, paths: list[str]) -> DataFrame:
         """The rows of segments, in the table's schema."""
-        folder = hadoop_folder(self._location, self._storage)
+        folder = hadoop_folder(self.location, self.storage)
         if not way.native or folder is None:
             return self._through_python(paths)
         try:
@@ -171,27 +163,27 @@ class _Ways:
                 raise
             _log.warning(
                 "Spark has no file system for %s; it is read by the data source instead",
-                self._location,
+                self.location,
             )
             return self._through_python(paths)
 
     def _native(
         self, folder: HadoopFolder, defaults: Mapping[int, Constant], paths: list[str]
     ) -> DataFrame:
-        columns = self._state.schema.columns
+        columns = self.state.schema.columns
         stored = read_schema(column for column in columns if column.id not in defaults)
-        reader = self._spark.read.schema(stored).options(**_FIXED, **folder.conf)
+        reader = self.spark.read.schema(stored).options(**_FIXED, **folder.conf)
         files = reader.parquet(*[_escaped(f"{folder.url}/{path}") for path in paths])
-        misled = _MISLED if self._spark.conf.get(_JAVA_8, "false") == "true" else _MISLED_IN_TIME
+        misled = _MISLED if self.spark.conf.get(_JAVA_8, "false") == "true" else _MISLED_IN_TIME
         return files.select(*[_column(c, defaults.get(c.id), misled) for c in columns])
 
     def _through_python(self, paths: list[str]) -> DataFrame:
-        reader = self._spark.read.format("versioned").option("io", "python")
-        reader = reader.option("versionAsOf", str(self._state.version))
+        reader = self.spark.read.format("versioned").option("io", "python")
+        reader = reader.option("versionAsOf", str(self.state.version))
         reader = reader.option("segments", json.dumps(paths))
-        for key, value in self._storage.items():
+        for key, value in self.storage.items():
             reader = reader.option(f"storage.{key}", str(value))
-        return reader.load(self._location)
+        return reader.load(self.location)
 
 
 def _escaped(path: str) -> str:

@@ -15,10 +15,10 @@ from pyspark_versioned.options import Options, parse_options
 from pyspark_versioned.projection import project
 from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
-from pyspark_versioned.streams import refuse_stream_by_path
+from pyspark_versioned.streams import refuse_stream
 from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
-from pyspark_versioned.writer import WriteOptions, plan_writer
+from pyspark_versioned.writer import plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
 from versioned_catalog.errors import naming_table
 from versioned_catalog.log.state import TableState
@@ -64,7 +64,7 @@ class VersionedDataSource(DataSource):
             )
         state = table.at(self._pinned)
         if self._parsed.pending:
-            from pyspark_versioned.sql.pending_changes import apply_pending
+            from pyspark_versioned.sql.snapshots import apply_pending
 
             state, _ = apply_pending(state, self._parsed.pending, table.name)
         return table, state
@@ -112,7 +112,7 @@ class VersionedDataSource(DataSource):
         Raises:
             InvalidRequestError: always.
         """
-        refuse_stream_by_path(self._parsed.path)
+        refuse_stream(self._parsed.path, by_name=False)
 
     def _writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         parsed = self._parsed
@@ -130,20 +130,8 @@ class VersionedDataSource(DataSource):
                 "a write takes its columns from the frame; leave out columns",
                 condition="INVALID_OPTION",
             )
-        return plan_writer(
-            self._target,
-            Schema(from_spark_schema(schema)),
-            arrow_schema(schema),
-            WriteOptions(
-                overwrite,
-                merge_schema=parsed.merge_schema,
-                overwrite_schema=parsed.overwrite_schema,
-                creates=parsed.creates,
-                partition_by=parsed.partition_by,
-                key=parsed.key,
-                partial=parsed.partial,
-            ),
-        )
+        columns = Schema(from_spark_schema(schema))
+        return plan_writer(self._target, columns, arrow_schema(schema), parsed, overwrite=overwrite)
 
 
 def _naming(options: Mapping[str, str]) -> AbstractContextManager[None]:

@@ -152,11 +152,7 @@ def _column(field: spark.StructField, above: ColumnPath) -> Column:
 
 
 def from_spark(type_: spark.DataType, path: ColumnPath) -> DataType:
-    """The type of the catalog for a Spark type.
-
-    Args:
-        type_: the Spark type.
-        path: the column, for errors.
+    """The type of the catalog for the Spark type of the column at a path.
 
     Raises:
         InvalidRequestError: the type can't be stored.

@@ -7,19 +7,12 @@ from typing import NoReturn
 from versioned_catalog import InvalidRequestError
 
 
-def refuse_stream_by_name(table: str) -> NoReturn:
-    """Refuse ``writeStream.toTable(table)``."""
-    _refuse(table, f'rows.writeTo("{table}").append()')
-
-
-def refuse_stream_by_path(path: str) -> NoReturn:
-    """Refuse ``writeStream.format("versioned").start(path)``."""
-    _refuse(path, f'rows.write.format("versioned").mode("append").save("{path}")')
-
-
-def _refuse(table: str, write: str) -> NoReturn:
+def refuse_stream(table: str, *, by_name: bool) -> NoReturn:
+    """Refuse ``writeStream.toTable(table)``, or ``writeStream.format("versioned").start(table)``."""
+    by_path = f'.write.format("versioned").mode("append").save("{table}")'
+    write = f'.writeTo("{table}").append()' if by_name else by_path
     raise InvalidRequestError(
         f"{table}: a stream can't write to a table yet; write each batch with "
-        f"writeStream.foreachBatch(lambda rows, batch: {write})",
+        f"writeStream.foreachBatch(lambda rows, batch: rows{write})",
         condition="NOT_SUPPORTED",
     )

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_versioned.options import NO_KEY, KeyOptions
+from pyspark_versioned.options import NO_KEY, KeyOptions, Options
 from pyspark_versioned.scratch import scratch
 from pyspark_versioned.target import Target
 from pyspark_versioned.worker_errors import shows_errors
@@ -106,9 +106,8 @@ class CreatingWriter(PlannedWriter):
 class ReplacingWriter(PlannedWriter):
     """Replaces an existing table by another, in one commit."""
 
-    def __init__(self, target: Target, plan: WritePlan, operation: Replace) -> None:
+    def __init__(self, plan: WritePlan, operation: Replace) -> None:
         super().__init__(plan)
-        self._target = target
         self._operation = operation
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -119,50 +118,27 @@ class ReplacingWriter(PlannedWriter):
         Catalog.commit_replacing(plan.location, operation, plan.table, self._commit_id)
 
 
-@dataclass(frozen=True)
-class WriteOptions:
-    """How a frame is written.
-
-    Args:
-        overwrite: replace the rows.
-        merge_schema: add the columns that the table does not have, and widen types.
-        overwrite_schema: with ``overwrite``, replace the table by one with the columns of the frame.
-        creates: refuse to write to an existing table.
-        partition_by: the partitioning of a new table; None if not given.
-        key: the row key of a new table.
-        partial: keep the values of columns that the frame lacks in existing rows.
-    """
-
-    overwrite: bool
-    merge_schema: bool = False
-    overwrite_schema: bool = False
-    creates: bool = False
-    partition_by: tuple[str, ...] | None = None
-    key: KeyOptions = NO_KEY
-    partial: bool = False
-
-
 def plan_writer(
-    target: Target, schema: Schema, arrow: pa.Schema, options: WriteOptions
+    target: Target, schema: Schema, arrow: pa.Schema, options: Options, *, overwrite: bool
 ) -> PlannedWriter:
     """The writer for a frame; a frame that does not fit is refused before a row is written.
 
     Args:
-        target: the table.
         schema: the frame's schema in the catalog's types, for a new table.
-        arrow: the frame's schema as Arrow's.
-        options: how it is written.
+        arrow: the same as Arrow's.
+        overwrite: whether its rows replace those of the table.
 
     Raises:
         InvalidRequestError: the frame does not fit the table.
     """
     table = target.find()
-    _check_partial(options, options.key if table is None else table.schema, target.path)
+    keyed = options.key if table is None else table.schema
+    _check_partial(options, keyed, target.path, overwrite=overwrite)
     if table is not None and options.creates:
         raise AlreadyExistsError(
             f"there is already a table at {table.name}; write with mode append or overwrite"
         )
-    if options.overwrite_schema and not options.overwrite:
+    if options.overwrite_schema and not overwrite:
         raise InvalidRequestError(
             f"{target.path}: overwriteSchema goes with mode overwrite; use mergeSchema to add columns"
         )
@@ -171,18 +147,16 @@ def plan_writer(
     if table is None:
         return _creating(target, loose, arrow, options)
     if options.overwrite_schema:
-        return _replacing(target, table, loose, arrow, options)
+        return _replacing(table, loose, arrow, options)
     _check_key(options.key, table)
     _check_partitioning(options.partition_by, table)
     plan = table.transaction().plan_write(
         arrow, merge_schema=options.merge_schema, partial=options.partial
     )
-    return TableWriter(target, plan, overwrite=options.overwrite)
+    return TableWriter(target, plan, overwrite=overwrite)
 
 
-def _creating(
-    target: Target, schema: Schema, arrow: pa.Schema, options: WriteOptions
-) -> CreatingWriter:
+def _creating(target: Target, schema: Schema, arrow: pa.Schema, options: Options) -> CreatingWriter:
     given = {**asdict(options.key), "partitioned_by": options.partition_by or ()}
     if target.warehouse is None:
         plan, operation = Catalog.plan_path(target.path, schema, arrow, target.storage, **given)
@@ -192,9 +166,7 @@ def _creating(
     return CreatingWriter(target, plan, operation)
 
 
-def _replacing(
-    target: Target, table: Table, schema: Schema, arrow: pa.Schema, options: WriteOptions
-) -> ReplacingWriter:
+def _replacing(table: Table, schema: Schema, arrow: pa.Schema, options: Options) -> ReplacingWriter:
     """Partitioning, row key, properties and comment stay, unless they are given."""
     has = key_properties(table.schema)
     key = {} if options.key == NO_KEY else asdict(options.key)
@@ -209,7 +181,7 @@ def _replacing(
             f"but do not fit the frame: {error}; give another partitionBy or primaryKey, or unset the "
             "property"
         ) from None
-    return ReplacingWriter(target, plan, made)
+    return ReplacingWriter(plan, made)
 
 
 def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
@@ -228,14 +200,16 @@ def _check_partitioning(asked: tuple[str, ...] | None, table: Table) -> None:
         )
 
 
-def _check_partial(options: WriteOptions, keyed: Schema | KeyOptions, table: str) -> None:
+def _check_partial(
+    options: Options, keyed: Schema | KeyOptions, table: str, *, overwrite: bool
+) -> None:
     """Refuse a partial update without a primary key, and one of an overwrite."""
     if options.partial and not keyed.primary_key:
         raise InvalidRequestError(
             f"{table} has no primary key, by which partialUpdate finds the rows to update; leave "
             "partialUpdate out, or make a table with the option primaryKey"
         )
-    if options.partial and options.overwrite:
+    if options.partial and overwrite:
         raise InvalidRequestError(
             f"{table}: an overwrite leaves no row to update in part; append, or leave out "
             "partialUpdate"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import types as spark_types
 
-from pyspark_versioned.sql.protocol.changes import Default, TypedValue
+from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from pyspark_versioned.sql.values import parse_default
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.schema.ddl import parse_type

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyspark_versioned.sql.procedure_requests import call
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.protocol.common import CatalogRef
-from pyspark_versioned.sql.protocol.procedure import Call
 from versioned_catalog import Catalog
 
 if TYPE_CHECKING:
@@ -104,13 +103,16 @@ def test_a_worker_that_died_with_its_response(sql: Any, sql_spark: SparkSession)
         sql(f"INSERT OVERWRITE {W} VALUES ({number})")
     warehouse = sql_spark.conf.get("spark.sql.catalog.versioned.warehouse") or ""
     given = {"table": "upkeep.w", "dry_run": "false", "force": "true"}
-    where = CatalogRef("versioned", warehouse, {})
+    where = messages.CatalogRef("versioned", warehouse, {})
     commit_id = "11111111-1111-4111-8111-111111111111"
     expire = {**given, "older_than_hours": "0", "older_than": None, "keep_last": None}
     vacuum = {**given, "retention_hours": "0"}
     for name, arguments in (("expire", expire), ("vacuum", vacuum)):
         for retry in (False, True):
-            call(Call(where, ("system", name), arguments, None, ()), Commit(commit_id, retry))
+            call(
+                messages.Call(where, ("system", name), arguments, None, ()),
+                Commit(commit_id, retry),
+            )
         commit_id = commit_id.replace("1", "2")
     table = Catalog(warehouse).load_table("upkeep.w")
     assert table.inspect.history()["operation"].to_pylist()[3:5] == ["overwrite", "expire"]

@@ -28,7 +28,7 @@ from pyspark_versioned.sql.protocol.codec import wire_name
 CONNECTOR = Path(__file__).parents[2] / "connector"
 WRITTEN = (CONNECTOR / "PROTOCOL.md").read_text()
 JVM = CONNECTOR / "jvm" / "versioned" / "spark"
-MODULES = ("changes", "common", "namespace", "procedure", "scan", "table", "view", "write")
+MODULES = ("common", "names", "rows", "table")
 
 
 @dataclass(frozen=True)

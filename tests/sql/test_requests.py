@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ CATALOG = ("load", "alter", "list_tables", "load_namespace", "create_namespace",
 LOAD = {"version": None, "timestamp": None, "views": False, "writes": False}
 
 
+def exchange(given: Any) -> Json:
+    response: Json = json.loads(respond(given))
+    return response
+
+
 @pytest.fixture
 def ask(tmp_path: Path) -> Any:
     catalog = Catalog(tmp_path)
@@ -29,7 +35,9 @@ def ask(tmp_path: Path) -> Any:
     def request(name: str, /, commit_id: str = "c" * 36, retry: bool = False, **body: Any) -> Json:
         if name in (*CATALOG, "rename"):
             body["catalog"] = where
-        return respond({"request": name, "body": body, "commit": {"id": commit_id, "retry": retry}})
+        return exchange(
+            {"request": name, "body": body, "commit": {"id": commit_id, "retry": retry}}
+        )
 
     return request
 
@@ -166,8 +174,8 @@ def test_a_delete_means_the_columns_that_it_was_planned_on(ask: Any, tmp_path: P
 
 
 def test_the_jar_of_another_protocol() -> None:
-    assert respond({"request": "handshake", "body": {"protocol": VERSION}}) == {"response": {}}
-    message = respond({"request": "handshake", "body": {"protocol": 0}})["error"]["message"]
+    assert exchange({"request": "handshake", "body": {"protocol": VERSION}}) == {"response": {}}
+    message = exchange({"request": "handshake", "body": {"protocol": 0}})["error"]["message"]
     assert f"version 0 of the protocol and pyspark_versioned speaks version {VERSION}" in message
     assert "jar_path()" in message
 
@@ -211,11 +219,11 @@ def test_members_deep_inside(ask: Any) -> None:
     [None, [], {}, {"request": 1}, {"request": "load"}, {"request": "drop", "body": {}}],
 )
 def test_a_request_that_is_none(given: Any) -> None:
-    assert respond(given)["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
+    assert exchange(given)["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
 
 
 def test_a_commit_without_its_id(ask: Any) -> None:
     table = load(ask)["table"]
     given = {"request": "truncate", "body": {"table": table}, "commit": {"id": "x"}}
-    message = respond(given)["error"]["message"]
+    message = exchange(given)["error"]["message"]
     assert "the commit of the request truncate: the member retry is missing" in message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark_versioned.sql.constraints import refuse_new_constraint, refuse_new_key
-from pyspark_versioned.sql.protocol import changes as sent
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.evolution.changes import (
@@ -29,13 +29,8 @@ from versioned_catalog.schema.schema import Schema, name_key
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location", "table_type")
 
 
-def parse_changes(given: Sequence[sent.Change], schema: Schema, table: str) -> list[Change]:
+def parse_changes(given: Sequence[messages.Change], schema: Schema, table: str) -> list[Change]:
     """The changes of one ALTER TABLE.
-
-    Args:
-        given: the changes, in order.
-        schema: the table's schema.
-        table: the table's name, for errors.
 
     Raises:
         InvalidRequestError: a change is not allowed.
@@ -44,10 +39,10 @@ def parse_changes(given: Sequence[sent.Change], schema: Schema, table: str) -> l
     return [change for one in given for change in _parse(one, schema, table)]
 
 
-def _refuse_replacing(given: Sequence[sent.Change], schema: Schema, table: str) -> None:
+def _refuse_replacing(given: Sequence[messages.Change], schema: Schema, table: str) -> None:
     """REPLACE COLUMNS arrives as a drop of every column and new ones, whose values would be lost."""
-    dropped = {name_key(one.path[0]) for one in given if isinstance(one, sent.DropColumn)}
-    adds = any(isinstance(one, sent.AddColumn) for one in given)
+    dropped = {name_key(one.path[0]) for one in given if isinstance(one, messages.DropColumn)}
+    adds = any(isinstance(one, messages.AddColumn) for one in given)
     if adds and dropped >= {name_key(column.name) for column in schema.columns}:
         raise InvalidRequestError(
             f"{table}: REPLACE COLUMNS would drop every column with its values; use ALTER TABLE ... "
@@ -57,50 +52,50 @@ def _refuse_replacing(given: Sequence[sent.Change], schema: Schema, table: str) 
         )
 
 
-def _parse(one: sent.Change, schema: Schema, table: str) -> list[Change]:
+def _parse(one: messages.Change, schema: Schema, table: str) -> list[Change]:
     match one:
-        case sent.AddColumn():
+        case messages.AddColumn():
             return [_add(one, table)]
-        case sent.DropColumn(path, if_exists):
+        case messages.DropColumn(path, if_exists):
             gone = if_exists and schema.find(tuple(path)) is None
             return [] if gone else [DropColumn(tuple(path))]
-        case sent.RenameColumn(path, new_name):
+        case messages.RenameColumn(path, new_name):
             return [RenameColumn(tuple(path), new_name)]
-        case sent.ChangeType(path, type_):
+        case messages.ChangeType(path, type_):
             return [ChangeType(tuple(path), parse_type(type_, tuple(path)))]
-        case sent.MoveColumn(path, first, after):
+        case messages.MoveColumn(path, first, after):
             return [MoveColumn(tuple(path), first, after)]
-        case sent.SetNullable(path, nullable):
+        case messages.SetNullable(path, nullable):
             return [DropNotNull(tuple(path)) if nullable else SetNotNull(tuple(path))]
-        case sent.SetComment(path, comment):
+        case messages.SetComment(path, comment):
             return [SetComment(tuple(path), comment)]
-        case sent.SetDefault(path, default):
+        case messages.SetDefault(path, default):
             column = schema.get(tuple(path))
             value = parse_default(default, column.type, column_in_errors(table, path))
             return [SetDefault(tuple(path), value)]
-        case sent.DropDefault(path):
+        case messages.DropDefault(path):
             return [DropDefault(tuple(path))]
-        case sent.SetProperty(key, value):
+        case messages.SetProperty(key, value):
             return [SetProperty(_property(key, table), value)]
-        case sent.UnsetProperty(key):
+        case messages.UnsetProperty(key):
             return [UnsetProperty(_property(key, table))]
-        case sent.AddConstraint(constraint):
+        case messages.AddConstraint(constraint):
             refuse_new_constraint(constraint, table)
-        case sent.DropConstraint():
+        case messages.DropConstraint():
             refuse_new_key(table)
-        case sent.OtherChange("ClusterBy"):
+        case messages.OtherChange("ClusterBy"):
             raise InvalidRequestError(
                 f"{table}: CLUSTER BY is not supported; SET TBLPROPERTIES ('sort_by' = 'a, b') sorts "
                 "rows that are written from now on, and CALL system.compact those already there"
             )
-        case sent.OtherChange(name):
+        case messages.OtherChange(name):
             raise InvalidRequestError(
                 f"{table}: {name} is not supported; docs/sql.md lists what ALTER TABLE can do",
                 condition="NOT_SUPPORTED",
             )
 
 
-def _add(add: sent.AddColumn, table: str) -> AddColumn:
+def _add(add: messages.AddColumn, table: str) -> AddColumn:
     path = tuple(add.path)
     type_ = parse_type(add.type, path)
     given = add.default_value

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark_versioned.compacting import planned
 from pyspark_versioned.sql.procedure import TABLE, Invocation, Parameter, Procedure, Row
-from pyspark_versioned.sql.protocol.procedure import ProcedureJob
+from pyspark_versioned.sql.protocol.names import ProcedureJob
 from versioned_catalog.log.record import record_from_json
 
 
@@ -30,7 +30,7 @@ def _job(call: Invocation) -> ProcedureJob | None:
     asked = _asked(call, table.version)
     if not planned(table, asked):
         return None
-    storage = {f"storage.{key}": value for key, value in call.ref.storage.items()}
+    storage = {f"storage.{key}": value for key, value in call.request.catalog.storage.items()}
     options = {**storage, "io": "python", "compact": json.dumps(asked)}
     return ProcedureJob(table.location, options)
 
@@ -41,17 +41,17 @@ def _compact(call: Invocation) -> Iterable[Row]:
     if before is not None:  # the response was lost
         yield 0, 0, 0, 0, 0, before
         return
-    if call.job is None:
+    if call.request.job is None:
         plans = planned(table, _asked(call, table.version))
         removed, size = sum(len(p.paths) for p in plans), sum(p.bytes for p in plans)
         yield removed, size, 0, 0, 0, table.version
         return
-    asked = json.loads(call.job.options["compact"])
+    asked = json.loads(call.request.job.options["compact"])
     plans = planned(table, asked)
     by_paths = {one.paths: one for one in plans}
     done = [
         (by_paths[tuple(json.loads(paths))], tuple(map(record_from_json, json.loads(records))))
-        for paths, records in call.results
+        for paths, records in call.request.results
     ]
     then = table.as_of(asked["version"])
     result = then.maintenance.commit_compaction(plans, done, commit_id=call.commit.id)
@@ -94,5 +94,5 @@ PROCEDURES = {
         "added_bytes: BIGINT, skipped_segments: BIGINT, version: BIGINT>",
         _compact,
         job=_job,
-    ),
+    )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pyspark_versioned.sql.protocol.changes import Constraint
+from pyspark_versioned.sql.protocol.common import Constraint
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.types.paths import render_path
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark_versioned.sql.constraints import primary_key_of
-from pyspark_versioned.sql.protocol import table as sent
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.values import column_in_errors, parse_default, parse_type, read_default
 from versioned_catalog import InvalidRequestError
@@ -26,11 +26,7 @@ class Declaration:
     """A table as CREATE TABLE declares it.
 
     Args:
-        name: the table's name, namespace first.
-        columns: columns without IDs.
         partitioned_by: transforms, such as ``days(ts)``.
-        properties: table properties.
-        comment: table comment.
         primary_key: columns of the PRIMARY KEY constraint; the key may be a property instead.
     """
 
@@ -53,12 +49,11 @@ class Declaration:
 
 
 def parse_declaration(
-    declaration: sent.Declaration, *, like: sent.Like | None = None, defaults: bool = True
+    declaration: messages.Declaration, *, like: messages.Like | None = None, defaults: bool = True
 ) -> Declaration:
     """A table as CREATE TABLE declares it.
 
     Args:
-        declaration: the declaration.
         like: the source of CREATE TABLE LIKE, or None.
         defaults: whether columns have defaults; those of a query belong to the tables that it reads.
 
@@ -91,13 +86,13 @@ def parse_declaration(
     )
 
 
-def _copied_properties(like: sent.Like | None) -> dict[str, str]:
+def _copied_properties(like: messages.Like | None) -> dict[str, str]:
     given = {} if like is None else like.properties
     return {key: value for key, value in given.items() if key not in _NOT_COPIED}
 
 
 def _columns(
-    declaration: sent.Declaration, like: sent.Like | None, table: str, *, defaults: bool
+    declaration: messages.Declaration, like: messages.Like | None, table: str, *, defaults: bool
 ) -> tuple[Column, ...]:
     """The columns; of CREATE TABLE LIKE the source's own, since Spark leaves out their defaults."""
     if like is None:
@@ -132,7 +127,7 @@ def _check_provider(provider: str, default: str, table: str) -> None:
         )
 
 
-def _column(given: sent.DeclaredColumn, table: str, *, defaults: bool) -> Column:
+def _column(given: messages.DeclaredColumn, table: str, *, defaults: bool) -> Column:
     path = (given.name,)
     type_ = parse_type(given.type, path)
     sql = given.default_value if defaults else None

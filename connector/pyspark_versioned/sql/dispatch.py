@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, get_type_hints
 
 from pyspark_versioned.sql import (
     distribution,
@@ -17,13 +18,7 @@ from pyspark_versioned.sql import (
     write_requests,
 )
 from pyspark_versioned.sql.errors import error_response
-from pyspark_versioned.sql.protocol.base import (
-    VERSION,
-    Commit,
-    CommittingRequest,
-    Handlers,
-    Refused,
-)
+from pyspark_versioned.sql.protocol.base import VERSION, Commit, CommittingRequest, Refused
 from pyspark_versioned.sql.protocol.codec import decode, encode, wire_name
 from pyspark_versioned.sql.protocol.common import Done, Handshake
 from versioned_catalog import InvalidRequestError, VersionedError
@@ -45,31 +40,40 @@ def handshake(request: Handshake) -> Done:
     return Done()
 
 
-HANDLERS: Handlers = {
-    Handshake: handshake,
-    **distribution.HANDLERS,
-    **metadata_requests.HANDLERS,
-    **namespace_requests.HANDLERS,
-    **option_requests.HANDLERS,
-    **procedure_requests.HANDLERS,
-    **scan_requests.HANDLERS,
-    **stage_requests.HANDLERS,
-    **table_requests.HANDLERS,
-    **view_requests.HANDLERS,
-    **write_requests.HANDLERS,
+HANDLERS: dict[type, Callable[..., object]] = {
+    get_type_hints(function)["request"]: function
+    for function in (
+        handshake,
+        *distribution.HANDLERS,
+        *metadata_requests.HANDLERS,
+        *namespace_requests.HANDLERS,
+        *option_requests.HANDLERS,
+        *procedure_requests.HANDLERS,
+        *scan_requests.HANDLERS,
+        *stage_requests.HANDLERS,
+        *table_requests.HANDLERS,
+        *view_requests.HANDLERS,
+        *write_requests.HANDLERS,
+    )
 }
+"""Functions by the request that they carry out; those that commit take a ``Commit``, too."""
+
 _BY_NAME = {wire_name(message): message for message in HANDLERS}
 
 
-def respond(given: Any) -> Json:
+def respond(given: Any) -> str:
     """Carry out one request.
 
     Args:
-        given: the request as JSON; see ``connector/PROTOCOL.md``.
+        given: the request, parsed from JSON; see ``connector/PROTOCOL.md``.
 
     Returns:
-        The response as JSON: a result, a refusal or an error.
+        The response as the text of its JSON: a result, a refusal or an error.
     """
+    return encode(_outcome(given))
+
+
+def _outcome(given: Any) -> Json:
     request: object = None
     try:
         name = given.get("request") if isinstance(given, dict) else None
@@ -80,7 +84,7 @@ def respond(given: Any) -> Json:
                 "the jar that pyspark_versioned.jar_path() names"
             )
         request = decode(message, given.get("body"), f"the request {name}")
-        return {"response": encode(HANDLERS[message](request, *_commit(message, given)))}
+        return {"response": HANDLERS[message](request, *_commit(message, given))}
     except Refused as refused:
         return {"refused": refused.reason}
     except VersionedError as error:

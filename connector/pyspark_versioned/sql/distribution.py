@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyspark_versioned.sql.protocol.base import Handlers
-from pyspark_versioned.sql.protocol.table import (
-    Applicability,
-    CheckTransform,
-    PartitionTransform,
-)
-from pyspark_versioned.sql.protocol.write import (
-    Distribution,
-    HashKey,
-    PlanDelta,
-    SortKey,
-    TransformKey,
-)
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
 from pyspark_versioned.sql.table_description import describe_partitioning
 from pyspark_versioned.sql.values import parse_type
@@ -25,12 +13,7 @@ from versioned_catalog import InvalidRequestError
 from versioned_catalog.datafile.writer import target_bytes
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.transforms import parse_transform, result_type
-from versioned_catalog.write.distribution import (
-    DistributionMode,
-    default_mode,
-    mode_of,
-    parse_mode,
-)
+from versioned_catalog.write.distribution import DistributionMode, default_mode, mode_of, parse_mode
 
 ROWS_TO_FILE = 2
 """Size of rows in a shuffle, over their size in a segment, roughly: Spark compresses rows one by one
@@ -43,12 +26,10 @@ def distribution_of(
     option: str | None = None,
     *,
     ordered: bool = True,
-) -> Distribution:
+) -> messages.Distribution:
     """The distribution that a write requires.
 
     Args:
-        schema: the table's schema.
-        properties: the table's properties.
         option: the write's option ``distributionMode``, which takes precedence over the property.
         ordered: whether the order of rows matters in a table with a primary key.
 
@@ -60,28 +41,32 @@ def distribution_of(
     )
     mode = named or default_mode(schema, ordered=ordered)
     partitions = describe_partitioning(schema)
-    parts: list[SortKey] = [TransformKey(one, descending=False) for one in partitions]
+    parts: list[messages.SortKey] = [
+        messages.TransformKey(one, descending=False) for one in partitions
+    ]
     sorts = _sort_keys(schema)
     by = [*parts, *sorts] if mode is DistributionMode.RANGE else parts
     if mode is DistributionMode.NONE or not by:
         mode, by = DistributionMode.NONE, []
     # Rows come partition by partition, so that a task writes one segment after another. If the table
     # sorts no rows, any order of partitions will do: Spark sorts one number by radix.
-    order_by = [*parts, *sorts] if sorts or not parts else [HashKey(partitions)]
-    return Distribution(mode.value, by, target_bytes(properties) * ROWS_TO_FILE, order_by)
+    order_by = [*parts, *sorts] if sorts or not parts else [messages.HashKey(partitions)]
+    return messages.Distribution(mode.value, by, target_bytes(properties) * ROWS_TO_FILE, order_by)
 
 
-def _sort_keys(schema: Schema) -> list[SortKey]:
+def _sort_keys(schema: Schema) -> list[messages.SortKey]:
     fields = [(source, False) for source in schema.row_key] or [
         (by.source, by.descending) for by in schema.sort_by
     ]
     return [
-        TransformKey(PartitionTransform(schema.path(source), "identity", None), descending)
+        messages.TransformKey(
+            messages.PartitionTransform(schema.path(source), "identity", None), descending
+        )
         for source, descending in fields
     ]
 
 
-def plan_delta(request: PlanDelta) -> Distribution:
+def plan_delta(request: messages.PlanDelta) -> messages.Distribution:
     """The distribution of the changes of a table with a primary key.
 
     A statement changes each row key once, so the order of changes does not matter.
@@ -91,13 +76,13 @@ def plan_delta(request: PlanDelta) -> Distribution:
     return replace(found, order_by=())
 
 
-def check_transform(request: CheckTransform) -> Applicability:
+def check_transform(request: messages.CheckTransform) -> messages.Applicability:
     """Whether a partition transform applies to a type."""
     try:
         result_type(parse_transform(request.transform), parse_type(request.type, ("the column",)))
     except InvalidRequestError as error:
-        return Applicability(str(error))
-    return Applicability(None)
+        return messages.Applicability(str(error))
+    return messages.Applicability(None)
 
 
-HANDLERS: Handlers = {PlanDelta: plan_delta, CheckTransform: check_transform}
+HANDLERS = (plan_delta, check_transform)

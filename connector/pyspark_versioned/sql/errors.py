@@ -4,58 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark_versioned.sql.protocol.common import CatalogRef, TableRef
-from pyspark_versioned.sql.protocol.procedure import Call, LoadProcedure
-from pyspark_versioned.sql.protocol.table import Declaration
-from pyspark_versioned.sql.protocol.write import CommitWrite, Creation
+from pyspark_versioned.sql.protocol import messages
 from versioned_catalog import VersionedError
 from versioned_catalog.types.paths import render_path
 
 
 def error_response(error: VersionedError, request: object) -> dict[str, Any]:
-    """The response for an error: condition, SQLSTATE and message.
-
-    Args:
-        error: the error.
-        request: the request that failed, or None; its table is named in the message.
-    """
+    """The response for an error, whose message names the table of the failed request."""
     names = _table_names(request)
     if names:
         error.name_table(*names)
     return {
-        "error": {
-            "condition": error.condition,
-            "sqlstate": error.sqlstate,
-            "message": str(error),
-        }
+        "error": {"condition": error.condition, "sqlstate": error.sqlstate, "message": str(error)}
     }
 
 
 def _table_names(request: Any) -> tuple[str, ...]:
     """The names that the table of a request may have in an error; empty if it has no table."""
     match request:
-        case Call():
+        case messages.Call():
             given = request.arguments.get("table")
             return () if given is None else (given,)
-        case LoadProcedure():
+        case messages.LoadProcedure():
             return ()
-        case CommitWrite():
+        case messages.CommitWrite():
             return _names_of(request.write.table)
-        case object(table=TableRef() as table):
+        case object(table=messages.TableRef() as table):
             return _names_of(table)
-        case object(creation=Creation() as creation):
+        case object(creation=messages.Creation() as creation):
             return _names_in(creation.catalog, creation.declaration.name)
-        case object(catalog=CatalogRef() as catalog, declaration=Declaration() as declaration):
+        case object(
+            catalog=messages.CatalogRef() as catalog,
+            declaration=messages.Declaration() as declaration,
+        ):
             return _names_in(catalog, declaration.name)
-        case object(catalog=CatalogRef() as catalog, name=name):
+        case object(catalog=messages.CatalogRef() as catalog, name=name):
             return _names_in(catalog, name)
         case _:
             return ()
 
 
-def _names_of(table: TableRef) -> tuple[str, ...]:
+def _names_of(table: messages.TableRef) -> tuple[str, ...]:
     return table.name, table.name.partition(".")[2] or table.name, table.location
 
 
-def _names_in(catalog: CatalogRef, name: Any) -> tuple[str, ...]:
+def _names_in(catalog: messages.CatalogRef, name: Any) -> tuple[str, ...]:
     return render_path((catalog.name, *name)), render_path(name)

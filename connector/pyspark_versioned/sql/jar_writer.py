@@ -6,7 +6,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_versioned.sql import stage_requests
 from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.protocol.write import PythonCommit
+from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.sql.snapshots import open_snapshot, open_table
 from pyspark_versioned.sql.write_plans import plan_of
 from pyspark_versioned.sql.write_requests import commit_records
@@ -18,12 +18,7 @@ from versioned_catalog.write.plan import WritePlan
 
 @shows_errors
 class JarWriter(PlannedWriter):
-    """Writes rows and commits them as the jar asks, or creates a table with them.
-
-    Args:
-        plan: how rows are written.
-        asked: what to commit.
-    """
+    """Writes rows and commits them as the jar asks, or creates a table with them."""
 
     def __init__(self, plan: WritePlan, asked: PythonCommit) -> None:
         super().__init__(plan)

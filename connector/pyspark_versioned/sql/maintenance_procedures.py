@@ -65,7 +65,7 @@ def _verify(call: Invocation) -> Iterable[Row]:
 
 
 def _views(call: Invocation) -> Iterable[Row]:
-    found = call.catalog.views(call.name or None, partial(full_name, call.ref))
+    found = call.catalog.views(call.name or None, partial(full_name, call.request.catalog))
     yield from (tuple(row.values()) for row in found.to_pylist())
 
 

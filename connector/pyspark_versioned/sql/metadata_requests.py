@@ -8,16 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
-from pyspark_versioned.sql.protocol.base import Handlers, SparkType
-from pyspark_versioned.sql.protocol.common import TableRef
-from pyspark_versioned.sql.protocol.table import (
-    ListPartitions,
-    LoadedMetadata,
-    PartitionColumn,
-    Partitions,
-    ReadMetadata,
-    Rows,
-)
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import Catalog, Table
 from versioned_catalog.inspection import tables
@@ -45,16 +37,11 @@ def described_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
     return catalog.load_table(name[:-1])
 
 
-def describe_metadata(table: TableRef, metadata: str) -> LoadedMetadata:
-    """A metadata table.
-
-    Args:
-        table: the table that it describes.
-        metadata: its name, in any case.
-    """
+def describe_metadata(table: messages.TableRef, metadata: str) -> messages.LoadedMetadata:
+    """A metadata table of a table, by its name in any case."""
     fields = tables.SCHEMAS[metadata.lower()]
     schema = to_spark_schema(tuple(column_from_field(field) for field in fields))
-    return LoadedMetadata(table, metadata.lower(), SparkType(schema.jsonValue()))
+    return messages.LoadedMetadata(table, metadata.lower(), SparkType(schema.jsonValue()))
 
 
 def hidden_warning(catalog: Catalog, name: tuple[str, ...]) -> str | None:
@@ -68,7 +55,7 @@ def hidden_warning(catalog: Catalog, name: tuple[str, ...]) -> str | None:
     )
 
 
-def read_metadata(request: ReadMetadata) -> Rows:
+def read_metadata(request: messages.ReadMetadata) -> messages.Rows:
     """The rows of a metadata table."""
     table, state = open_table(request.table)
     then = table.as_of(state.version)
@@ -79,7 +66,7 @@ def read_metadata(request: ReadMetadata) -> Rows:
         "snapshots": then.inspect.snapshots,
         "partitions": then.inspect.partitions,
     }[request.metadata]()
-    return Rows(cells(found))
+    return messages.Rows(cells(found))
 
 
 def cells(rows: pa.Table) -> list[list[Any]]:
@@ -96,7 +83,7 @@ def _texts(column: pa.ChunkedArray) -> list[Any]:
     return list(column.cast(pa.string()).to_pylist())
 
 
-def list_partitions(request: ListPartitions) -> Partitions:
+def list_partitions(request: messages.ListPartitions) -> messages.Partitions:
     """The partitions of a table under its current partitioning.
 
     Years, months, days and hours, which the format counts since 1970, and bytes are shown as readable
@@ -107,17 +94,17 @@ def list_partitions(request: ListPartitions) -> Partitions:
     columns = [_partition_column(field, schema) for field in schema.partitioning]
     renderers = [_renderer(field, schema) for field in schema.partitioning]
     keys = tables.partitions(state)["partition"].to_pylist()
-    return Partitions(
+    return messages.Partitions(
         columns,
         [[render(text) for render, text in zip(renderers, key, strict=True)] for key in keys],
     )
 
 
-def _partition_column(field: PartitionField, schema: Schema) -> PartitionColumn:
+def _partition_column(field: PartitionField, schema: Schema) -> messages.PartitionColumn:
     transform, type_ = _partition_type(field, schema)
     readable = Atom.STRING if is_unreadable(transform, type_) else type_
     name = render_field(schema.path(field.source), transform)
-    return PartitionColumn(name, SparkType(to_spark(readable).jsonValue()))
+    return messages.PartitionColumn(name, SparkType(to_spark(readable).jsonValue()))
 
 
 def _renderer(field: PartitionField, schema: Schema) -> Callable[[str | None], str | None]:
@@ -130,4 +117,4 @@ def _partition_type(field: PartitionField, schema: Schema) -> tuple[Transform, D
     return transform, result_type(transform, schema.column(field.source).type)
 
 
-HANDLERS: Handlers = {ReadMetadata: read_metadata, ListPartitions: list_partitions}
+HANDLERS = (read_metadata, list_partitions)

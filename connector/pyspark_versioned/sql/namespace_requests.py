@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark_versioned.sql.protocol.base import Commit, Handlers, Refused
-from pyspark_versioned.sql.protocol.common import CatalogRef, Done
-from pyspark_versioned.sql.protocol.namespace import (
-    AlterNamespace,
-    CreateNamespace,
-    DropNamespace,
-    ListNamespaces,
-    ListTables,
-    LoadNamespace,
-    Names,
-    Namespaces,
-    Properties,
-)
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.types.paths import parse_path, render_path
 
 
-def open_namespace(ref: CatalogRef, namespace: Sequence[str]) -> tuple[Catalog, tuple[str, ...]]:
+def open_namespace(
+    ref: messages.CatalogRef, namespace: Sequence[str]
+) -> tuple[Catalog, tuple[str, ...]]:
     """A catalog and the name of a namespace that exists in it.
 
     Raises:
@@ -34,43 +25,43 @@ def open_namespace(ref: CatalogRef, namespace: Sequence[str]) -> tuple[Catalog, 
     return catalog, name
 
 
-def list_tables(request: ListTables) -> Names:
+def list_tables(request: messages.ListTables) -> messages.Names:
     """The names of the tables in a namespace."""
     catalog, namespace = open_namespace(request.catalog, request.namespace)
-    return Names(catalog.list_tables(namespace))
+    return messages.Names(catalog.list_tables(namespace))
 
 
-def list_namespaces(request: ListNamespaces) -> Namespaces:
+def list_namespaces(request: messages.ListNamespaces) -> messages.Namespaces:
     """The namespaces directly inside another, or at the top level."""
     catalog, parent = open_namespace(request.catalog, request.namespace)
-    return Namespaces([parse_path(name) for name in catalog.list_namespaces(parent)])
+    return messages.Namespaces([parse_path(name) for name in catalog.list_namespaces(parent)])
 
 
-def load_namespace(request: LoadNamespace) -> Properties:
+def load_namespace(request: messages.LoadNamespace) -> messages.Properties:
     """The properties of a namespace."""
     catalog, namespace = open_namespace(request.catalog, request.namespace)
-    return Properties(catalog.namespace_properties(namespace))
+    return messages.Properties(catalog.namespace_properties(namespace))
 
 
-def create_namespace(request: CreateNamespace, commit: Commit) -> Done:
+def create_namespace(request: messages.CreateNamespace, commit: Commit) -> messages.Done:
     """Create a namespace."""
     catalog, namespace = open_catalog(request.catalog), tuple(request.namespace)
     if catalog.namespace_exists(namespace):
         if commit.retry:
-            return Done()
+            return messages.Done()
         raise Refused("exists")
     properties = {k: v for k, v in request.properties.items() if k != "owner"}
     _refuse_location(properties, namespace)
     catalog.create_namespace(namespace, properties=properties)
-    return Done()
+    return messages.Done()
 
 
-def alter_namespace(request: AlterNamespace, commit: Commit) -> Done:
+def alter_namespace(request: messages.AlterNamespace, commit: Commit) -> messages.Done:
     """Set and remove properties of a namespace."""
     catalog, namespace = open_namespace(request.catalog, request.namespace)
     _refuse_location(request.set, namespace)
     catalog.alter_namespace(namespace, request.set, request.unset)
-    return Done()
+    return messages.Done()
 
 
 def _refuse_location(properties: Mapping[str, str], namespace: tuple[str, ...]) -> None:
@@ -82,25 +73,25 @@ def _refuse_location(properties: Mapping[str, str], namespace: tuple[str, ...]) 
         )
 
 
-def drop_namespace(request: DropNamespace, commit: Commit) -> Done:
+def drop_namespace(request: messages.DropNamespace, commit: Commit) -> messages.Done:
     """Drop a namespace; with ``cascade``, with everything in it."""
     if commit.retry and not open_catalog(request.catalog).namespace_exists(
         tuple(request.namespace)
     ):
-        return Done()
+        return messages.Done()
     catalog, namespace = open_namespace(request.catalog, request.namespace)
     contents = (catalog.list_tables, catalog.list_namespaces, catalog.list_views)
     if not request.cascade and any(listed(namespace) for listed in contents):
         raise Refused("not_empty")
     catalog.drop_namespace(namespace, cascade=request.cascade)
-    return Done()
+    return messages.Done()
 
 
-HANDLERS: Handlers = {
-    ListTables: list_tables,
-    ListNamespaces: list_namespaces,
-    LoadNamespace: load_namespace,
-    CreateNamespace: create_namespace,
-    AlterNamespace: alter_namespace,
-    DropNamespace: drop_namespace,
-}
+HANDLERS = (
+    list_tables,
+    list_namespaces,
+    load_namespace,
+    create_namespace,
+    alter_namespace,
+    drop_namespace,
+)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark_versioned import streams
 from pyspark_versioned.option_names import check_spelling
-from pyspark_versioned.sql.protocol.base import Handlers
-from pyspark_versioned.sql.protocol.common import Done
-from pyspark_versioned.sql.protocol.table import CheckOptions, RefuseStream
-from pyspark_versioned.streams import refuse_stream_by_name, refuse_stream_by_path
+from pyspark_versioned.sql.protocol import messages
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.types.paths import render_path
 
 
-def check_options(request: CheckOptions) -> Done:
+def check_options(request: messages.CheckOptions) -> messages.Done:
     """Refuse misspelled options of a read, or of a write that is not planned yet."""
     check_spelling(request.options, request.table)
-    return Done()
+    return messages.Done()
 
 
 def check_write_options(options: Sequence[str], table: str) -> None:
@@ -45,15 +43,15 @@ def check_write_options(options: Sequence[str], table: str) -> None:
         )
 
 
-def refuse_stream(request: RefuseStream) -> Done:
+def refuse_stream(request: messages.RefuseStream) -> messages.Done:
     """Refuse a streaming write.
 
     Raises:
         InvalidRequestError: always.
     """
     if request.name is not None:
-        refuse_stream_by_name(render_path(tuple(request.name)))
-    refuse_stream_by_path(request.path or "")
+        streams.refuse_stream(render_path(tuple(request.name)), by_name=True)
+    streams.refuse_stream(request.path or "", by_name=False)
 
 
-HANDLERS: Handlers = {CheckOptions: check_options, RefuseStream: refuse_stream}
+HANDLERS = (check_options, refuse_stream)

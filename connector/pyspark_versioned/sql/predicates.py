@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pyspark_versioned.sql.protocol.changes import TypedValue
 from pyspark_versioned.sql.protocol.common import (
     ColumnTerm,
     LiteralTerm,
     OtherTerm,
     PredicateTerm,
     Term,
+    TypedValue,
 )
 from pyspark_versioned.sql.values import parse_value
 from versioned_catalog.expressions.filters import (

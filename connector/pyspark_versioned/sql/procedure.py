@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pyspark_versioned.sql.commits import landed
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit
-from pyspark_versioned.sql.protocol.common import CatalogRef
-from pyspark_versioned.sql.protocol.procedure import ProcedureJob
+from pyspark_versioned.sql.snapshots import landed
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.warehouse.state import Name
 
-Arguments = Mapping[str, str | None]
 Row = tuple[Any, ...]
 
 
@@ -30,25 +28,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a procedure.
+    """One call of a procedure; the name is its table's, or empty without a table."""
 
-    Args:
-        ref: the catalog as the jar refers to it.
-        catalog: the catalog.
-        name: the table's name; empty if the procedure was called without a table.
-        arguments: value texts by parameter, None for null.
-        commit: the commit of the call.
-        job: the job that has run for the call, or None.
-        results: the rows of the job.
-    """
-
-    ref: CatalogRef
+    request: messages.Call
+    commit: Commit
     catalog: Catalog
     name: Name
-    arguments: Arguments
-    commit: Commit
-    job: ProcedureJob | None = None
-    results: Sequence[Sequence[str]] = ()
+
+    @property
+    def arguments(self) -> Mapping[str, str | None]:
+        """Value texts by parameter, None for null."""
+        return self.request.arguments
 
     @property
     def table(self) -> Table:
@@ -104,17 +94,15 @@ class Procedure:
     result: str
     run: Callable[[Invocation], Iterable[Row]]
     writes: bool = True
-    job: Callable[[Invocation], ProcedureJob | None] = _no_job
+    job: Callable[[Invocation], messages.ProcedureJob | None] = _no_job
 
 
 def one_commit(
     commit: Callable[[Table, Invocation], int], row: Callable[[Invocation, int, int], Row]
 ) -> Callable[[Invocation], Iterable[Row]]:
-    """Run a procedure that is one commit and yields one row; idempotent for a commit ID.
+    """Run a procedure that is one commit; idempotent for a commit ID.
 
-    Args:
-        commit: commits to a table and returns the version.
-        row: the row, given the version before and the version of the commit.
+    Its result is one row, of the call and the versions before and after the commit.
     """
 
     def run(call: Invocation) -> Iterable[Row]:

@@ -5,18 +5,8 @@ from __future__ import annotations
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import compact_procedure, maintenance_procedures, version_procedures
 from pyspark_versioned.sql import procedure as defined
-from pyspark_versioned.sql.protocol.base import Commit, Handlers, SparkType
-from pyspark_versioned.sql.protocol.common import CatalogRef
-from pyspark_versioned.sql.protocol.namespace import Names
-from pyspark_versioned.sql.protocol.procedure import (
-    Call,
-    CallResult,
-    ListProcedures,
-    LoadProcedure,
-    Parameter,
-    Procedure,
-    ProcedureRows,
-)
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import Commit, SparkType
 from pyspark_versioned.sql.snapshots import open_catalog
 from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.schema.ddl import parse_type
@@ -32,7 +22,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
 }
 
 
-def load_procedure(request: LoadProcedure) -> Procedure:
+def load_procedure(request: messages.LoadProcedure) -> messages.Procedure:
     """The parameters and the result of a procedure.
 
     Raises:
@@ -48,7 +38,7 @@ def load_procedure(request: LoadProcedure) -> Procedure:
         )
     result = parse_type(known.result)
     assert isinstance(result, Struct)
-    return Procedure(
+    return messages.Procedure(
         name,
         known.description,
         [_described(parameter) for parameter in known.parameters],
@@ -56,18 +46,18 @@ def load_procedure(request: LoadProcedure) -> Procedure:
     )
 
 
-def _described(parameter: defined.Parameter) -> Parameter:
+def _described(parameter: defined.Parameter) -> messages.Parameter:
     type_ = SparkType(to_spark(parse_type(parameter.type)).jsonValue())
-    return Parameter(parameter.name, type_, parameter.required, parameter.comment)
+    return messages.Parameter(parameter.name, type_, parameter.required, parameter.comment)
 
 
-def list_procedures(request: ListProcedures) -> Names:
+def list_procedures(request: messages.ListProcedures) -> messages.Names:
     """The names of the procedures in a namespace."""
     namespace = tuple(part.lower() for part in request.namespace)
-    return Names(list(PROCEDURES) if namespace == _NAMESPACE else [])
+    return messages.Names(list(PROCEDURES) if namespace == _NAMESPACE else [])
 
 
-def call(request: Call, commit: Commit) -> CallResult:
+def call(request: messages.Call, commit: Commit) -> messages.CallResult:
     """Run a procedure, or ask the jar to run its job first."""
     known, given = PROCEDURES[request.name[-1].lower()], request.arguments
     for parameter in known.parameters:
@@ -78,20 +68,12 @@ def call(request: Call, commit: Commit) -> CallResult:
             )
     table = given["table"]
     name = () if table is None else _table_name(request.catalog, table)
-    invocation = defined.Invocation(
-        request.catalog,
-        open_catalog(request.catalog),
-        name,
-        given,
-        commit,
-        request.job,
-        request.results,
-    )
+    invocation = defined.Invocation(request, commit, open_catalog(request.catalog), name)
     job = known.job(invocation) if request.job is None else None
     if job is not None:
         return job
     rows = [[_cell(value) for value in row] for row in known.run(invocation)]
-    return ProcedureRows(rows, [request.catalog.name, *name] if known.writes else None)
+    return messages.ProcedureRows(rows, [request.catalog.name, *name] if known.writes else None)
 
 
 def _cell(value: object) -> str | None:
@@ -100,10 +82,10 @@ def _cell(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _table_name(ref: CatalogRef, given: str) -> tuple[str, ...]:
+def _table_name(ref: messages.CatalogRef, given: str) -> tuple[str, ...]:
     """A table's name in its catalog; users may write the catalog's name before it."""
     catalog, parts = open_catalog(ref), parse_path(given)
     return parts[1:] if parts[0] == ref.name and not catalog.table_exists(parts) else parts
 
 
-HANDLERS: Handlers = {LoadProcedure: load_procedure, ListProcedures: list_procedures, Call: call}
+HANDLERS = (load_procedure, list_procedures, call)

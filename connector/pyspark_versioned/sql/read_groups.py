@@ -9,15 +9,8 @@ from pyspark_versioned.native import is_exact
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.predicates import columns_of, is_for_parquet
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.protocol.common import Term
-from pyspark_versioned.sql.protocol.scan import (
-    ConstantColumn,
-    NativeGroup,
-    PhysicalName,
-    PythonGroup,
-    ReadGroup,
-)
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.projection import metadata_columns
 from versioned_catalog.projection.resolver import (
@@ -47,15 +40,9 @@ _SEGMENT_MEMBERS = {
 
 
 class ReadGroups:
-    """The ways of reading that a scan needs, without duplicates.
+    """The ways of reading that a scan needs, without duplicates."""
 
-    Args:
-        scan: the scan.
-        filters: the filters that Spark pushed.
-        in_spark: whether Spark may read Parquet itself.
-    """
-
-    def __init__(self, scan: Scan, filters: Sequence[Term], *, in_spark: bool) -> None:
+    def __init__(self, scan: Scan, filters: Sequence[messages.Term], *, in_spark: bool) -> None:
         self._scan = scan
         self._in_spark = in_spark
         self._filters = [
@@ -65,7 +52,7 @@ class ReadGroups:
         self.shows_row_sequence = any(
             column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
         )
-        self.found: list[ReadGroup] = []
+        self.found: list[messages.ReadGroup] = []
 
     def index(self, schema_version: int, nan_free: frozenset[int], *, alone: bool) -> int:
         """The group of a segment. Schema versions that are read alike share a group.
@@ -84,9 +71,11 @@ class ReadGroups:
             self._indexes[key] = self.found.index(group)
         return self._indexes[key]
 
-    def _group(self, plan: SegmentPlan, nan_free: frozenset[int], alone: bool) -> ReadGroup:
+    def _group(
+        self, plan: SegmentPlan, nan_free: frozenset[int], alone: bool
+    ) -> messages.ReadGroup:
         if not (self._in_spark and alone and is_exact(plan)):
-            return PythonGroup()
+            return messages.PythonGroup()
         names: dict[Path, Path] = {}
         filters = []
         for at, columns in self._filters:
@@ -100,24 +89,18 @@ class ReadGroups:
 
 def native_group(
     plan: SegmentPlan, filters: Sequence[int] = (), names: dict[Path, Path] | None = None
-) -> NativeGroup:
-    """One way of reading by Spark's Parquet reader.
-
-    Args:
-        plan: how rows of the segment become rows of the scan.
-        filters: indexes of the filters that Parquet may evaluate.
-        names: physical paths of the columns in these filters.
-    """
+) -> messages.NativeGroup:
+    """One way of reading by Spark's Parquet reader; the filters are those that Parquet may evaluate."""
     stored = [output.column for output in plan.outputs if _is_stored(output)]
     made = [output for output in plan.outputs if not _is_stored(output)]
     constants = [_constant(o) for o in made if o.column.id != metadata_columns.ROW_POSITION]
-    return NativeGroup(
+    return messages.NativeGroup(
         SparkType(read_schema(stored).jsonValue()),
         len(constants) < len(made),
         constants,
         _order(plan.outputs, len(stored)),
         filters,
-        [PhysicalName(*pair) for pair in sorted((names or {}).items())],
+        [messages.PhysicalName(*pair) for pair in sorted((names or {}).items())],
     )
 
 
@@ -145,7 +128,7 @@ def _is_stored(output: Output) -> bool:
             return False
 
 
-def _constant(output: Output) -> ConstantColumn:
+def _constant(output: Output) -> messages.ConstantColumn:
     column, member, value = output.column, None, None
     match output.step:
         case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
@@ -157,15 +140,13 @@ def _constant(output: Output) -> ConstantColumn:
         case _:
             raise AssertionError(output)
     type_ = SparkType(to_spark(column.type).jsonValue())
-    return ConstantColumn(column.name, type_, member, value)
+    return messages.ConstantColumn(column.name, type_, member, value)
 
 
 def physical_path(path: Path, plan: SegmentPlan, nan_free: frozenset[int]) -> Path | None:
     """The physical path of a column in a segment, or None if Parquet may not filter by it.
 
     Args:
-        path: the column.
-        plan: how rows of the segment become rows of the scan.
         nan_free: floating columns without NaN in the segment. Parquet's bounds leave NaN out, and in
             Spark NaN is the greatest value.
     """

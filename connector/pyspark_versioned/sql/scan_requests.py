@@ -11,20 +11,8 @@ from pyspark_versioned.native import is_plain, is_written_alike
 from pyspark_versioned.projection import project
 from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.predicates import to_unbound
-from pyspark_versioned.sql.protocol.base import Handlers, SparkType
-from pyspark_versioned.sql.protocol.changes import TypedValue
-from pyspark_versioned.sql.protocol.common import TableRef, Term
-from pyspark_versioned.sql.protocol.scan import (
-    Aggregate,
-    AggregateFunction,
-    Aggregates,
-    ColumnEstimates,
-    ColumnStatistics,
-    EstimateColumns,
-    PlanScan,
-    ScanPlan,
-    Segments,
-)
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.read_groups import ReadGroups
 from pyspark_versioned.sql.snapshots import open_table
 from versioned_catalog import InvalidRequestError, NotFoundError
@@ -45,7 +33,7 @@ _ESTIMATED = (
 )
 
 
-def plan_scan(request: PlanScan) -> ScanPlan:
+def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     """The segments to read, in groups that are read in one way each."""
     scan = _scan(request.table, request.schema, request.filters, request.limit)
     kept = scan.kept
@@ -68,7 +56,7 @@ def plan_scan(request: PlanScan) -> ScanPlan:
             strict=True,
         )
     ]
-    segments = Segments(
+    segments = messages.Segments(
         group,
         path,
         schema_version,
@@ -79,11 +67,14 @@ def plan_scan(request: PlanScan) -> ScanPlan:
         row_sequences,
     )
     layout = [column.name for column in layout_columns(scan)]
-    return ScanPlan(groups.found, segments, scan.state.segments.count, layout)
+    return messages.ScanPlan(groups.found, segments, scan.state.segments.count, layout)
 
 
 def _scan(
-    table: TableRef, wanted: SparkType, filters: Sequence[Term], limit: int | None = None
+    table: messages.TableRef,
+    wanted: SparkType,
+    filters: Sequence[messages.Term],
+    limit: int | None = None,
 ) -> Scan:
     """A scan of a snapshot with the filters that the catalog understands; Spark applies all of them."""
     opened, state = open_table(table)
@@ -92,7 +83,7 @@ def _scan(
     return Scan(opened.store, state, columns, And(tuple(bound)) if bound else None, limit=limit)
 
 
-def _bound(filters: Sequence[Term], schema: Schema) -> list[BoundFilter]:
+def _bound(filters: Sequence[messages.Term], schema: Schema) -> list[BoundFilter]:
     found: list[BoundFilter] = []
     for one in filters:
         unbound = to_unbound(one)
@@ -116,11 +107,11 @@ def _row_sequences(kept: pa.Table) -> list[int | None]:
     return found
 
 
-def estimate_columns(request: EstimateColumns) -> ColumnEstimates:
+def estimate_columns(request: messages.EstimateColumns) -> messages.ColumnEstimates:
     """Column statistics for Spark's cost-based optimizer."""
     scan = _scan(request.table, request.schema, request.filters)
     columns = [column for column in scan.columns if column.id > 0 and _is_estimated(column)]
-    return ColumnEstimates([_estimate(scan, column) for column in columns])
+    return messages.ColumnEstimates([_estimate(scan, column) for column in columns])
 
 
 def _is_estimated(column: Column) -> bool:
@@ -128,9 +119,9 @@ def _is_estimated(column: Column) -> bool:
     return isinstance(column.type, Decimal) or column.type in _ESTIMATED
 
 
-def _estimate(scan: Scan, column: Column) -> ColumnStatistics:
+def _estimate(scan: Scan, column: Column) -> messages.ColumnStatistics:
     found = estimate(scan, column) or ColumnEstimate(None, None, None, None)
-    return ColumnStatistics(
+    return messages.ColumnStatistics(
         column.name,
         SparkType(to_spark(column.type).jsonValue()),
         nulls=found.nulls,
@@ -140,20 +131,20 @@ def _estimate(scan: Scan, column: Column) -> ColumnStatistics:
     )
 
 
-def aggregate(request: Aggregate) -> Aggregates:
+def aggregate(request: messages.Aggregate) -> messages.Aggregates:
     """COUNT, MIN and MAX of a snapshot, if metadata determines all of them."""
     table, state = open_table(request.table)
     scan = Scan(table.store, state, state.schema.columns)
-    found: list[TypedValue] = []
+    found: list[messages.TypedValue] = []
     for function in request.functions:
         value = _value(function, scan)
         if value is None:
-            return Aggregates(None)
+            return messages.Aggregates(None)
         found.append(value)
-    return Aggregates(found)
+    return messages.Aggregates(found)
 
 
-def _value(function: AggregateFunction, scan: Scan) -> TypedValue | None:
+def _value(function: messages.AggregateFunction, scan: Scan) -> messages.TypedValue | None:
     if function.column is None:
         return _count(count_rows(scan))
     column = scan.state.schema.find(tuple(function.column))
@@ -164,11 +155,13 @@ def _value(function: AggregateFunction, scan: Scan) -> TypedValue | None:
     if not is_written_alike((column,)):
         return None
     known, text = extreme(scan, column, function.function == "max")
-    return TypedValue(SparkType(to_spark(column.type).jsonValue()), text) if known else None
+    return (
+        messages.TypedValue(SparkType(to_spark(column.type).jsonValue()), text) if known else None
+    )
 
 
-def _count(rows: int | None) -> TypedValue | None:
-    return None if rows is None else TypedValue(SparkType("long"), str(rows))
+def _count(rows: int | None) -> messages.TypedValue | None:
+    return None if rows is None else messages.TypedValue(SparkType("long"), str(rows))
 
 
-HANDLERS: Handlers = {PlanScan: plan_scan, EstimateColumns: estimate_columns, Aggregate: aggregate}
+HANDLERS = (plan_scan, estimate_columns, aggregate)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from pyspark_versioned.sql.pending_changes import apply_pending
-from pyspark_versioned.sql.protocol.common import CatalogRef, TableRef
+from pyspark_versioned.sql.changes import parse_changes
+from pyspark_versioned.sql.protocol.base import Commit
+from pyspark_versioned.sql.protocol.common import CatalogRef, Change, TableRef
 from versioned_catalog import Catalog, NotFoundError, Table
+from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
 
@@ -61,6 +63,14 @@ def remember(table: Table, storage: Mapping[str, str]) -> Table:
     return _tables.get((table.location, _options(storage)), lambda: table)
 
 
+def landed(commit: Commit, table: Table, since: int = -1) -> int | None:
+    """The version of a commit if it has landed after ``since``, which only a retry can, or None.
+
+    The jar asks for a commit again if the worker died before it had responded.
+    """
+    return table.find_commit(commit.id, since) if commit.retry else None
+
+
 def at_location(location: str, storage: Mapping[str, str]) -> Table:
     """The table in a folder, at its newest version.
 
@@ -76,6 +86,29 @@ def at_location(location: str, storage: Mapping[str, str]) -> Table:
         _tables.forget(key)
         raise
     return known
+
+
+def apply_pending(
+    state: TableState, pending: Sequence[Change], table: str
+) -> tuple[TableState, tuple[BoundChange, ...]]:
+    """A snapshot as it will be after changes, and the changes bound to it.
+
+    Raises:
+        InvalidRequestError: a change is not allowed.
+    """
+    if not pending:
+        return state, ()
+    changes = parse_changes(pending, state.schema, table)
+    bound, after = plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
+    same = after.schema.version == state.schema_version
+    grown = state.schemas if same else state.schemas.grown(after.schema)
+    evolved = replace(
+        state,
+        schemas=grown,
+        schema_version=after.schema.version,
+        next_column_id=after.next_column_id,
+    )
+    return evolved, bound
 
 
 @dataclass(frozen=True)

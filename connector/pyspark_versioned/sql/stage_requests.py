@@ -10,18 +10,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import cast
 
+from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.sql.declarations import Declaration, parse_declaration
-from pyspark_versioned.sql.protocol import write as sent
-from pyspark_versioned.sql.protocol.base import Commit, Handlers, Refused
-from pyspark_versioned.sql.protocol.write import (
-    CommitStage,
-    Committed,
-    Creation,
-    Stage,
-    Staged,
-)
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import open_catalog
-from pyspark_versioned.sql.table_description import describe_schema, reference
+from pyspark_versioned.sql.table_description import describe_schema
 from pyspark_versioned.sql.view_errors import full_name
 from pyspark_versioned.sql.written_segments import parse_records
 from versioned_catalog.catalog.locations import Mode, Placement
@@ -29,7 +23,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.write.plan import WritePlan
 
 
-def stage(request: Stage) -> Staged:
+def stage(request: messages.Stage) -> messages.Staged:
     """Choose the location of a new table and describe it; nothing is written."""
     # Whether a query yields the rows is not known yet; if one does, its columns have no defaults.
     catalog = open_catalog(request.catalog)
@@ -42,21 +36,24 @@ def stage(request: Stage) -> Staged:
     if request.mode == "replace" and not exists:
         raise Refused("missing")
     placement = _sent(catalog.plan_creation(declared.name, cast(Mode, request.mode)))
-    creation = Creation(request.catalog, request.declaration, placement, True, None)
+    creation = messages.Creation(request.catalog, request.declaration, placement, True, None)
     plan = plan_creation(creation)
-    table = reference(
-        plan.location.url,
-        request.catalog.storage,
+    location, storage = plan.location.url, request.catalog.storage
+    table = messages.TableRef(
+        location,
+        storage,
+        hadoop_folder(location, storage),
         full_name(request.catalog, declared.name),
         placement.table_uuid,
         max(placement.base_version, 0),
+        pending=(),
     )
     schema = plan.spec.schema
     described = describe_schema(table, schema, dict(declared.properties), declared.comment)
-    return Staged(described, placement)
+    return messages.Staged(described, placement)
 
 
-def plan_creation(creation: Creation) -> WritePlan:
+def plan_creation(creation: messages.Creation) -> WritePlan:
     """The plan for the rows of a new table."""
     declared = _declared(creation)
     return open_catalog(creation.catalog).plan_rows(
@@ -64,16 +61,18 @@ def plan_creation(creation: Creation) -> WritePlan:
     )
 
 
-def commit_stage(request: CommitStage, commit: Commit) -> Committed:
+def commit_stage(request: messages.CommitStage, commit: Commit) -> messages.Committed:
     """Create a table with the segments that the jar wrote for it."""
     creation = request.creation
     schema = plan_creation(creation).spec.schema
     table = full_name(creation.catalog, creation.declaration.name)
     records = parse_records(request.segments, schema, table)
-    return Committed(create_staged(creation, records, commit.id))
+    return messages.Committed(create_staged(creation, records, commit.id))
 
 
-def create_staged(creation: Creation, records: Sequence[SegmentRecord], commit_id: str) -> int:
+def create_staged(
+    creation: messages.Creation, records: Sequence[SegmentRecord], commit_id: str
+) -> int:
     """Create a table with segments; idempotent for a commit ID.
 
     Returns:
@@ -87,27 +86,18 @@ def create_staged(creation: Creation, records: Sequence[SegmentRecord], commit_i
     ).version
 
 
-def _declared(creation: Creation) -> Declaration:
+def _declared(creation: messages.Creation) -> Declaration:
     return parse_declaration(creation.declaration, defaults=not creation.from_query)
 
 
-def _sent(placement: Placement) -> sent.Placement:
+def _sent(placement: Placement) -> messages.Placement:
     members = asdict(placement)
     del members["read_version"]
-    return sent.Placement(**members)
+    return messages.Placement(**members)
 
 
-def _placement(creation: Creation) -> Placement:
-    sent = creation.placement
-    return Placement(
-        cast(Mode, sent.mode),
-        sent.folder,
-        sent.table_uuid,
-        sent.base_version,
-        sent.first_column_id,
-        sent.replaced_uuid,
-        creation.read_version,
-    )
+def _placement(creation: messages.Creation) -> Placement:
+    return Placement(**asdict(creation.placement), read_version=creation.read_version)
 
 
-HANDLERS: Handlers = {Stage: stage, CommitStage: commit_stage}
+HANDLERS = (stage, commit_stage)

@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import declared_type
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.protocol.changes import Change
-from pyspark_versioned.sql.protocol.common import HadoopFolder, TableRef
-from pyspark_versioned.sql.protocol.table import (
-    LoadedColumn,
-    LoadedTable,
-    PartitionTransform,
-    PrimaryKey,
-)
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
@@ -28,41 +21,26 @@ from versioned_catalog.values.literals import to_sql
 
 
 def describe(
-    table: Table, state: TableState, storage: Mapping[str, str], pending: Sequence[Change] = ()
-) -> LoadedTable:
-    """A table at one version.
-
-    Args:
-        table: the table, under the name that errors use.
-        state: the version.
-        storage: options of the file system.
-        pending: schema changes of the running statement, which ``state`` has already.
-    """
-    ref = reference(table.location, storage, table.name, state.table_uuid, state.version, pending)
+    table: Table,
+    state: TableState,
+    storage: Mapping[str, str],
+    pending: Sequence[messages.Change] = (),
+) -> messages.LoadedTable:
+    """A table at one version, which has the pending changes of the running statement already."""
+    hadoop, uuid = hadoop_folder(table.location, storage), state.table_uuid
+    ref = messages.TableRef(
+        table.location, storage, hadoop, table.name, uuid, state.version, pending
+    )
     properties = {**user_properties(state.properties), **_schema_properties(state.schema)}
     return describe_schema(ref, state.schema, properties, state.comment)
 
 
-def reference(
-    location: str,
-    storage: Mapping[str, str],
-    name: str,
-    uuid: str,
-    version: int,
-    pending: Sequence[Change] = (),
-) -> TableRef:
-    """A reference to a table at one version, for later requests."""
-    folder = hadoop_folder(location, storage)
-    hadoop = None if folder is None else HadoopFolder(folder.url, dict(folder.conf))
-    return TableRef(location, dict(storage), hadoop, name, uuid, version, pending)
-
-
 def describe_schema(
-    ref: TableRef, schema: Schema, properties: Mapping[str, str], comment: str | None
-) -> LoadedTable:
+    ref: messages.TableRef, schema: Schema, properties: Mapping[str, str], comment: str | None
+) -> messages.LoadedTable:
     """A table of a schema."""
     keyed = schema.is_keyed
-    return LoadedTable(
+    return messages.LoadedTable(
         ref,
         [_column(column) for column in schema.columns],
         [
@@ -77,10 +55,10 @@ def describe_schema(
     )
 
 
-def describe_partitioning(schema: Schema) -> list[PartitionTransform]:
+def describe_partitioning(schema: Schema) -> list[messages.PartitionTransform]:
     """The partition transforms of a schema."""
     return [
-        PartitionTransform(schema.path(field.source), *name_and_size(field.transform))
+        messages.PartitionTransform(schema.path(field.source), *name_and_size(field.transform))
         for field in schema.partitioning
     ]
 
@@ -96,9 +74,9 @@ def name_and_size(transform: str) -> tuple[str, int | None]:
             return transform, None
 
 
-def _primary_key(schema: Schema) -> PrimaryKey:
+def _primary_key(schema: Schema) -> messages.PrimaryKey:
     columns = [schema.column(key).name for key in schema.primary_key]
-    return PrimaryKey(PRIMARY_KEY, columns, rely=schema.row_key == schema.primary_key)
+    return messages.PrimaryKey(PRIMARY_KEY, columns, rely=schema.row_key == schema.primary_key)
 
 
 def _schema_properties(schema: Schema) -> dict[str, str]:
@@ -108,9 +86,9 @@ def _schema_properties(schema: Schema) -> dict[str, str]:
     return found | {k: v for k, v in key_properties(schema).items() if k != PRIMARY_KEY}
 
 
-def _column(column: Column) -> LoadedColumn:
+def _column(column: Column) -> messages.LoadedColumn:
     default = column.write_default
-    return LoadedColumn(
+    return messages.LoadedColumn(
         column.id,
         column.name,
         SparkType(declared_type(column.type).jsonValue()),

@@ -7,35 +7,15 @@ from dataclasses import replace
 
 from pyspark_versioned.options import parse_options
 from pyspark_versioned.sql.changes import parse_changes
-from pyspark_versioned.sql.commits import landed
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
     describe_metadata,
     described_table,
     hidden_warning,
 )
-from pyspark_versioned.sql.protocol.base import Commit, Handlers, Refused
-from pyspark_versioned.sql.protocol.common import CatalogRef
-from pyspark_versioned.sql.protocol.table import (
-    Alter,
-    Altered,
-    Create,
-    Drop,
-    Dropped,
-    Evolve,
-    Exists,
-    FormatExists,
-    Load,
-    Loaded,
-    LoadedMetadata,
-    LoadedTable,
-    LoadFormat,
-    Needed,
-    NeedsChange,
-    Rename,
-    Renamed,
-)
-from pyspark_versioned.sql.snapshots import open_catalog, open_table, remember
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import Commit, Refused
+from pyspark_versioned.sql.snapshots import landed, open_catalog, open_table, remember
 from pyspark_versioned.sql.table_description import describe
 from pyspark_versioned.sql.values import parse_timestamp
 from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
@@ -48,18 +28,18 @@ from versioned_catalog.types.paths import render_path
 from versioned_catalog.types.widening import widens
 
 
-def load(request: Load) -> Loaded:
+def load(request: messages.Load) -> messages.Loaded:
     """Load a table or a metadata table."""
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if not catalog.table_exists(name):
-        return Loaded(_load_metadata(catalog, request), ())
+        return messages.Loaded(_load_metadata(catalog, request), ())
     table = _opened(catalog.load_table(name), request.catalog, name)
     loaded = describe(table, _snapshot(table, request), request.catalog.storage)
     hidden = hidden_warning(catalog, name)
-    return Loaded(loaded, () if hidden is None else (hidden,))
+    return messages.Loaded(loaded, () if hidden is None else (hidden,))
 
 
-def _load_metadata(catalog: Catalog, request: Load) -> LoadedMetadata:
+def _load_metadata(catalog: Catalog, request: messages.Load) -> messages.LoadedMetadata:
     name = tuple(request.name)
     if not request.views and catalog.view_exists(name):
         refuse_view(request)
@@ -71,14 +51,14 @@ def _load_metadata(catalog: Catalog, request: Load) -> LoadedMetadata:
     return describe_metadata(ref, name[-1])
 
 
-def _opened(table: Table, catalog: CatalogRef, name: Sequence[str]) -> Table:
+def _opened(table: Table, catalog: messages.CatalogRef, name: Sequence[str]) -> Table:
     """A table that was just loaded, under the name that errors use."""
     remembered = remember(table, catalog.storage)
     remembered.name = full_name(catalog, name)
     return remembered
 
 
-def _snapshot(table: Table, request: Load) -> TableState:
+def _snapshot(table: Table, request: messages.Load) -> TableState:
     if request.version is not None:
         return table.at(version_or_tag(request.version))
     if request.timestamp is not None:
@@ -86,7 +66,7 @@ def _snapshot(table: Table, request: Load) -> TableState:
     return table.state
 
 
-def load_format(request: LoadFormat) -> LoadedTable:
+def load_format(request: messages.LoadFormat) -> messages.LoadedTable:
     """Load the table that options of the data source name."""
     options = parse_options(request.options)
     storage = dict(options.storage)
@@ -94,12 +74,12 @@ def load_format(request: LoadFormat) -> LoadedTable:
     return describe(table, table.at(options.version, options.timestamp), storage)
 
 
-def format_exists(request: FormatExists) -> Exists:
+def format_exists(request: messages.FormatExists) -> messages.Exists:
     """Whether options of the data source name an existing table."""
-    return Exists(Target.of(parse_options(request.options)).find() is not None)
+    return messages.Exists(Target.of(parse_options(request.options)).find() is not None)
 
 
-def create(request: Create, commit: Commit) -> LoadedTable:
+def create(request: messages.Create, commit: Commit) -> messages.LoadedTable:
     """Create an empty table."""
     catalog = open_catalog(request.catalog)
     declared = parse_declaration(request.declaration, like=request.like)
@@ -118,31 +98,31 @@ def create(request: Create, commit: Commit) -> LoadedTable:
     return describe(table, table.state, request.catalog.storage)
 
 
-def alter(request: Alter, commit: Commit) -> Altered:
+def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
     """Change a table in one commit."""
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if not catalog.table_exists(name):
         raise Refused("missing")
     table = _opened(catalog.load_table(name), request.catalog, name)
     if landed(commit, table) is not None:
-        return Altered(describe(table, table.state, request.catalog.storage), ())
+        return messages.Altered(describe(table, table.state, request.catalog.storage), ())
     changes = parse_changes(request.changes, table.schema, table.name)
     before = view_problems(catalog, request.catalog, name)
     if changes:
         table.alter().add_all(changes).commit(commit_id=commit.id)
     after = view_problems(catalog, request.catalog, name)
     loaded = describe(table, table.state, request.catalog.storage)
-    return Altered(loaded, [problem for problem in after if problem not in before])
+    return messages.Altered(loaded, [problem for problem in after if problem not in before])
 
 
-def evolve(request: Evolve) -> LoadedTable:
+def evolve(request: messages.Evolve) -> messages.LoadedTable:
     """The table with changes that a statement will commit together with its rows."""
     pending = [*request.table.pending, *request.changes]
     table, state = open_table(replace(request.table, pending=pending))
     return describe(table, state, request.table.storage, pending)
 
 
-def needs_change(request: NeedsChange) -> Needed:
+def needs_change(request: messages.NeedsChange) -> messages.Needed:
     """Whether rows need a change to be written.
 
     A type only widens. Where types differ in another way, Spark casts or refuses, as in a write that
@@ -151,11 +131,11 @@ def needs_change(request: NeedsChange) -> Needed:
     table, state = open_table(request.table)
     (change,) = parse_changes([request.change], state.schema, table.name)
     if not isinstance(change, ChangeType):
-        return Needed(True)
-    return Needed(widens(state.schema.get(change.path).type, change.type))
+        return messages.Needed(True)
+    return messages.Needed(widens(state.schema.get(change.path).type, change.type))
 
 
-def drop(request: Drop, commit: Commit) -> Dropped:
+def drop(request: messages.Drop, commit: Commit) -> messages.Dropped:
     """Drop a table."""
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if not catalog.table_exists(name) and described_table(catalog, name) is not None:
@@ -166,38 +146,30 @@ def drop(request: Drop, commit: Commit) -> Dropped:
     try:
         catalog.drop_table(name)
     except NotFoundError:
-        return Dropped(commit.retry)
-    return Dropped(True)
+        return messages.Dropped(commit.retry)
+    return messages.Dropped(True)
 
 
-def rename(request: Rename, commit: Commit) -> Renamed:
+def rename(request: messages.Rename, commit: Commit) -> messages.Renamed:
     """Rename a table."""
     catalog, old = open_catalog(request.catalog), tuple(request.name)
     new = without_catalog(catalog, request.catalog, request.new_name)
     if not catalog.table_exists(old):
         if commit.retry and catalog.table_exists(new):
-            return Renamed(())
+            return messages.Renamed(())
         raise Refused("missing")
     if catalog.table_exists(new) or catalog.view_exists(new):
         raise Refused("exists")
     catalog.rename_table(old, new)
-    return Renamed(view_problems(catalog, request.catalog, new))
+    return messages.Renamed(view_problems(catalog, request.catalog, new))
 
 
-def without_catalog(catalog: Catalog, ref: CatalogRef, name: Sequence[str]) -> tuple[str, ...]:
+def without_catalog(
+    catalog: Catalog, ref: messages.CatalogRef, name: Sequence[str]
+) -> tuple[str, ...]:
     """A new name without the catalog's, which Spark leaves in if the user wrote it."""
     named = name[0] == ref.name and not catalog.namespace_exists(tuple(name[:-1]))
     return tuple(name[1:] if named else name)
 
 
-HANDLERS: Handlers = {
-    Load: load,
-    LoadFormat: load_format,
-    FormatExists: format_exists,
-    Create: create,
-    Alter: alter,
-    Evolve: evolve,
-    NeedsChange: needs_change,
-    Drop: drop,
-    Rename: rename,
-}
+HANDLERS = (load, load_format, format_exists, create, alter, evolve, needs_change, drop, rename)

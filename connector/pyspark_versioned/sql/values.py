@@ -12,7 +12,7 @@ from pyspark.sql import types as spark
 
 from pyspark_versioned.spark_types import from_spark
 from pyspark_versioned.sql.protocol.base import SparkType, Value
-from pyspark_versioned.sql.protocol.changes import Default, TypedValue
+from pyspark_versioned.sql.protocol.common import Default, TypedValue
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.types.paths import render_path
@@ -29,11 +29,7 @@ from versioned_catalog.values.literals import constant, decode
 
 
 def parse_type(given: SparkType, path: tuple[str, ...]) -> DataType:
-    """The catalog's type for a Spark type.
-
-    Args:
-        given: the Spark type.
-        path: the column, for errors.
+    """The catalog's type for the Spark type of the column at a path.
 
     Raises:
         InvalidRequestError: the type can't be stored.
@@ -71,11 +67,6 @@ def _value(given: Value, type_: DataType) -> Any:
 
 def parse_default(default: Default | None, type_: DataType, column: str) -> WriteDefault | None:
     """A column's default: a constant, or a function that the format knows by name.
-
-    Args:
-        default: the DEFAULT clause, or None.
-        type_: the column's type.
-        column: the table and the column, for errors.
 
     Raises:
         InvalidRequestError: the default does not fit the type, or its value changes with every write.

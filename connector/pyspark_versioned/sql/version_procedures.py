@@ -58,19 +58,13 @@ _ROLLBACK = "STRUCT<previous_version: BIGINT, version: BIGINT>"
 PROCEDURES = {
     "set_partitioning": Procedure(
         "Sets the partitioning of new segments; existing segments keep their partitions.",
-        (
-            TABLE,
-            Parameter("fields", "STRING", "as in 'days(ts), bucket(16, id)'; empty for none"),
-        ),
+        (TABLE, Parameter("fields", "STRING", "as in 'days(ts), bucket(16, id)'; empty for none")),
         "STRUCT<version: BIGINT>",
         one_commit(_set_partitioning, _version_row),
     ),
     "alter_partitioning": Procedure(
         "Adds, drops or replaces one partition field, as ALTER TABLE ... PARTITION FIELD.",
-        (
-            TABLE,
-            Parameter("change", "STRING", "as in 'ADD PARTITION FIELD bucket(16, id)'"),
-        ),
+        (TABLE, Parameter("change", "STRING", "as in 'ADD PARTITION FIELD bucket(16, id)'")),
         "STRUCT<version: BIGINT>",
         one_commit(_alter_partitioning, _version_row),
     ),

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pyspark_versioned.sql.protocol.common import CatalogRef
-from pyspark_versioned.sql.protocol.table import Load
+from pyspark_versioned.sql.protocol import messages
 from versioned_catalog import Catalog, InvalidRequestError
 from versioned_catalog.types.paths import quote, render_path
 
 
-def full_name(catalog: CatalogRef, name: Sequence[str]) -> str:
+def full_name(catalog: messages.CatalogRef, name: Sequence[str]) -> str:
     """The name of a table or view in SQL, catalog first."""
     return render_path((catalog.name, *name))
 
 
-def view_problems(catalog: Catalog, ref: CatalogRef, name: Sequence[str]) -> list[str]:
+def view_problems(catalog: Catalog, ref: messages.CatalogRef, name: Sequence[str]) -> list[str]:
     """What views cannot read of the table ``name``."""
     return [one.text for one in catalog.view_problems(tuple(name), partial(full_name, ref))]
 
 
-def refuse_view(request: Load) -> None:
+def refuse_view(request: messages.Load) -> None:
     """Refuse to load a view as a table.
 
     Raises:

@@ -8,27 +8,8 @@ from functools import partial
 from typing import Any, cast
 
 from pyspark_versioned.sql.namespace_requests import open_namespace
-from pyspark_versioned.sql.protocol.base import Commit, Handlers, Refused
-from pyspark_versioned.sql.protocol.common import CatalogRef, Done, TableRef
-from pyspark_versioned.sql.protocol.namespace import Names
-from pyspark_versioned.sql.protocol.table import (
-    Dropped,
-    Load,
-    Loaded,
-    LoadedTable,
-    LoadedView,
-    LoadRelation,
-    ViewDefinition,
-)
-from pyspark_versioned.sql.protocol.table import ViewColumn as SentColumn
-from pyspark_versioned.sql.protocol.view import (
-    CheckViews,
-    DropView,
-    ListViews,
-    PutView,
-    RenameView,
-    ViewReads,
-)
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import open_catalog, open_table
 from pyspark_versioned.sql.table_requests import load, without_catalog
 from pyspark_versioned.sql.view_errors import full_name
@@ -47,7 +28,7 @@ from versioned_catalog.warehouse.view import (
 )
 
 
-def load_relation(request: LoadRelation) -> Loaded:
+def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     """Load a table or a view.
 
     Raises:
@@ -55,7 +36,7 @@ def load_relation(request: LoadRelation) -> Loaded:
     """
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if catalog.view_exists(name):
-        return Loaded(_describe(catalog.load_view(name), request.catalog), ())
+        return messages.Loaded(_describe(catalog.load_view(name), request.catalog), ())
     within = None if request.within is None else _Within(request.within)
     if within is None or within.catalog != request.catalog.name:
         return _load(request)
@@ -66,13 +47,13 @@ def load_relation(request: LoadRelation) -> Loaded:
         for problem in catalog.problems_of(within.view, name, render):
             raise InvalidRequestError(problem.text) from None
         raise
-    if isinstance(found.relation, LoadedTable):
+    if isinstance(found.relation, messages.LoadedTable):
         within.check(found.relation.table)
     return found
 
 
-def _load(request: LoadRelation) -> Loaded:
-    return load(Load(request.catalog, request.name, None, None, views=False, writes=False))
+def _load(request: messages.LoadRelation) -> messages.Loaded:
+    return load(messages.Load(request.catalog, request.name, None, None, views=False, writes=False))
 
 
 class _Within:
@@ -88,7 +69,7 @@ class _Within:
         """The text of a view."""
         return json.dumps({"catalog": catalog, "view": view_to_json(view)})
 
-    def check(self, table: TableRef) -> None:
+    def check(self, table: messages.TableRef) -> None:
         """Check that a table has the columns that the view is bound to.
 
         Raises:
@@ -104,7 +85,7 @@ class _Within:
                 raise InvalidRequestError(problem.text)
 
 
-def check_views(request: CheckViews) -> Done:
+def check_views(request: messages.CheckViews) -> messages.Done:
     """Check tables that a statement reads in views, at the versions that it reads.
 
     Raises:
@@ -114,17 +95,17 @@ def check_views(request: CheckViews) -> Done:
         within = _Within(one.within)
         for table in one.tables:
             within.check(table)
-    return Done()
+    return messages.Done()
 
 
 def _name_in(catalog: str, name: Name) -> str:
     return render_path((catalog, *name))
 
 
-def _describe(view: View, catalog: CatalogRef) -> LoadedView:
-    definition = ViewDefinition(
+def _describe(view: View, catalog: messages.CatalogRef) -> messages.LoadedView:
+    definition = messages.ViewDefinition(
         sql=view.sql,
-        columns=[SentColumn(c.name, c.type, c.nullable, c.comment) for c in view.columns],
+        columns=[messages.ViewColumn(c.name, c.type, c.nullable, c.comment) for c in view.columns],
         query_columns=view.query_columns,
         catalog=view.catalog,
         namespace=view.namespace,
@@ -133,20 +114,20 @@ def _describe(view: View, catalog: CatalogRef) -> LoadedView:
         properties=view.properties,
         settings=view.settings,
     )
-    return LoadedView(definition, _Within.text(catalog.name, view))
+    return messages.LoadedView(definition, _Within.text(catalog.name, view))
 
 
-def list_views(request: ListViews) -> Names:
+def list_views(request: messages.ListViews) -> messages.Names:
     """The names of the views in a namespace."""
     catalog, namespace = open_namespace(request.catalog, request.namespace)
-    return Names(catalog.list_views(namespace))
+    return messages.Names(catalog.list_views(namespace))
 
 
-def put_view(request: PutView, commit: Commit) -> Done:
+def put_view(request: messages.PutView, commit: Commit) -> messages.Done:
     """Create or replace a view."""
     catalog, name, mode = open_catalog(request.catalog), tuple(request.name), request.mode
     if commit.retry and catalog.has_landed(commit.id):
-        return Done()
+        return messages.Done()
     if not catalog.namespace_exists(name[:-1]):
         raise Refused("missing_namespace")
     if mode == "replace" and not catalog.view_exists(name):
@@ -154,10 +135,10 @@ def put_view(request: PutView, commit: Commit) -> Done:
     if catalog.table_exists(name) or (mode == "create" and catalog.view_exists(name)):
         raise Refused("exists")
     catalog.put_view(_view(catalog, request), cast(Mode, mode), commit.id)
-    return Done()
+    return messages.Done()
 
 
-def _view(catalog: Catalog, request: PutView) -> View:
+def _view(catalog: Catalog, request: messages.PutView) -> View:
     name, given = tuple(request.name), request.view
     if given.schema_mode in EVOLVING_MODES:
         # Up to 4.3, Spark writes the new types to the session catalog's view of that name.
@@ -188,7 +169,7 @@ def _view(catalog: Catalog, request: PutView) -> View:
     )
 
 
-def _reads(catalog: Catalog, reads: ViewReads) -> tuple[ReadTable, ...]:
+def _reads(catalog: Catalog, reads: messages.ViewReads) -> tuple[ReadTable, ...]:
     """The tables of this catalog that a query reads, without duplicates."""
     names: dict[str, Name] = {}
     paths: dict[str, list[Name]] = {}
@@ -202,40 +183,33 @@ def _reads(catalog: Catalog, reads: ViewReads) -> tuple[ReadTable, ...]:
     return tuple(bind(names[key], states[key], paths[key]) for key in names)
 
 
-def _reads_views(catalog: CatalogRef, views: Sequence[Sequence[str]]) -> tuple[Name, ...]:
+def _reads_views(catalog: messages.CatalogRef, views: Sequence[Sequence[str]]) -> tuple[Name, ...]:
     """The views of this catalog that a query reads, without duplicates."""
     own = (tuple(one[1:]) for one in views if len(one) > 1 and one[0] == catalog.name)
     return tuple({full_key(one): one for one in own}.values())
 
 
-def drop_view(request: DropView, commit: Commit) -> Dropped:
+def drop_view(request: messages.DropView, commit: Commit) -> messages.Dropped:
     """Drop a view."""
     try:
         open_catalog(request.catalog).drop_view(tuple(request.name))
     except NotFoundError:
-        return Dropped(commit.retry)
-    return Dropped(True)
+        return messages.Dropped(commit.retry)
+    return messages.Dropped(True)
 
 
-def rename_view(request: RenameView, commit: Commit) -> Done:
+def rename_view(request: messages.RenameView, commit: Commit) -> messages.Done:
     """Rename a view."""
     catalog, old = open_catalog(request.catalog), tuple(request.name)
     new = without_catalog(catalog, request.catalog, request.new_name)
     if not catalog.view_exists(old):
         if commit.retry and catalog.view_exists(new):
-            return Done()
+            return messages.Done()
         raise Refused("missing")
     if full_key(old) != full_key(new) and (catalog.view_exists(new) or catalog.table_exists(new)):
         raise Refused("exists")
     catalog.rename_view(old, new)
-    return Done()
+    return messages.Done()
 
 
-HANDLERS: Handlers = {
-    LoadRelation: load_relation,
-    CheckViews: check_views,
-    ListViews: list_views,
-    PutView: put_view,
-    DropView: drop_view,
-    RenameView: rename_view,
-}
+HANDLERS = (load_relation, check_views, list_views, put_view, drop_view, rename_view)

@@ -65,7 +65,7 @@ _run = _worker_run()
 
 def _respond(infile: IO[Any], outfile: IO[Any]) -> None:
     request = json.loads(infile.read(_read_int(infile)))
-    _write_with_length(json.dumps(respond(request)).encode(), outfile)
+    _write_with_length(respond(request).encode(), outfile)
 
 
 def main(infile: IO[Any], outfile: IO[Any]) -> None:

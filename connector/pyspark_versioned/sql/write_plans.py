@@ -12,9 +12,8 @@ from pyspark_versioned.sql.distribution import distribution_of
 from pyspark_versioned.sql.option_requests import check_write_options
 from pyspark_versioned.sql.parquet_schema import field_ids, write_schema
 from pyspark_versioned.sql.predicates import to_unbound
+from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.protocol.common import Term
-from pyspark_versioned.sql.protocol.write import PartitionSource, PlanWrite, WritePlan
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot
 from pyspark_versioned.sql.table_description import name_and_size
 from versioned_catalog import InvalidRequestError
@@ -27,7 +26,7 @@ from versioned_catalog.types.types import Char, Varchar, walk
 from versioned_catalog.write import plan as planning
 
 
-def plan_write(request: PlanWrite) -> WritePlan:
+def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     """How rows become segments.
 
     Raises:
@@ -45,7 +44,7 @@ def plan_write(request: PlanWrite) -> WritePlan:
     schema = spec.schema
     _check_columns(request.schema, schema, table)
     footer = file_schema(schema, spec.table_uuid).metadata
-    return WritePlan(
+    return messages.WritePlan(
         is_native=_is_native(schema, lengths_checked=request.lengths_checked),
         prefix=f"{max(spec.base_version, 0)}-",
         schema=SparkType(write_schema(schema.columns).jsonValue()),
@@ -64,7 +63,7 @@ def plan_of(opened: Opened, mode: str = "append") -> planning.WritePlan:
     return replace(plan, base=Base.of(opened.base), changes=opened.changes)
 
 
-def overwrite_condition(filters: Sequence[Term], table: str) -> AllOf:
+def overwrite_condition(filters: Sequence[messages.Term], table: str) -> AllOf:
     """The condition of an overwrite.
 
     Raises:
@@ -113,10 +112,10 @@ def _is_native(schema: Schema, *, lengths_checked: bool) -> bool:
     return checked and is_written_alike(schema.columns) and not schema.row_key
 
 
-def _source(field: PartitionField, schema: Schema) -> PartitionSource:
+def _source(field: PartitionField, schema: Schema) -> messages.PartitionSource:
     line = (*schema.ancestors(field.source), schema.column(field.source))
     siblings, ordinals = schema.columns, []
     for column in line:
         ordinals.append(next(i for i, c in enumerate(siblings) if c.id == column.id))
         siblings = getattr(column.type, "fields", ())
-    return PartitionSource(ordinals, *name_and_size(field.transform))
+    return messages.PartitionSource(ordinals, *name_and_size(field.transform))

@@ -7,21 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_versioned.sql.commits import landed
 from pyspark_versioned.sql.predicates import to_unbound
-from pyspark_versioned.sql.protocol.base import Commit, Handlers
-from pyspark_versioned.sql.protocol.common import PredicateTerm, TableRef, Term
-from pyspark_versioned.sql.protocol.write import (
-    CanDelete,
-    Committed,
-    CommitWrite,
-    Delete,
-    PlanWrite,
-    Truncate,
-    Whole,
-    Write,
-)
-from pyspark_versioned.sql.snapshots import open_snapshot, open_table
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import Commit
+from pyspark_versioned.sql.snapshots import landed, open_snapshot, open_table
 from pyspark_versioned.sql.write_plans import overwrite_condition, plan_of, plan_write
 from pyspark_versioned.sql.written_segments import parse_records
 from versioned_catalog import CorruptTableError, InvalidRequestError, Table
@@ -32,31 +21,30 @@ from versioned_catalog.schema.ttl import hides_rows
 from versioned_catalog.write.plan import WritePlan
 
 
-def commit_write(request: CommitWrite, commit: Commit) -> Committed:
+def commit_write(request: messages.CommitWrite, commit: Commit) -> messages.Committed:
     """Commit segments that the jar wrote."""
     opened = open_snapshot(request.write.table)
     records = parse_records(request.segments, opened.state.schema, opened.table.name)
-    return Committed(commit_records(request.write, opened.table, plan_of(opened), records, commit))
+    return messages.Committed(
+        commit_records(request.write, opened.table, plan_of(opened), records, commit)
+    )
 
 
-def truncate(request: Truncate, commit: Commit) -> Committed:
+def truncate(request: messages.Truncate, commit: Commit) -> messages.Committed:
     """Remove all rows."""
     opened = open_snapshot(request.table)
-    write = Write(request.table, "overwrite", "delete", (), own_rows=False, removed=())
-    return Committed(commit_records(write, opened.table, plan_of(opened), (), commit))
+    write = messages.Write(request.table, "overwrite", "delete", (), own_rows=False, removed=())
+    return messages.Committed(commit_records(write, opened.table, plan_of(opened), (), commit))
 
 
 def commit_records(
-    write: Write, table: Table, plan: WritePlan, records: Sequence[SegmentRecord], commit: Commit
+    write: messages.Write,
+    table: Table,
+    plan: WritePlan,
+    records: Sequence[SegmentRecord],
+    commit: Commit,
 ) -> int:
-    """Commit a write.
-
-    Args:
-        write: the write.
-        table: its table.
-        plan: its plan, on the version of ``write``.
-        records: the segments that it wrote.
-        commit: the commit.
+    """Commit a write with its plan, made on the version of ``write``.
 
     Returns:
         The version of the commit.
@@ -94,12 +82,7 @@ def commit_records(
             if write.operation == "update":
                 _check_rows(write, table, records)
             return table.transaction().commit_rewrite(
-                plan,
-                records,
-                write.removed,
-                kind=write.operation,
-                reads=reads,
-                commit_id=commit_id,
+                plan, records, write.removed, kind=write.operation, reads=reads, commit_id=commit_id
             )
         case "delta":
             return table.transaction().commit_delta(
@@ -109,13 +92,13 @@ def commit_records(
             raise InvalidRequestError(f"{table.name}: {mode} is not a mode of a write")
 
 
-def _is_serializable(write: Write) -> bool:
+def _is_serializable(write: messages.Write) -> bool:
     """Whether a write that reads the table conflicts with concurrent commits to it."""
     properties = open_snapshot(write.table).base.properties
     return isolation_of(properties) is Isolation.SERIALIZABLE
 
 
-def _check_rows(write: Write, table: Table, records: Sequence[SegmentRecord]) -> None:
+def _check_rows(write: messages.Write, table: Table, records: Sequence[SegmentRecord]) -> None:
     """Check that an UPDATE wrote as many rows as it replaces.
 
     Raises:
@@ -133,47 +116,45 @@ def _check_rows(write: Write, table: Table, records: Sequence[SegmentRecord]) ->
         )
 
 
-def _known(filters: Sequence[Term]) -> AllOf | None:
+def _known(filters: Sequence[messages.Term]) -> AllOf | None:
     """The filters that the catalog understands; None if it understands none of them."""
     found = [to_unbound(one) for one in filters]
     known = tuple(one for one in found if one is not None)
     return AllOf(known) if known else None
 
 
-def can_delete(request: CanDelete) -> Whole:
+def can_delete(request: messages.CanDelete) -> messages.Whole:
     """Whether a DELETE removes whole segments only."""
     if None in [to_unbound(one) for one in request.filters]:
-        return Whole(False)
+        return messages.Whole(False)
     if open_snapshot(request.table).state.schema.is_keyed:
-        return Whole(_are_true(request.filters))
-    return Whole(_planned_on(request.table).transaction().can_delete_whole(_known(request.filters)))
+        return messages.Whole(_are_true(request.filters))
+    return messages.Whole(
+        _planned_on(request.table).transaction().can_delete_whole(_known(request.filters))
+    )
 
 
-def _are_true(filters: Sequence[Term]) -> bool:
-    return all(isinstance(one, PredicateTerm) and one.name == "ALWAYS_TRUE" for one in filters)
+def _are_true(filters: Sequence[messages.Term]) -> bool:
+    return all(
+        isinstance(one, messages.PredicateTerm) and one.name == "ALWAYS_TRUE" for one in filters
+    )
 
 
-def _planned_on(ref: TableRef) -> Table:
+def _planned_on(ref: messages.TableRef) -> Table:
     """The table at the version of a statement, whose filters name columns as of then."""
     table, state = open_table(ref)
     return table.as_of(state.version)
 
 
-def delete(request: Delete, commit: Commit) -> Committed:
+def delete(request: messages.Delete, commit: Commit) -> messages.Committed:
     """Delete whole segments; rewrite those that match only partially by now."""
     table = _planned_on(request.table)
     done = landed(commit, table, request.table.version)
     if done is not None:
-        return Committed(done)
+        return messages.Committed(done)
     if _are_true(request.filters):
-        return Committed(table.transaction().delete_whole(None, commit_id=commit.id))
-    return Committed(table.delete(_known(request.filters), commit_id=commit.id))
+        return messages.Committed(table.transaction().delete_whole(None, commit_id=commit.id))
+    return messages.Committed(table.delete(_known(request.filters), commit_id=commit.id))
 
 
-HANDLERS: Handlers = {
-    PlanWrite: plan_write,
-    CommitWrite: commit_write,
-    Truncate: truncate,
-    CanDelete: can_delete,
-    Delete: delete,
-}
+HANDLERS = (plan_write, commit_write, truncate, can_delete, delete)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from pyspark_versioned.sql.protocol.write import WrittenSegment
+from pyspark_versioned.sql.protocol.rows import WrittenSegment
 from versioned_catalog import CorruptTableError
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.schema import PartitionField, Schema
@@ -21,12 +21,7 @@ from versioned_catalog.values.literals import constant, decode, from_scalar_text
 def parse_records(
     written: Sequence[WrittenSegment], schema: Schema, table: str
 ) -> list[SegmentRecord]:
-    """Records of segments.
-
-    Args:
-        written: the segments.
-        schema: the schema that they were written with.
-        table: the table's name, for errors.
+    """Records of segments that were written with a schema.
 
     Raises:
         CorruptTableError: a footer contradicts what the jar says of its segment.

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -24,27 +25,24 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.CatalogRequests;
+import versioned.spark.catalog.Changes;
+import versioned.spark.catalog.StagedVersionedTable;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.function.Functions;
-import versioned.spark.internals.SparkStreams;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.procedure.VersionedProcedure;
-import versioned.spark.protocol.NamespaceMessages.AlterNamespace;
-import versioned.spark.protocol.NamespaceMessages.CreateNamespace;
-import versioned.spark.protocol.NamespaceMessages.DropNamespace;
-import versioned.spark.protocol.NamespaceMessages.ListNamespaces;
-import versioned.spark.protocol.NamespaceMessages.ListTables;
-import versioned.spark.protocol.NamespaceMessages.LoadNamespace;
+import versioned.spark.protocol.NamespaceMessages.*;
 import versioned.spark.protocol.ProcedureMessages.ListProcedures;
 import versioned.spark.protocol.ProcedureMessages.LoadProcedure;
-import versioned.spark.protocol.TableMessages.Drop;
-import versioned.spark.protocol.TableMessages.RefuseStream;
+import versioned.spark.protocol.TableMessages.*;
+import versioned.spark.protocol.WriteMessages.Stage;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
-import versioned.spark.python.Refusal;
 import versioned.spark.python.Refusal.Reason;
 
 /**
@@ -116,7 +114,7 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     /** Spark calls this before it starts a stream to a table, and would create the table if there is none. */
     @Override
     public boolean tableExists(Identifier ident) {
-        if (SparkStreams.isStarting()) {
+        if (SparkStatements.isStartingStream()) {
             List<String> name = new ArrayList<>(List.of(name()));
             name.addAll(CatalogRequests.name(ident));
             Python.send(new RefuseStream(name, null));
@@ -127,18 +125,25 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     @Override
     public Table createTable(Identifier ident, TableInfo info)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        return requests.create(ident, info, null);
+        return createTableLike(ident, info, null);
     }
 
     /** CREATE TABLE LIKE, since Spark 4.3, also copies the properties and the comment of the source. */
     public Table createTableLike(Identifier ident, TableInfo info, Table source)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        return requests.create(ident, info, source instanceof VersionedTable like ? like : null);
+        Like like = source instanceof VersionedTable table ? new Like(table.ref(), table.properties()) : null;
+        return VersionedTable.newest(CatalogRequests.ofNewTable(ident,
+            new Create(requests.catalog(), CatalogRequests.declaration(ident, info), like)));
     }
 
     @Override
     public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
-        return requests.alter(ident, changes);
+        boolean setsDefault = Stream.of(changes).anyMatch(TableChange.UpdateColumnDefaultValue.class::isInstance);
+        StructType schema = setsDefault ? requests.load(ident, null, null).schema() : new StructType();
+        Altered altered = CatalogRequests.ofTable(ident,
+            new Alter(requests.catalog(), CatalogRequests.name(ident), Changes.of(changes, schema)));
+        CatalogRequests.log(altered.warnings());
+        return VersionedTable.newest(altered.table());
     }
 
     @Override
@@ -153,7 +158,9 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
 
     @Override
     public void renameTable(Identifier from, Identifier to) throws NoSuchTableException, TableAlreadyExistsException {
-        requests.rename(from, to);
+        Rename request = new Rename(requests.catalog(), CatalogRequests.name(from), CatalogRequests.name(to));
+        CatalogRequests.log(CatalogRequests.send(request, Reason.MISSING, () -> new NoSuchTableException(from),
+            Reason.EXISTS, () -> new TableAlreadyExistsException(to)).warnings());
     }
 
     // Tables that are created or replaced together with their rows
@@ -161,18 +168,26 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     @Override
     public StagedTable stageCreate(Identifier ident, TableInfo info)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
-        return requests.stageCreate(ident, info);
+        Stage request = stage(ident, info, "create");
+        return StagedVersionedTable.of(request, CatalogRequests.ofNewTable(ident, request));
     }
 
     @Override
     public StagedTable stageReplace(Identifier ident, TableInfo info)
             throws NoSuchTableException, NoSuchNamespaceException {
-        return requests.stageReplace(ident, info);
+        Stage request = stage(ident, info, "replace");
+        return StagedVersionedTable.of(request, CatalogRequests.send(request, Reason.MISSING_NAMESPACE,
+            () -> new NoSuchNamespaceException(ident.namespace()), Reason.MISSING, () -> new NoSuchTableException(ident)));
     }
 
     @Override
     public StagedTable stageCreateOrReplace(Identifier ident, TableInfo info) throws NoSuchNamespaceException {
-        return requests.stageCreateOrReplace(ident, info);
+        Stage request = stage(ident, info, "create or replace");
+        return StagedVersionedTable.of(request, CatalogRequests.inNamespace(ident.namespace(), request));
+    }
+
+    private Stage stage(Identifier ident, TableInfo info, String mode) {
+        return new Stage(requests.catalog(), CatalogRequests.declaration(ident, info), mode);
     }
 
     // Procedures
@@ -249,14 +264,8 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     @Override
     public boolean dropNamespace(String[] namespace, boolean cascade)
             throws NoSuchNamespaceException, NonEmptyNamespaceException {
-        try {
-            CatalogRequests.inNamespace(namespace, new DropNamespace(requests.catalog(), List.of(namespace), cascade));
-        } catch (Refusal refusal) {
-            if (refusal.reason() == Reason.NOT_EMPTY) {
-                throw new NonEmptyNamespaceException(namespace);
-            }
-            throw refusal;
-        }
+        CatalogRequests.send(new DropNamespace(requests.catalog(), List.of(namespace), cascade), Reason.MISSING_NAMESPACE,
+            () -> new NoSuchNamespaceException(namespace), Reason.NOT_EMPTY, () -> new NonEmptyNamespaceException(namespace));
         return true;
     }
 }

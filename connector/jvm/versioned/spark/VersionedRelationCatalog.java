@@ -1,5 +1,6 @@
 package versioned.spark;
 
+import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -14,8 +15,12 @@ import org.apache.spark.sql.connector.catalog.View;
 import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.protocol.TableMessages.LoadRelation;
+import versioned.spark.protocol.TableMessages.Loaded;
 import versioned.spark.protocol.TableMessages.LoadedView;
-import versioned.spark.view.ViewRequests;
+import versioned.spark.protocol.ViewMessages.*;
+import versioned.spark.python.Commits;
+import versioned.spark.python.Refusal.Reason;
+import versioned.spark.view.QueryReads;
 import versioned.spark.view.Views;
 
 /**
@@ -27,12 +32,12 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
     public Relation loadRelation(Identifier ident) throws NoSuchTableException {
         String within = Views.within();
         LoadRelation request = new LoadRelation(requests().catalog(), CatalogRequests.name(ident), within);
-        versioned.spark.protocol.TableMessages.Relation found =
-            CatalogRequests.logged(CatalogRequests.ofTable(ident, request));
-        if (found instanceof LoadedView view) {
+        Loaded found = CatalogRequests.ofTable(ident, request);
+        CatalogRequests.log(found.warnings());
+        if (found.relation() instanceof LoadedView view) {
             return Views.of(view, name());
         }
-        Table table = CatalogRequests.table(found, false);
+        Table table = CatalogRequests.table(found.relation(), false);
         if (table instanceof VersionedTable loaded) {
             loaded.checkedFor(within);
         }
@@ -53,39 +58,49 @@ public final class VersionedRelationCatalog extends VersionedCatalog implements 
 
     @Override
     public Identifier[] listViews(String[] namespace) throws NoSuchNamespaceException {
-        return views().list(namespace);
+        ListViews request = new ListViews(requests().catalog(), List.of(namespace));
+        return CatalogRequests.identifiers(namespace, CatalogRequests.inNamespace(namespace, request).names());
     }
 
     @Override
     public View createView(Identifier ident, View view) throws ViewAlreadyExistsException, NoSuchNamespaceException {
-        views().put(ident, view, "create");
-        return view;
+        return put(ident, view, "create");
     }
 
     @Override
     public View createOrReplaceView(Identifier ident, View view)
             throws ViewAlreadyExistsException, NoSuchNamespaceException {
-        views().put(ident, view, "create or replace");
+        return put(ident, view, "create or replace");
+    }
+
+    private View put(Identifier ident, View view, String mode)
+            throws ViewAlreadyExistsException, NoSuchNamespaceException {
+        CatalogRequests.send(request(ident, view, mode, QueryReads.of(view.queryText())), Reason.MISSING_NAMESPACE,
+            () -> new NoSuchNamespaceException(ident.namespace()), Reason.EXISTS, () -> new ViewAlreadyExistsException(ident));
         return view;
     }
 
+    private PutView request(Identifier ident, View view, String mode, ViewReads reads) {
+        return new PutView(requests().catalog(), CatalogRequests.name(ident), mode, Views.definition(view), reads);
+    }
+
+    /** Replaces a view. One that Spark copied from the old view has the same query, and stays bound to the same columns. */
     @Override
     public View replaceView(Identifier ident, View view) throws NoSuchViewException {
-        views().replace(ident, view);
+        ViewReads reads = Views.isCopy(view) ? null : QueryReads.of(view.queryText());
+        CatalogRequests.send(request(ident, view, "replace", reads), Reason.MISSING, () -> new NoSuchViewException(ident));
         return view;
     }
 
     @Override
     public boolean dropView(Identifier ident) {
-        return views().drop(ident);
+        return Commits.send(new DropView(requests().catalog(), CatalogRequests.name(ident))).dropped();
     }
 
     @Override
     public void renameView(Identifier from, Identifier to) throws NoSuchViewException, ViewAlreadyExistsException {
-        views().rename(from, to);
-    }
-
-    private ViewRequests views() {
-        return new ViewRequests(requests().catalog());
+        RenameView request = new RenameView(requests().catalog(), CatalogRequests.name(from), CatalogRequests.name(to));
+        CatalogRequests.send(request, Reason.MISSING, () -> new NoSuchViewException(from),
+            Reason.EXISTS, () -> new ViewAlreadyExistsException(to));
     }
 }

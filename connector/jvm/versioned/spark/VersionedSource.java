@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.internals.SparkStreams;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.TableMessages.RefuseStream;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
@@ -51,11 +51,20 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
     @Override
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
         String path = properties.get(PATH);
-        if (path != null && SparkStreams.isStarting()) {
+        if (path != null && SparkStatements.isStartingStream()) {
             Python.send(new RefuseStream(null, path));
         }
-        return PathOptions.isResolved(properties) ? super.getTable(schema, partitioning, properties)
-            : new ModelessTable(this, schema);
+        if (PathOptions.isResolved(properties)) {
+            return super.getTable(schema, partitioning, properties);
+        }
+        return new PythonTable(this, NAME, schema) { // before Spark knows the save mode
+            @Override
+            public Set<TableCapability> capabilities() {
+                EnumSet<TableCapability> capabilities = EnumSet.copyOf(super.capabilities());
+                capabilities.remove(TableCapability.BATCH_WRITE);
+                return capabilities;
+            }
+        };
     }
 
     @Override
@@ -66,47 +75,22 @@ public final class VersionedSource extends PythonDataSourceV2 implements DataSou
         if (writes) {
             data.write().format(NAME).mode(mode == SaveMode.Overwrite ? mode : SaveMode.Append).options(options).save();
         }
-        return new Written(context, data.schema());
+        return new BaseRelation() { // Spark requires one of a write
+            @Override
+            public SQLContext sqlContext() {
+                return context;
+            }
+
+            @Override
+            public StructType schema() {
+                return data.schema();
+            }
+        };
     }
 
     /** Python decides which types a table can have, as for all writes. */
     @Override
     public boolean supportsDataType(DataType type) {
         return true;
-    }
-
-    /** A table by its path, before Spark knows the save mode. */
-    private static final class ModelessTable extends PythonTable {
-        ModelessTable(PythonDataSourceV2 source, StructType schema) {
-            super(source, NAME, schema);
-        }
-
-        @Override
-        public Set<TableCapability> capabilities() {
-            EnumSet<TableCapability> capabilities = EnumSet.copyOf(super.capabilities());
-            capabilities.remove(TableCapability.BATCH_WRITE);
-            return capabilities;
-        }
-    }
-
-    /** The relation that Spark requires of a write. */
-    private static final class Written extends BaseRelation {
-        private final SQLContext context;
-        private final StructType schema;
-
-        Written(SQLContext context, StructType schema) {
-            this.context = context;
-            this.schema = schema;
-        }
-
-        @Override
-        public SQLContext sqlContext() {
-            return context;
-        }
-
-        @Override
-        public StructType schema() {
-            return schema;
-        }
     }
 }

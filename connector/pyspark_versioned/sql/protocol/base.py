@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NewType, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NewType, TypeVar, dataclass_transform
 
 VERSION = 1
 """Version of the protocol; see ``connector/PROTOCOL.md``."""
@@ -21,26 +20,30 @@ Value = Any
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Request(Generic[R_co]):
-    """A request, whose response is an ``R_co``."""
+@dataclass_transform(frozen_default=True)
+class Message:
+    """A message. Subclasses are frozen dataclasses, without a repr since some hold secrets."""
 
-    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, repr=False)(cls)
+
+
+class Request(Message, Generic[R_co]):
+    """A request, whose response is an ``R_co``."""
 
 
 class CommittingRequest(Request[R_co]):
     """A request that commits; it comes with a ``Commit``."""
 
-    __slots__ = ()
 
-
-class Variant:
+class Variant(Message):
     """A message that is one of several: its JSON has the member ``kind``."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Message):
     """A commit that the jar has asked for.
 
     Args:
@@ -51,9 +54,6 @@ class Commit:
     id: str
     retry: bool
 
-
-Handlers = dict[type, Callable[..., object]]
-"""Functions by the request that they carry out; those that commit take a ``Commit``, too."""
 
 Reason = Literal["missing", "exists", "missing_namespace", "not_empty"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from pyspark_versioned.sql.protocol.base import SparkType, Variant
+from pyspark_versioned.sql.protocol.base import Message, SparkType, Variant
 from versioned_catalog import InvalidRequestError
 
 Convert = Callable[[Any], Any]
@@ -46,10 +47,26 @@ def decode(hint: type[T], given: object, what: str) -> T:
     return found
 
 
-def encode(message: object) -> dict[str, Any]:
-    """A message as JSON."""
-    encoded: dict[str, Any] = _encoder(cast(Any, type(message)))(message)
-    return encoded
+def encode(response: object) -> str:
+    """Messages, alone or inside lists and objects, as the text of their JSON."""
+    return json.dumps(response, default=_plain)
+
+
+def _plain(value: object) -> object:
+    """What JSON has for a value, whose members may be messages again."""
+    match value:
+        case Variant():
+            return {**vars(value), "kind": wire_name(type(value))}
+        case Message():
+            return vars(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Mapping():
+            return dict(value)
+        case Sequence():
+            return list(value)
+        case _:
+            raise TypeError(f"{value!r} has no form in JSON")
 
 
 class _Mismatch(Exception):
@@ -188,49 +205,3 @@ def _decode_message(message: type) -> Convert:
             raise _located((f".{name}", member, given[name]) for name, member in members) from None
 
     return decode_message
-
-
-@cache
-def _encoder(hint: Any) -> Convert:
-    if hint is Any or hint is SparkType or hint in _SCALARS:
-        return _as_is
-    if hint is bytes:
-        return lambda value: base64.b64encode(value).decode()
-    inner, optional = _without_none(hint)
-    if optional:
-        required = _encoder(inner)
-        if required is _as_is:
-            return _as_is
-        return lambda value: None if value is None else required(value)
-    match get_origin(hint):
-        case origin if origin is Sequence:
-            item = _encoder(get_args(hint)[0])
-            return list if item is _as_is else lambda values: [item(value) for value in values]
-        case origin if origin is Mapping:
-            item = _encoder(get_args(hint)[1])
-            return lambda values: {key: item(value) for key, value in values.items()}
-        case origin if origin is Union or origin is types.UnionType:
-            return encode
-        case _:
-            return _encode_message(hint)
-
-
-def _encode_message(message: type) -> Convert:
-    hints = get_type_hints(message)
-    names = [field.name for field in fields(message)]
-    kind = {"kind": wire_name(message)} if issubclass(message, Variant) else {}
-    plain: list[str] = []
-    members: list[tuple[str, Convert]] = []
-
-    def encode_message(value: Any) -> dict[str, Any]:
-        if not plain and not members:
-            known = [(name, _encoder(hints[name])) for name in names]
-            members.extend(pair for pair in known if pair[1] is not _as_is)
-            plain.extend(name for name, member in known if member is _as_is)
-        encoded = {name: getattr(value, name) for name in plain}
-        for name, member in members:
-            encoded[name] = member(getattr(value, name))
-        encoded.update(kind)
-        return encoded
-
-    return encode_message

@@ -1,35 +1,135 @@
-"""Messages that requests share. See ``connector/PROTOCOL.md``."""
+"""Schema changes, and messages that requests share. See ``connector/PROTOCOL.md``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyspark_versioned.sql.protocol.base import Request, Variant
-from pyspark_versioned.sql.protocol.changes import Change, TypedValue
+from pyspark_versioned.sql.protocol.base import Message, Request, SparkType, Value, Variant
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class TypedValue(Message):
+    type: SparkType
+    value: Value
+
+
+class Default(Message):
+    sql: str
+    changing: Sequence[str]
+    one_function: bool
+    literal: TypedValue | None
+
+
+class Constraint(Message):
+    ddl: str
+    primary_key: Sequence[Sequence[str]] | None
+
+
+class AddColumn(Variant):
+    path: Sequence[str]
+    type: SparkType
+    nullable: bool
+    comment: str | None
+    default_value: Default | None
+    first: bool
+    after: str | None
+
+
+class DropColumn(Variant):
+    path: Sequence[str]
+    if_exists: bool
+
+
+class RenameColumn(Variant):
+    path: Sequence[str]
+    new_name: str
+
+
+class ChangeType(Variant):
+    path: Sequence[str]
+    type: SparkType
+
+
+class MoveColumn(Variant):
+    path: Sequence[str]
+    first: bool
+    after: str | None
+
+
+class SetNullable(Variant):
+    path: Sequence[str]
+    nullable: bool
+
+
+class SetComment(Variant):
+    path: Sequence[str]
+    comment: str | None
+
+
+class SetDefault(Variant):
+    path: Sequence[str]
+    default_value: Default
+
+
+class DropDefault(Variant):
+    path: Sequence[str]
+
+
+class SetProperty(Variant):
+    key: str
+    value: str
+
+
+class UnsetProperty(Variant):
+    key: str
+
+
+class AddConstraint(Variant):
+    constraint: Constraint
+
+
+class DropConstraint(Variant):
+    name: str
+
+
+class OtherChange(Variant):
+    name: str
+
+
+Change: TypeAlias = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | ChangeType
+    | MoveColumn
+    | SetNullable
+    | SetComment
+    | SetDefault
+    | DropDefault
+    | SetProperty
+    | UnsetProperty
+    | AddConstraint
+    | DropConstraint
+    | OtherChange
+)
+
+
+class Done(Message):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogRef:
+class CatalogRef(Message):
     name: str
     warehouse: str
     storage: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class HadoopFolder:
+class HadoopFolder(Message):
     url: str
     conf: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class TableRef:
+class TableRef(Message):
     location: str
     storage: Mapping[str, str]
     hadoop: HadoopFolder | None
@@ -39,23 +139,19 @@ class TableRef:
     pending: Sequence[Change]
 
 
-@dataclass(frozen=True, slots=True)
 class PredicateTerm(Variant):
     name: str
     children: Sequence[Term]
 
 
-@dataclass(frozen=True, slots=True)
 class ColumnTerm(Variant):
     path: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class LiteralTerm(Variant):
     literal: TypedValue
 
 
-@dataclass(frozen=True, slots=True)
 class OtherTerm(Variant):
     pass
 
@@ -63,6 +159,5 @@ class OtherTerm(Variant):
 Term: TypeAlias = PredicateTerm | ColumnTerm | LiteralTerm | OtherTerm
 
 
-@dataclass(frozen=True, slots=True)
 class Handshake(Request[Done]):
     protocol: int

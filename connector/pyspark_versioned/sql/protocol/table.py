@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark_versioned.sql.protocol.base import (
     CommittingRequest,
+    Message,
     Request,
     SparkType,
     Value,
     Variant,
 )
-from pyspark_versioned.sql.protocol.changes import Change, Constraint, Default
-from pyspark_versioned.sql.protocol.common import CatalogRef, Done, TableRef
+from pyspark_versioned.sql.protocol.common import (
+    CatalogRef,
+    Change,
+    Constraint,
+    Default,
+    Done,
+    TableRef,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Message):
     relation: Relation
     warnings: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class LoadedTable(Variant):
     table: TableRef
     columns: Sequence[LoadedColumn]
@@ -35,8 +39,7 @@ class LoadedTable(Variant):
     comment: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedColumn:
+class LoadedColumn(Message):
     id: int
     name: str
     type: SparkType
@@ -45,35 +48,30 @@ class LoadedColumn:
     default_value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionTransform:
+class PartitionTransform(Message):
     column: Sequence[str]
     transform: str
     size: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PrimaryKey:
+class PrimaryKey(Message):
     name: str
     columns: Sequence[str]
     rely: bool
 
 
-@dataclass(frozen=True, slots=True)
 class LoadedMetadata(Variant):
     table: TableRef
     metadata: str
     schema: SparkType
 
 
-@dataclass(frozen=True, slots=True)
 class LoadedView(Variant):
     view: ViewDefinition
     within: str
 
 
-@dataclass(frozen=True, slots=True)
-class ViewDefinition:
+class ViewDefinition(Message):
     sql: str
     columns: Sequence[ViewColumn]
     query_columns: Sequence[str]
@@ -85,21 +83,18 @@ class ViewDefinition:
     settings: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ViewColumn:
+class ViewColumn(Message):
     name: str
     type: str
     nullable: bool
     comment: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(Message):
     exists: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Message):
     name: Sequence[str]
     columns: Sequence[DeclaredColumn]
     partitioning: Sequence[str]
@@ -108,8 +103,7 @@ class Declaration:
     default_provider: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredColumn:
+class DeclaredColumn(Message):
     name: str
     type: SparkType
     nullable: bool
@@ -117,59 +111,49 @@ class DeclaredColumn:
     default_value: Default | None
 
 
-@dataclass(frozen=True, slots=True)
-class Like:
+class Like(Message):
     table: TableRef
     properties: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Altered:
+class Altered(Message):
     table: LoadedTable
     warnings: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(Message):
     needed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Message):
     dropped: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed:
+class Renamed(Message):
     warnings: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Partitions:
+class Partitions(Message):
     fields: Sequence[PartitionColumn]
     rows: Sequence[Sequence[str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionColumn:
+class PartitionColumn(Message):
     name: str
     type: SparkType
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Message):
     rows: Sequence[Sequence[Value]]
 
 
-@dataclass(frozen=True, slots=True)
-class Applicability:
+class Applicability(Message):
     refusal: str | None
 
 
 Relation: TypeAlias = LoadedTable | LoadedMetadata | LoadedView
 
 
-@dataclass(frozen=True, slots=True)
 class Load(Request[Loaded]):
     catalog: CatalogRef
     name: Sequence[str]
@@ -179,86 +163,72 @@ class Load(Request[Loaded]):
     writes: bool
 
 
-@dataclass(frozen=True, slots=True)
 class LoadRelation(Request[Loaded]):
     catalog: CatalogRef
     name: Sequence[str]
     within: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class LoadFormat(Request[LoadedTable]):
     options: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
 class FormatExists(Request[Exists]):
     options: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
 class Create(CommittingRequest[LoadedTable]):
     catalog: CatalogRef
     declaration: Declaration
     like: Like | None
 
 
-@dataclass(frozen=True, slots=True)
 class Alter(CommittingRequest[Altered]):
     catalog: CatalogRef
     name: Sequence[str]
     changes: Sequence[Change]
 
 
-@dataclass(frozen=True, slots=True)
 class Evolve(Request[LoadedTable]):
     table: TableRef
     changes: Sequence[Change]
 
 
-@dataclass(frozen=True, slots=True)
 class NeedsChange(Request[Needed]):
     table: TableRef
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
 class Drop(CommittingRequest[Dropped]):
     catalog: CatalogRef
     name: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class Rename(CommittingRequest[Renamed]):
     catalog: CatalogRef
     name: Sequence[str]
     new_name: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class ListPartitions(Request[Partitions]):
     table: TableRef
 
 
-@dataclass(frozen=True, slots=True)
 class ReadMetadata(Request[Rows]):
     table: TableRef
     metadata: str
 
 
-@dataclass(frozen=True, slots=True)
 class CheckOptions(Request[Done]):
     table: str
     options: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class CheckTransform(Request[Applicability]):
     transform: str
     type: SparkType
 
 
-@dataclass(frozen=True, slots=True)
 class RefuseStream(Request[Done]):
     name: Sequence[str] | None
     path: str | None

@@ -5,29 +5,14 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import versioned.spark.protocol.ChangeMessages.AddColumn;
-import versioned.spark.protocol.ChangeMessages.AddConstraint;
-import versioned.spark.protocol.ChangeMessages.Change;
-import versioned.spark.protocol.ChangeMessages.ChangeType;
-import versioned.spark.protocol.ChangeMessages.Default;
-import versioned.spark.protocol.ChangeMessages.DropColumn;
-import versioned.spark.protocol.ChangeMessages.DropConstraint;
-import versioned.spark.protocol.ChangeMessages.DropDefault;
-import versioned.spark.protocol.ChangeMessages.MoveColumn;
-import versioned.spark.protocol.ChangeMessages.OtherChange;
-import versioned.spark.protocol.ChangeMessages.RenameColumn;
-import versioned.spark.protocol.ChangeMessages.SetComment;
-import versioned.spark.protocol.ChangeMessages.SetDefault;
-import versioned.spark.protocol.ChangeMessages.SetNullable;
-import versioned.spark.protocol.ChangeMessages.SetProperty;
-import versioned.spark.protocol.ChangeMessages.UnsetProperty;
+import versioned.spark.protocol.ChangeMessages.*;
 
 /** The changes of ALTER TABLE as messages; Python decides what they mean and whether they are allowed. */
-final class Changes {
+public final class Changes {
     private Changes() {}
 
     /** @param schema the table's, to find the type of a column that gets a default */
-    static List<Change> of(TableChange[] changes, StructType schema) {
+    public static List<Change> of(TableChange[] changes, StructType schema) {
         return Stream.of(changes).map(change -> of(change, schema)).toList();
     }
 

@@ -1,7 +1,6 @@
 package versioned.spark.catalog;
 
 import java.util.List;
-import java.util.Locale;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -14,78 +13,54 @@ import versioned.spark.write.Rewrite;
 import versioned.spark.write.VersionedWriteBuilder;
 
 /** A DELETE, UPDATE or MERGE by copy on write: segments with rows to change are read whole and rewritten. */
-public final class CopyOnWrite implements RowChange {
-    private final VersionedTable table;
-    private final Command command;
+public final class CopyOnWrite extends RowChange implements Rewrite {
     private RewrittenScanBuilder read;
-    private boolean readsAll;
 
     CopyOnWrite(VersionedTable table, Command command) {
-        this.table = table;
-        this.command = command;
-    }
-
-    @Override
-    public VersionedTable table() {
-        return table;
-    }
-
-    @Override
-    public void readsAll() {
-        readsAll = true;
-    }
-
-    @Override
-    public Command command() {
-        return command;
+        super(table, command);
     }
 
     @Override
     public String description() {
-        return command + " by copy on write of " + table.ref();
+        return command() + " by copy on write of " + table().ref();
     }
 
     /** Spark reads the segment of each row, so that a runtime filter can leave out segments without rows to change. */
     @Override
     public NamedReference[] requiredMetadataAttributes() {
-        return RewrittenScanBuilder.segmentOf(table.schema());
+        return RewrittenScanBuilder.segmentOf(table().schema());
     }
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new RewrittenScanBuilder(table.ref(), table.schema(), options);
+        read = new RewrittenScanBuilder(table().ref(), table().schema(), options);
         return read;
     }
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        return new VersionedWriteBuilder(table, info, new Rewrite() {
-            @Override
-            public String operation() {
-                return command.name().toLowerCase(Locale.ROOT);
-            }
+        return new VersionedWriteBuilder(table(), info, this);
+    }
 
-            @Override
-            public List<Term> filters() {
-                return readsAll ? List.of() : Terms.of(read().filters());
-            }
+    @Override
+    public List<Term> filters() {
+        return readsAll() ? List.of() : Terms.of(read().filters());
+    }
 
-            @Override
-            public List<String> removed() {
-                return read().replaced();
-            }
+    @Override
+    public List<String> removed() {
+        return read().replaced();
+    }
 
-            @Override
-            public List<String> fixRemoved() {
-                return read().fix();
-            }
-        });
+    @Override
+    public List<String> fixRemoved() {
+        return read().fix();
     }
 
     /** If no row stays, as Spark may see before it builds a scan, it builds none; then every segment is replaced. */
     private RewrittenScanBuilder read() {
         if (read == null) {
-            read = new RewrittenScanBuilder(table.ref(), table.schema(), CaseInsensitiveStringMap.empty());
+            read = new RewrittenScanBuilder(table().ref(), table().schema(), CaseInsensitiveStringMap.empty());
             read.build();
             read.fix();
         }

@@ -1,7 +1,6 @@
 package versioned.spark.catalog;
 
 import java.util.List;
-import java.util.Locale;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -15,37 +14,18 @@ import versioned.spark.scan.VersionedScanBuilder;
 import versioned.spark.write.DeltaRowsBuilder;
 
 /** A DELETE, UPDATE or MERGE of a table with a primary key: changes are written by key. */
-public final class DeltaOperation implements RowChange, SupportsDelta {
-    private final VersionedTable table;
-    private final Command command;
+public final class DeltaOperation extends RowChange implements SupportsDelta {
     private final List<String> rowKey;
     private VersionedScanBuilder read;
-    private boolean readsAll;
 
     DeltaOperation(VersionedTable table, Command command, List<String> rowKey) {
-        this.table = table;
-        this.command = command;
+        super(table, command);
         this.rowKey = rowKey;
     }
 
     @Override
-    public VersionedTable table() {
-        return table;
-    }
-
-    @Override
-    public void readsAll() {
-        readsAll = true;
-    }
-
-    @Override
-    public Command command() {
-        return command;
-    }
-
-    @Override
     public String description() {
-        return command + " by key of " + table.ref();
+        return command() + " by key of " + table().ref();
     }
 
     @Override
@@ -56,15 +36,14 @@ public final class DeltaOperation implements RowChange, SupportsDelta {
     /** Without runtime filters: they would read the matching rows twice, and fail for a column that is a map. */
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        read = new VersionedScanBuilder(table.ref(), table.schema(), options, false);
+        read = new VersionedScanBuilder(table().ref(), table().schema(), options, false);
         return read;
     }
 
     /** Spark builds the write after the scan, so that its filters are known. */
     @Override
     public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        List<Predicate> filters = readsAll || read == null ? List.of() : read.filters();
-        return new DeltaRowsBuilder(table, table.schema(), rowKey, command.name().toLowerCase(Locale.ROOT),
-            Terms.of(filters), info);
+        List<Predicate> filters = readsAll() || read == null ? List.of() : read.filters();
+        return new DeltaRowsBuilder(table(), table().schema(), rowKey, operation(), Terms.of(filters), info);
     }
 }

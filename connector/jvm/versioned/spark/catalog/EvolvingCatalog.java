@@ -24,11 +24,7 @@ public final class EvolvingCatalog implements TableCatalog, FunctionCatalog {
     private final Identifier ident;
     private VersionedTable table;
 
-    /**
-     * @param catalog for all other tables
-     * @param ident the table that may change
-     * @param table that table
-     */
+    /** @param catalog for all tables but the one that may change */
     public EvolvingCatalog(TableCatalog catalog, Identifier ident, VersionedTable table) {
         this.catalog = catalog;
         this.ident = ident;

@@ -14,13 +14,7 @@ import versioned.spark.python.LocalRows;
 import versioned.spark.python.Python;
 import versioned.spark.python.TableOptions;
 
-/**
- * A metadata table: {@code t.history}, {@code t.segments} and so on.
- *
- * @param ref the table that it describes
- * @param kind its name
- * @param schema its columns
- */
+/** A metadata table of the table {@code ref}: {@code t.history}, {@code t.segments} and so on. */
 public record MetadataTable(TableRef ref, String kind, StructType schema) implements SupportsRead {
 
     @Override

@@ -14,7 +14,6 @@ import org.apache.spark.sql.types.StructType;
  * A column, a field of a struct, the element of an array, or the key or value of a map.
  *
  * @param above the names of the fields around it, as declared
- * @param field the field
  */
 public record NestedField(List<String> above, StructField field) {
     /** The field at a path, by case-insensitive names. */

@@ -1,12 +1,40 @@
 package versioned.spark.catalog;
 
+import java.util.Locale;
 import org.apache.spark.sql.connector.write.RowLevelOperation;
 
 /** A DELETE, UPDATE or MERGE of a table. */
-public interface RowChange extends RowLevelOperation {
+public abstract class RowChange implements RowLevelOperation {
+    private final VersionedTable table;
+    private final Command command;
+    private boolean readsAll;
+
+    RowChange(VersionedTable table, Command command) {
+        this.table = table;
+        this.command = command;
+    }
+
     /** The table that is changed. */
-    VersionedTable table();
+    public final VersionedTable table() {
+        return table;
+    }
+
+    @Override
+    public final Command command() {
+        return command;
+    }
+
+    /** {@code delete}, {@code update} or {@code merge}. */
+    public final String operation() {
+        return command.name().toLowerCase(Locale.ROOT);
+    }
 
     /** Notes that the statement also reads the table elsewhere. */
-    void readsAll();
+    public final void readAll() {
+        readsAll = true;
+    }
+
+    final boolean readsAll() {
+        return readsAll;
+    }
 }

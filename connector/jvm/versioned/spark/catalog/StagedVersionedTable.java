@@ -14,13 +14,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.CommitStage;
-import versioned.spark.protocol.WriteMessages.Creation;
-import versioned.spark.protocol.WriteMessages.Placement;
-import versioned.spark.protocol.WriteMessages.Stage;
-import versioned.spark.protocol.WriteMessages.Staged;
-import versioned.spark.protocol.WriteMessages.Write;
-import versioned.spark.protocol.WriteMessages.WrittenSegment;
+import versioned.spark.protocol.WriteMessages.*;
 import versioned.spark.python.Commits;
 import versioned.spark.write.VersionedWriteBuilder;
 import versioned.spark.write.WriteTarget;
@@ -41,7 +35,8 @@ public final class StagedVersionedTable implements StagedTable, SupportsWrite, W
         this.placement = placement;
     }
 
-    static StagedVersionedTable of(Stage request, Staged staged) {
+    /** A table that was staged. */
+    public static StagedVersionedTable of(Stage request, Staged staged) {
         return new StagedVersionedTable(VersionedTable.newest(staged.table()), request, staged.placement());
     }
 

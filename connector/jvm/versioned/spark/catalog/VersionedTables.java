@@ -10,12 +10,7 @@ import versioned.spark.internals.SparkCatalogs;
 
 /** A catalog of versioned tables. */
 public interface VersionedTables extends TableCatalog {
-    /**
-     * A name in a catalog of versioned tables.
-     *
-     * @param catalog the catalog
-     * @param ident the rest of the name
-     */
+    /** A name in a catalog of versioned tables, without the catalog's own. */
     record Named(VersionedTables catalog, Identifier ident) {}
 
     /**

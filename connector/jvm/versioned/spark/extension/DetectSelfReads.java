@@ -32,7 +32,7 @@ public final class DetectSelfReads extends AbstractFunction1<LogicalPlan, BoxedU
         if (plan instanceof V2WriteCommand change && tableOf(change.table()) instanceof RowLevelOperationTable rows
                 && rows.operation() instanceof RowChange operation) {
             if (reads(change.query(), operation.table())) {
-                operation.readsAll();
+                operation.readAll();
             }
             allowRerun(plan, change.query(), operation.table());
         }

@@ -14,9 +14,9 @@ import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.TableMessages.LoadFormat;
-import versioned.spark.python.Io;
 import versioned.spark.python.PathOptions;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableOptions;
 
 /** The native rewrite rule: {@code spark.read.format("versioned")}, a Python data source, becomes a native read. */
 public final class ReadNatively extends PlanRule {
@@ -25,7 +25,7 @@ public final class ReadNatively extends PlanRule {
     @Override
     Optional<LogicalPlan> replace(LogicalPlan node) {
         if (node instanceof DataSourceV2Relation relation && SparkPython.isSource(relation.table(), FORMAT)
-                && !Io.isPython(relation.options())) {
+                && !TableOptions.isPython(relation.options())) {
             return nativeRelation(relation);
         }
         return Optional.empty();

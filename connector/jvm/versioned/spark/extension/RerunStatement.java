@@ -11,8 +11,6 @@ import versioned.spark.write.Rerun;
 /**
  * Runs a statement again after a conflict, as it was parsed, so that it is analysed and planned on the newest version.
  *
- * @param session where it runs
- * @param statement as it was parsed
  * @param times how often it is run again
  */
 record RerunStatement(SparkSession session, LogicalPlan statement, int times) implements Rerun {

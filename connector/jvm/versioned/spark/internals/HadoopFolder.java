@@ -11,7 +11,6 @@ import org.apache.spark.sql.classic.SparkSession;
 /**
  * A table's folder as Hadoop reaches it.
  *
- * @param url its URL
  * @param conf settings in addition to Spark's; may hold secrets, so they are never shown
  */
 public record HadoopFolder(String url, Map<String, String> conf) implements Serializable {

@@ -28,12 +28,7 @@ public sealed interface SegmentFile {
     /** Makes the names of all files of the folder durable. */
     void syncFolder() throws IOException;
 
-    /**
-     * A whole file.
-     *
-     * @param bytes its size
-     * @param footer its end, from the footer on
-     */
+    /** A whole file: its size, and its end from the footer on. */
     record End(long bytes, byte[] footer) {}
 
     /** A file by its URL. */

@@ -6,12 +6,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.Optional;
 import net.razorvine.pickle.Pickler;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.api.python.PythonUtils$;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.LogicalWriteInfoImpl;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
@@ -51,22 +53,8 @@ public final class SparkPython {
     public static Write write(String format, String queryId, StructType schema, Map<String, String> options) {
         PythonDataSourceV2 source = new PythonDataSourceV2();
         source.setShortName(format);
-        LogicalWriteInfo info = new LogicalWriteInfo() {
-            @Override
-            public CaseInsensitiveStringMap options() {
-                return new CaseInsensitiveStringMap(options);
-            }
-
-            @Override
-            public String queryId() {
-                return queryId;
-            }
-
-            @Override
-            public StructType schema() {
-                return schema;
-            }
-        };
+        LogicalWriteInfo info = new LogicalWriteInfoImpl(queryId, schema, new CaseInsensitiveStringMap(options),
+            Optional.empty(), Optional.empty());
         return new PythonTable(source, format, schema).newWriteBuilder(info).build();
     }
 

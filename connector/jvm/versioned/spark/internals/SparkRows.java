@@ -3,7 +3,6 @@ package versioned.spark.internals;
 import java.util.Iterator;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
@@ -30,19 +29,9 @@ public final class SparkRows {
     }
 
     /** The rows, in their order; each is valid until the next one. */
+    @SuppressWarnings("unchecked")
     public Iterator<InternalRow> iterator() {
-        Iterator<UnsafeRow> rows = CollectionConverters.asJava(kept.generateIterator());
-        return new Iterator<>() {
-            @Override
-            public boolean hasNext() {
-                return rows.hasNext();
-            }
-
-            @Override
-            public InternalRow next() {
-                return rows.next();
-            }
-        };
+        return (Iterator<InternalRow>) (Iterator<?>) CollectionConverters.asJava(kept.generateIterator());
     }
 
     /** Frees memory and disk. */

@@ -11,13 +11,7 @@ import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/**
- * Rows that are in a response, so that no file has to be read.
- *
- * @param description for EXPLAIN
- * @param readSchema their columns
- * @param rows the rows
- */
+/** Rows that are in a response, so that no file has to be read; the description is for EXPLAIN. */
 public record LocalRows(String description, StructType readSchema, InternalRow[] rows) implements LocalScan {
 
     /** The rows of a response: each cell is null, a value text, or a list of value texts. */

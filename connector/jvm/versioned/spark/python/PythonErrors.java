@@ -1,15 +1,10 @@
 package versioned.spark.python;
 
+import java.util.concurrent.Callable;
+
 /** Translates failures of Python code that Spark runs: Spark wraps versioned errors, of which it keeps the text. */
 public final class PythonErrors {
-    /** A call that may fail in Python. */
-    @FunctionalInterface
-    public interface Call<T> {
-        /** Runs it. */
-        T run() throws Exception;
-    }
-
-    /** A call without a result. */
+    /** A call without a result that may fail in Python. */
     @FunctionalInterface
     public interface Action {
         /** Runs it. */
@@ -19,9 +14,9 @@ public final class PythonErrors {
     private PythonErrors() {}
 
     /** The result of a call. If a versioned error is in its failure, that is thrown. */
-    public static <T> T translated(Call<T> call) {
+    public static <T> T translated(Callable<T> call) {
         try {
-            return call.run();
+            return call.call();
         } catch (Exception e) {
             throw VersionedException.<RuntimeException>unchecked(VersionedException.unwrap(e));
         }

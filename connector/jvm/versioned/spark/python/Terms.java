@@ -16,11 +16,7 @@ import org.apache.spark.sql.connector.expressions.filter.Not;
 import org.apache.spark.sql.connector.expressions.filter.Or;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import scala.jdk.javaapi.CollectionConverters;
-import versioned.spark.protocol.CommonMessages.ColumnTerm;
-import versioned.spark.protocol.CommonMessages.LiteralTerm;
-import versioned.spark.protocol.CommonMessages.OtherTerm;
-import versioned.spark.protocol.CommonMessages.PredicateTerm;
-import versioned.spark.protocol.CommonMessages.Term;
+import versioned.spark.protocol.CommonMessages.*;
 
 /** Spark's predicates as terms of requests, and renamed for Parquet. */
 public final class Terms {

@@ -7,11 +7,7 @@ import java.util.List;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
-/**
- * What one task reads natively.
- *
- * @param runs splits of segments, grouped by the way of reading
- */
+/** What one task reads natively: splits of segments, grouped by the way of reading. */
 record NativePartition(List<Run> runs) implements InputPartition {
 
     /**

@@ -1,7 +1,6 @@
 package versioned.spark.scan;
 
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.read.Batch;
@@ -18,12 +17,10 @@ final class PythonSegments {
     private final Batch batch;
 
     PythonSegments(TableRef table, StructType wanted, List<ScanPlan.Segment> segments) {
-        Map<String, String> options = new HashMap<>();
-        options.put("path", table.location());
+        Map<String, String> options = table.sourceOptions();
         options.put("versionAsOf", Long.toString(table.version()));
         options.put("segments", Codec.text(segments.stream().map(ScanPlan.Segment::path).toList()));
         options.put("pending", Codec.text(table.pending()));
-        table.storage().forEach((key, value) -> options.put("storage." + key, value));
         this.batch = new TranslatingBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
     }
 

@@ -31,11 +31,6 @@ final class RewrittenScan extends VersionedScan {
     }
 
     @Override
-    boolean skipsRows() {
-        return false;
-    }
-
-    @Override
     boolean isWhole() {
         return true;
     }

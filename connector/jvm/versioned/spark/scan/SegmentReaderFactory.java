@@ -16,10 +16,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
-import versioned.spark.protocol.ScanMessages.ConstantColumn;
-import versioned.spark.protocol.ScanMessages.NativeGroup;
-import versioned.spark.protocol.ScanMessages.PhysicalName;
-import versioned.spark.protocol.ScanMessages.ReadGroup;
+import versioned.spark.protocol.ScanMessages.*;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.python.Terms;
 

@@ -10,11 +10,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import static versioned.spark.python.PythonErrors.translated;
 
-/**
- * A read that Python carries out, with its errors translated.
- *
- * @param python the read as Spark has it
- */
+/** A read that Python carries out, with its errors translated. */
 record TranslatingBatch(Batch python) implements Batch {
     @Override
     public InputPartition[] planInputPartitions() {

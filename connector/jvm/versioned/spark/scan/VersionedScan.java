@@ -21,7 +21,7 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.protocol.TableRef;
-import versioned.spark.python.Io;
+import versioned.spark.python.TableOptions;
 
 /** The rows of one snapshot, read by Spark's own Parquet reader where that is exact, else by Python. */
 class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
@@ -44,7 +44,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         this.filters = NormalFilters.of(filters);
         this.limit = limit;
         this.isFiltered = isFiltered;
-        this.isNative = !Io.isPython(options) && table.canReach();
+        this.isNative = !TableOptions.isPython(options) && table.canReach();
     }
 
     private synchronized ScanPlan plan() {
@@ -95,11 +95,6 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         kept = paths;
     }
 
-    /** Whether filters may skip rows of a segment. */
-    boolean skipsRows() {
-        return true;
-    }
-
     @Override
     public InputPartition[] planInputPartitions() {
         Map<Boolean, List<ScanPlan.Segment>> byReader =
@@ -112,7 +107,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         return partitions.toArray(InputPartition[]::new);
     }
 
-    /** Whether segments are read whole, by one task each. */
+    /** Whether segments are read whole, by one task each; else filters may skip rows. */
     boolean isWhole() {
         return false;
     }
@@ -126,7 +121,7 @@ class VersionedScan implements Scan, Batch, SupportsReportStatistics, SupportsRu
         if (factory == null) { // adaptive execution calls this twice
             List<ScanPlan.Segment> byPython = plan().segments().stream().filter(s -> !plan().isNative(s)).toList();
             PartitionReaderFactory other = byPython.isEmpty() ? null : python(byPython).factory();
-            factory = SegmentReaderFactory.of(table, plan(), wanted, skipsRows() ? filters : List.of(), other);
+            factory = SegmentReaderFactory.of(table, plan(), wanted, isWhole() ? List.of() : filters, other);
         }
         return factory;
     }

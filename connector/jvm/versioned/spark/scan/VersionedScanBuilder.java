@@ -73,16 +73,12 @@ public final class VersionedScanBuilder implements SupportsPushDownRequiredColum
 
     @Override
     public boolean supportCompletePushDown(Aggregation aggregation) {
-        return compute(aggregation);
-    }
-
-    @Override
-    public boolean pushAggregation(Aggregation aggregation) {
-        return compute(aggregation);
+        return pushAggregation(aggregation);
     }
 
     /** Spark pushes an aggregation only if it evaluates no filter itself. */
-    private boolean compute(Aggregation aggregation) {
+    @Override
+    public boolean pushAggregation(Aggregation aggregation) {
         if (pushed && aggregates == null && filters.isEmpty()) {
             aggregates = MetadataAggregates.find(table, aggregation).orElse(null);
         }

@@ -11,20 +11,20 @@ import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
-import versioned.spark.internals.SparkQueries;
+import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.ViewMessages.ReadColumns;
 import versioned.spark.protocol.ViewMessages.ViewReads;
 
 /** The tables, columns and views that a view's query reads, from its analysed plan. */
-final class QueryReads {
+public final class QueryReads {
     private final List<ReadColumns> tables = new ArrayList<>();
     private final List<List<String>> views = new ArrayList<>();
 
     private QueryReads() {}
 
     /** @param query in the current catalog and namespace of the session, as the query of CREATE VIEW is */
-    static ViewReads of(String query) {
-        LogicalPlan plan = SparkQueries.analyzed(SparkSession.active(), query);
+    public static ViewReads of(String query) {
+        LogicalPlan plan = SparkStatements.analyzed(SparkSession.active(), query);
         List<LogicalPlan> nodes = PlanNodes.of(plan);
         ColumnUses uses = new ColumnUses(plan, nodes);
         QueryReads reads = new QueryReads();

@@ -58,12 +58,12 @@ public final class Views {
     }
 
     /** Whether Spark copied a view that it loaded, to change its properties, its schema mode or its column types. */
-    static boolean isCopy(View view) {
+    public static boolean isCopy(View view) {
         return view.sqlConfigs().containsKey(WITHIN);
     }
 
     /** A view as a message. */
-    static ViewDefinition definition(View view) {
+    public static ViewDefinition definition(View view) {
         Map<String, String> properties = new TreeMap<>(view.properties());
         if (TableSummary.METRIC_VIEW_TABLE_TYPE.equals(properties.remove(TableCatalog.PROP_TABLE_TYPE))) {
             throw Condition.NOT_SUPPORTED.error("a versioned catalog can't hold metric views; create a view of a query, or "

@@ -16,10 +16,6 @@ import versioned.spark.internals.SparkRows;
 /**
  * The changes of a DELETE, UPDATE or MERGE of a table with a primary key, written by Python. They are kept to the
  * end of a task; see {@link RewriteInPython}.
- *
- * @param python the write
- * @param layout how changes become rows
- * @param distribution how Spark distributes them
  */
 record DeltaRows(BatchWrite python, DeltaLayout layout, RowDistribution distribution)
         implements DeltaWrite, DeltaBatchWrite, DistributedWrite {

@@ -16,9 +16,6 @@ import versioned.spark.python.Python;
 /**
  * Builds the write of a DELETE, UPDATE or MERGE of a table with a primary key.
  *
- * @param target the table
- * @param schema its columns
- * @param rowKey the columns that identify a row
  * @param operation {@code delete}, {@code update} or {@code merge}
  * @param filters the rows that the statement read
  * @param info Spark's description; the rows of a DELETE have no columns but keys
@@ -32,7 +29,7 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, List<Strin
         RowDistribution distribution = RowDistribution.of(Python.send(new PlanDelta(table)));
         Write write = new Write(table, "delta", operation, filters, false, List.of());
         return new DeltaRows(TranslatingWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
-            PythonWrite.options(table, new PythonCommit(target.commitId(), write, null))), target::commitByPython),
+            table.sourceOptions(new PythonCommit(target.commitId(), write, null))), target::commitByPython),
             layout, distribution);
     }
 }

@@ -3,12 +3,7 @@ package versioned.spark.write;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.Write;
 
-/**
- * A write by Python with the distribution that it requires.
- *
- * @param write the write
- * @param distribution what it requires
- */
+/** A write by Python with the distribution that it requires. */
 record DistributedPythonWrite(Write write, RowDistribution distribution) implements DistributedWrite {
     @Override
     public String description() {

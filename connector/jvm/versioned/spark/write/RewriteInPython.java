@@ -14,9 +14,6 @@ import versioned.spark.internals.SparkRows;
 /**
  * The rows of a DELETE, UPDATE or MERGE, written by Python. Spark writes these rows one by one, but the Python data source
  * takes all rows of a task together and silently drops single ones; so they are kept until the end of the task.
- *
- * @param python the write
- * @param schema of the rows
  */
 record RewriteInPython(BatchWrite python, StructType schema) implements Write, BatchWrite {
     static Write of(Write python, StructType schema) {

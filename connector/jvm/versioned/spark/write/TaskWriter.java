@@ -13,6 +13,9 @@ import versioned.spark.protocol.WriteMessages.WrittenSegment;
  * One segment is open at a time; if rows come in another order, each run of a partition gets a segment.
  */
 final class TaskWriter implements DataWriter<InternalRow> {
+    /** The segments that a task wrote. */
+    record Written(List<WrittenSegment> segments) implements WriterCommitMessage {}
+
     private final SegmentWriterFactory factory;
     private final SparkParquetWriting.Files files;
     private final PartitionKey key;
@@ -55,7 +58,7 @@ final class TaskWriter implements DataWriter<InternalRow> {
         if (latest != null) {
             latest.syncFolder();
         }
-        return new WrittenSegments(segments);
+        return new Written(segments);
     }
 
     @Override

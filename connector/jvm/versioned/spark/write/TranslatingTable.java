@@ -10,11 +10,7 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
-/**
- * The target of {@code df.write.format("versioned")}: the Python data source, with its errors translated.
- *
- * @param python the table as Spark has it
- */
+/** The target of {@code df.write.format("versioned")}: the Python data source, with its errors translated. */
 public record TranslatingTable(SupportsWrite python) implements SupportsWrite {
     @Override
     public String name() {

@@ -14,13 +14,7 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import static versioned.spark.python.PythonErrors.translate;
 import static versioned.spark.python.PythonErrors.translated;
 
-/**
- * A write that Python carries out, with its errors translated.
- *
- * @param python the write as Spark has it
- * @param rows the same for a batch of rows
- * @param committer runs its commit
- */
+/** A write that Python carries out, with its errors translated; the committer runs its commit. */
 record TranslatingWrite(Write python, BatchWrite rows, Consumer<Runnable> committer) implements Write, BatchWrite {
     static TranslatingWrite of(Write python, Consumer<Runnable> committer) {
         return new TranslatingWrite(python, python.toBatch(), committer);

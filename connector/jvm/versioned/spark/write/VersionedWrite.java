@@ -12,14 +12,7 @@ import versioned.spark.protocol.TableRef;
 import versioned.spark.protocol.WriteMessages.WritePlan;
 import versioned.spark.protocol.WriteMessages.WrittenSegment;
 
-/**
- * Rows written by Spark's own Parquet writer.
- *
- * @param table what is written to
- * @param plan how segments are written
- * @param distribution how Spark distributes and sorts the rows
- * @param commit commits the segments of all tasks
- */
+/** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks. */
 record VersionedWrite(TableRef table, WritePlan plan, RowDistribution distribution,
         Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
     @Override
@@ -43,7 +36,7 @@ record VersionedWrite(TableRef table, WritePlan plan, RowDistribution distributi
     public void commit(WriterCommitMessage[] messages) {
         List<WrittenSegment> segments = new ArrayList<>();
         for (WriterCommitMessage message : messages) {
-            if (message instanceof WrittenSegments written) {
+            if (message instanceof TaskWriter.Written written) {
                 segments.addAll(written.segments());
             }
         }

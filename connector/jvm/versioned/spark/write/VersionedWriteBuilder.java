@@ -11,13 +11,9 @@ import org.apache.spark.sql.internal.SQLConf;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.CommonMessages.Term;
 import versioned.spark.protocol.TableRef;
-import versioned.spark.protocol.WriteMessages.Creation;
-import versioned.spark.protocol.WriteMessages.PlanWrite;
-import versioned.spark.protocol.WriteMessages.PythonCommit;
-import versioned.spark.protocol.WriteMessages.Write;
-import versioned.spark.protocol.WriteMessages.WritePlan;
-import versioned.spark.python.Io;
+import versioned.spark.protocol.WriteMessages.*;
 import versioned.spark.python.Python;
+import versioned.spark.python.TableOptions;
 import versioned.spark.python.Terms;
 
 /** Builds the write of an INSERT or an overwrite, or of a DELETE, UPDATE or MERGE by copy on write. */
@@ -78,14 +74,14 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
             new ArrayList<>(info.options().asCaseSensitiveMap().keySet()), !SQLConf.get().charVarcharAsString(),
             info.options().get(DISTRIBUTION_MODE)));
         RowDistribution distribution = RowDistribution.of(plan.distribution());
-        if (plan.isNative() && !Io.isPython(info.options()) && table.canReach()) {
+        if (plan.isNative() && !TableOptions.isPython(info.options()) && table.canReach()) {
             return new VersionedWrite(table, plan, distribution,
                 segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments));
         }
         Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
         PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation);
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
-            info.queryId(), info.schema(), PythonWrite.options(table, commit)), target::commitByPython);
+            info.queryId(), info.schema(), table.sourceOptions(commit)), target::commitByPython);
         return new DistributedPythonWrite(rewrite == null ? python : RewriteInPython.of(python, info.schema()),
             distribution.unordered());
     }

@@ -1,24 +1,110 @@
-"""Requests about writes, and their responses. See ``connector/PROTOCOL.md``."""
+"""Requests about reads and writes, and their responses. See ``connector/PROTOCOL.md``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark_versioned.sql.protocol.base import (
     Base64,
     CommittingRequest,
+    Message,
     Request,
     SparkType,
     Variant,
 )
-from pyspark_versioned.sql.protocol.common import CatalogRef, TableRef, Term
+from pyspark_versioned.sql.protocol.common import CatalogRef, TableRef, Term, TypedValue
 from pyspark_versioned.sql.protocol.table import Declaration, LoadedTable, PartitionTransform
 
 
-@dataclass(frozen=True, slots=True)
-class WritePlan:
+class ScanPlan(Message):
+    groups: Sequence[ReadGroup]
+    segments: Segments
+    live: int
+    layout: Sequence[str]
+
+
+class Segments(Message):
+    group: Sequence[int]
+    path: Sequence[str]
+    schema_version: Sequence[int]
+    rows: Sequence[int]
+    bytes: Sequence[int]
+    sequence: Sequence[int]
+    commit_time: Sequence[int]
+    row_sequence: Sequence[int | None]
+
+
+class PythonGroup(Variant):
+    pass
+
+
+class NativeGroup(Variant):
+    read_schema: SparkType
+    row_position: bool
+    constants: Sequence[ConstantColumn]
+    order: Sequence[int]
+    filters: Sequence[int]
+    names: Sequence[PhysicalName]
+
+
+class ConstantColumn(Message):
+    name: str
+    type: SparkType
+    member: str | None
+    value: str | None
+
+
+class PhysicalName(Message):
+    column: Sequence[str]
+    physical: Sequence[str]
+
+
+class ColumnEstimates(Message):
+    columns: Sequence[ColumnStatistics]
+
+
+class ColumnStatistics(Message):
+    name: str
+    type: SparkType
+    nulls: int | None
+    distinct: int | None
+    least: str | None
+    greatest: str | None
+
+
+class AggregateFunction(Message):
+    function: str
+    column: Sequence[str] | None
+
+
+class Aggregates(Message):
+    values: Sequence[TypedValue] | None
+
+
+ReadGroup: TypeAlias = PythonGroup | NativeGroup
+
+
+class PlanScan(Request[ScanPlan]):
+    table: TableRef
+    schema: SparkType
+    filters: Sequence[Term]
+    limit: int | None
+    allow_native: bool
+
+
+class EstimateColumns(Request[ColumnEstimates]):
+    table: TableRef
+    schema: SparkType
+    filters: Sequence[Term]
+
+
+class Aggregate(Request[Aggregates]):
+    table: TableRef
+    functions: Sequence[AggregateFunction]
+
+
+class WritePlan(Message):
     is_native: bool
     prefix: str
     schema: SparkType
@@ -29,34 +115,29 @@ class WritePlan:
     distribution: Distribution
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionSource:
+class PartitionSource(Message):
     ordinals: Sequence[int]
     transform: str
     size: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(Message):
     mode: str
     by: Sequence[SortKey]
     bytes: int
     order_by: Sequence[SortKey]
 
 
-@dataclass(frozen=True, slots=True)
 class TransformKey(Variant):
     by: PartitionTransform
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
 class HashKey(Variant):
     by: Sequence[PartitionTransform]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSegment:
+class WrittenSegment(Message):
     path: str
     rows: int
     bytes: int
@@ -64,8 +145,7 @@ class WrittenSegment:
     footer: Base64
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Message):
     table: TableRef
     mode: str
     operation: str
@@ -74,31 +154,26 @@ class Write:
     removed: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Message):
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class PythonCommit:
+class PythonCommit(Message):
     commit_id: str
     write: Write | None
     creation: Creation | None
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Message):
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(Message):
     table: LoadedTable
     placement: Placement
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Message):
     mode: str
     folder: str
     table_uuid: str
@@ -107,8 +182,7 @@ class Placement:
     replaced_uuid: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
+class Creation(Message):
     catalog: CatalogRef
     declaration: Declaration
     placement: Placement
@@ -119,7 +193,6 @@ class Creation:
 SortKey: TypeAlias = TransformKey | HashKey
 
 
-@dataclass(frozen=True, slots=True)
 class PlanWrite(Request[WritePlan]):
     table: TableRef
     creation: Creation | None
@@ -130,42 +203,35 @@ class PlanWrite(Request[WritePlan]):
     distribution_mode: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class PlanDelta(Request[Distribution]):
     table: TableRef
 
 
-@dataclass(frozen=True, slots=True)
 class CommitWrite(CommittingRequest[Committed]):
     write: Write
     segments: Sequence[WrittenSegment]
 
 
-@dataclass(frozen=True, slots=True)
 class Truncate(CommittingRequest[Committed]):
     table: TableRef
 
 
-@dataclass(frozen=True, slots=True)
 class CanDelete(Request[Whole]):
     table: TableRef
     filters: Sequence[Term]
 
 
-@dataclass(frozen=True, slots=True)
 class Delete(CommittingRequest[Committed]):
     table: TableRef
     filters: Sequence[Term]
 
 
-@dataclass(frozen=True, slots=True)
 class Stage(Request[Staged]):
     catalog: CatalogRef
     declaration: Declaration
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
 class CommitStage(CommittingRequest[Committed]):
     creation: Creation
     segments: Sequence[WrittenSegment]
