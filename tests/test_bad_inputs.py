@@ -800,7 +800,7 @@ SEGMENTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "of another schema": (
         lambda p: rewrite(p, whole, {b"versioned.schema_version": b"7"}),
-        "another schema version",
+        "was not written with schema version",
     ),
     "with more rows": (
         lambda p: rewrite(p, lambda t: pa.concat_tables([t, t])),

@@ -487,8 +487,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "nested": (lambda t, p: rewrite(t, p, ['{"path":' + "[" * 5000]), "is not JSON"),
     "outside": (lambda t, p: rewrite(t, p, ['{"path":"../x","rows":1,"bytes":1}']), "outside"),
     "another column": (lambda t, p: rewrite(t, p, ["{}"], "records"), "no column record"),
-    "another folder": (lambda t, p: point(t, f"data/0-{'0' * 32}.parquet"), "is not in"),
-    "another name": (lambda t, p: point(t, f"{FOLDER}/x.parquet"), "is not in"),
+    "another folder": (
+        lambda t, p: point(t, f"data/0-{'0' * 32}.parquet"),
+        f"must be a file of {FOLDER}/",
+    ),
+    "another name": (lambda t, p: point(t, f"{FOLDER}/x.parquet"), "with the name of a manifest"),
     "a way out": (lambda t, p: point(t, f"{FOLDER}/../../x"), "leads outside"),
     "no object": (lambda t, p: edit(t, manifest=str(p)), "manifest"),
     "no length": (lambda t, p: point(t, NAME, bytes=-1), "impossible size, -1 bytes"),

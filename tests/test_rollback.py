@@ -348,7 +348,7 @@ def test_copied_rows_do_not_lose_a_column_that_is_back(
     table.alter().drop_column(path).commit()
     writer = again(table)
     table.rollback(1)
-    with pytest.raises(CommitConflictError, match=f"brought back the column {path}"):
+    with pytest.raises(CommitConflictError, match=f"rollback restored the column {path}"):
         late(writer)
     assert again(table).scan().to_arrow() == before
     late(again(table))

@@ -70,7 +70,7 @@ KEYS = (CommitConflictError, r"of the same row key \(k\)")
 UNSEEN = (CommitConflictError, "would be taken back with the rest")
 EXPIRED = (NotFoundError, "version 1 is expired")
 RESTORED = (CommitConflictError, "was rolled back since version")
-BROUGHT_BACK = (CommitConflictError, "brought back the column v")
+RESTORED_COLUMN = (CommitConflictError, "rollback restored the column v")
 HAS_NULLS = (InvalidRequestError, "v can't be NOT NULL, since")
 NOT_LEGAL = (CommitConflictError, "a concurrent commit changed the table")
 TAGGED = (CommitConflictError, "was tagged as 'old' while it was to be expired")
@@ -279,7 +279,7 @@ def filtered(kind: str) -> None:
     refused(ROW, "rollback", KEYS, keys, [undo_b], note=14, table=KEYED)
     ok(ROW, "rollback", keys, [back_to_2], note=14, table=KEYED, before=(set_property,))
     lacks_v = {"note": 15, "before": (drop_v,)}
-    refused(ROW, "rollback", BROUGHT_BACK, of_a, [back_to_2], **lacks_v)
+    refused(ROW, "rollback", RESTORED_COLUMN, of_a, [back_to_2], **lacks_v)
     ok(ROW, "rollback", lambda t: tombstones(t, kind), [back_to_2], **lacks_v)
     ok(ROW, "rollback", of_a, [back_to_2], note=15, before=(add_w,))
 

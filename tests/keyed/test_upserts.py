@@ -140,7 +140,7 @@ def test_an_update_does_not_lose_a_column_that_a_rollback_brings_back(tmp_path: 
     table.alter().drop_column("w").commit()
     updating, deleting = (Catalog.load_path(tmp_path / "t") for _ in range(2))
     table.rollback(1)
-    with pytest.raises(CommitConflictError, match="brought back the column w"):
+    with pytest.raises(CommitConflictError, match="rollback restored the column w"):
         updating.update({"v": 2.0}, [("host", "=", "a")])
     deleting.delete([("host", "=", "b")])  # a tombstone holds no values to lose
     assert shown(table.refresh()) == [("a", 1, 1.0, 70)]

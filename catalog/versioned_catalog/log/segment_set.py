@@ -91,10 +91,10 @@ class SegmentSet:
         return grown if len(grown.tail) < FOLD_AT else grown.folded(schemas)
 
     def remove(self, paths: Iterable[str]) -> SegmentSet:
-        """Remove segments.
+        """Return this set without the segments at these paths.
 
         Raises:
-            CorruptTableError: one of them is not live.
+            CorruptTableError: the set has no segment at one of the paths.
         """
         leaving = set(paths)
         if not leaving:
@@ -102,7 +102,7 @@ class SegmentSet:
         from_tail = [s.record for s in self.tail if s.record.path in leaving]
         from_base = leaving - {r.path for r in from_tail}
         if from_base & self.gone or not from_base <= self._base_paths:
-            raise CorruptTableError("a commit removes a segment that is not live")
+            raise CorruptTableError("a commit removes a segment that the table does not have")
         chosen = self.base.filter(
             pc.is_in(self.base["path"], array_of(list(from_base), pa.string()))
         )
