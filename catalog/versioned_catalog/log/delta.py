@@ -92,9 +92,7 @@ def delta_from_text(text: str | None) -> Delta:
         return PLAIN
     value = parse_json(text.encode(), "the column extra of a checkpoint")
     if not isinstance(value, dict):
-        raise CorruptTableError(
-            "a value of the checkpoint's column 'extra' is not a JSON object"
-        )
+        raise CorruptTableError("a value of the checkpoint's column 'extra' is not a JSON object")
     return delta_from_json(value)
 
 

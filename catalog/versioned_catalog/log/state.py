@@ -174,6 +174,6 @@ def _check_records(schemas: Mapping[int, Schema], commit: Commit) -> None:
             )
         if len(record.partition) != len(schemas[record.schema_version].partitioning):
             raise CorruptTableError(
-                f"the segment {record.path} has {len(record.partition)} partition values, and its schema "
-                "has another number of partition fields"
+                f"the segment {record.path} has {len(record.partition)} partition values, and its "
+                "schema has another number of partition fields"
             )

@@ -39,8 +39,8 @@ def bind_filters(filters: Any, schema: Schema) -> BoundFilter | None:
     """Parse the filters of a scan and replace their column names by columns of the schema.
 
     Args:
-        filters: as for ``Table.scan``: tuples (see ``parse_filters``), an ``Unbound`` expression, or None
-            for no filter.
+        filters: as for ``Table.scan``: tuples (see ``parse_filters``), an ``Unbound`` expression, or
+            None for no filter.
         schema: the snapshot's schema.
 
     Raises:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from keyed.tables import make, rows, shown
 from maintenance.tables import NOW, tick
+from merge_on_read.tables import make, rows, shown
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 

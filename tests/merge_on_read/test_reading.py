@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from keyed.tables import make, rows, shown
+from merge_on_read.tables import make, rows, shown
 from versioned_catalog import Table
 from versioned_catalog.datafile.merge_task import MergeTask
 from versioned_catalog.scan.aggregates import count_rows, extreme

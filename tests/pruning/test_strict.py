@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 import pytest
-from filter_oracle import PATH, expected, filtered, resolver
 from hypothesis import given
 from hypothesis import strategies as st
-from units import Unit, bounds_of, cut, is_, starts
 
+from expressions.filter_oracle import PATH, expected, filtered, resolver
+from expressions.units import Unit, bounds_of, cut, is_, starts
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (
     AllOf,

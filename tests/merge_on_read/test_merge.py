@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from merge_model import DELETE, PATCH, PUT, ModelRow, ModelRun, merged
 
+from merge_on_read.merge_model import DELETE, PATCH, PUT, ModelRow, ModelRun, merged
 from versioned_catalog.merge_on_read import chunks
 from versioned_catalog.merge_on_read import merge as merge_module
 from versioned_catalog.merge_on_read.keys import key_of

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from filter_oracle import PATH, UTC, array_of, expected, filtered, resolver
 from hypothesis import given
 from hypothesis import strategies as st
 
+from expressions.filter_oracle import PATH, UTC, array_of, expected, filtered, resolver
 from versioned_catalog.expressions.evaluate import evaluate, keep_mask
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (

@@ -15,7 +15,7 @@ from faults.store import Plan
 from versioned_catalog import AlreadyExistsError, Catalog, InvalidRequestError, NotFoundError
 from versioned_catalog.storage.local import LocalStore
 
-GOLDEN = Path(__file__).parent / "golden" / "v1"
+GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
 ONE = pa.table({"a": pa.array([1], pa.int32())})
 
 

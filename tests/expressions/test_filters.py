@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from filter_oracle import PATH, filtered, resolver
 from hypothesis import given
 
+from expressions.filter_oracle import PATH, filtered, resolver
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import (

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from keyed.tables import DDL, make, shown
+from merge_on_read.tables import DDL, make, shown
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
 
 

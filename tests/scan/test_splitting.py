@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from keyed.tables import make, rows, shown
+from merge_on_read.tables import make, rows, shown
 from versioned_catalog import Catalog
 from versioned_catalog.datafile import segment_writer
 from versioned_catalog.datafile.merge_task import MergeTask

@@ -7,9 +7,9 @@ import itertools
 from typing import Any
 
 import pyarrow as pa
-from filter_oracle import PATH, array_of
 from hypothesis import strategies as st
 
+from expressions.filter_oracle import PATH, array_of
 from versioned_catalog.expressions.filters import Comparison, Op, TextKind, TextTest, UnboundFilter
 from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.statistics.stats import ColumnStats, collect

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keyed.tables import make, rows, shown
+from merge_on_read.tables import make, rows, shown
 from versioned_catalog.datafile import merge_prefetch
 from versioned_catalog.storage.local import LocalStore
 

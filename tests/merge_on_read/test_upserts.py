@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from keyed.tables import make, rows, shown
+from merge_on_read.tables import make, rows, shown
 from versioned_catalog import Catalog, InvalidRequestError, Table
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.log.record import SegmentRecord
