@@ -1,4 +1,4 @@
-"""Namespaces: made, described, listed and dropped with all that is in them."""
+"""Namespaces: created, described, listed, and dropped with all that they contain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def log(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(p.read_text()) for p in sorted((folder / "_versioned/log").iterdir())]
 
 
-def test_what_is_there(catalog: Catalog) -> None:
+def test_namespaces_and_their_contents_are_listed(catalog: Catalog) -> None:
     catalog.create_namespace("a")
     catalog.create_namespace("a.`b.c`")
     catalog.create_table(("a", "b.c", "t"), "a INT")
@@ -48,7 +48,7 @@ def test_what_is_there(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("top", [None, ()])
-def test_the_top(catalog: Catalog, top: Any) -> None:
+def test_the_top_level_is_a_namespace(catalog: Catalog, top: Any) -> None:
     assert catalog.namespace_exists(top)
     assert catalog.namespace_properties(top) == {}
     catalog.create_table("t", "a INT")
@@ -56,7 +56,7 @@ def test_the_top(catalog: Catalog, top: Any) -> None:
     assert catalog.list_namespaces(top) == []
 
 
-def test_properties(catalog: Catalog, tmp_path: Path) -> None:
+def test_properties_are_set_and_unset(catalog: Catalog, tmp_path: Path) -> None:
     catalog.create_namespace("n", properties={"owner": "ops", "color": "é"})
     assert Catalog(tmp_path).namespace_properties("N") == {"owner": "ops", "color": "é"}
     catalog.alter_namespace("N", {"owner": "dev", "size": ""}, ["color", "never there"])
@@ -66,7 +66,7 @@ def test_properties(catalog: Catalog, tmp_path: Path) -> None:
     assert Catalog(tmp_path).list_namespaces() == ["n"]
 
 
-def test_what_is_set_and_unset_is_set(catalog: Catalog) -> None:
+def test_a_property_that_is_set_and_unset_at_once_is_set(catalog: Catalog) -> None:
     catalog.create_namespace("n", properties={"k": "old"})
     catalog.alter_namespace("n", {"k": "new"}, ["k"])
     assert catalog.namespace_properties("n") == {"k": "new"}
@@ -105,7 +105,7 @@ def test_properties_in_the_log(catalog: Catalog, tmp_path: Path) -> None:
     assert Catalog(tmp_path).namespace_properties("m") == {}
 
 
-def test_properties_end_with_their_namespace(catalog: Catalog) -> None:
+def test_dropping_a_namespace_drops_its_properties(catalog: Catalog) -> None:
     catalog.create_namespace("n", properties={"k": "v"})
     catalog.drop_namespace("n")
     with pytest.raises(NotFoundError):
@@ -114,7 +114,7 @@ def test_properties_end_with_their_namespace(catalog: Catalog) -> None:
     assert catalog.namespace_properties("n") == {}
 
 
-def test_one_that_is_there_stays_as_it_is(catalog: Catalog, tmp_path: Path) -> None:
+def test_creating_an_existing_namespace_changes_nothing(catalog: Catalog, tmp_path: Path) -> None:
     catalog.create_namespace("n", properties={"k": "v"})
     catalog.create_namespace("N", if_not_exists=True, properties={"k": "other"})
     assert catalog.namespace_properties("n") == {"k": "v"}
@@ -126,7 +126,7 @@ def test_one_that_is_there_stays_as_it_is(catalog: Catalog, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("properties", [5, ["k"], {"k": 5}, {5: "v"}, {"k": None}])
-def test_properties_are_text(catalog: Catalog, properties: Any) -> None:
+def test_properties_must_be_text(catalog: Catalog, properties: Any) -> None:
     catalog.create_namespace("n")
     with pytest.raises(InvalidRequestError, match="text to text"):
         catalog.create_namespace("m", properties=properties)
@@ -135,13 +135,13 @@ def test_properties_are_text(catalog: Catalog, properties: Any) -> None:
 
 
 @pytest.mark.parametrize("keys", ["k", [5]])
-def test_what_to_unset_is_a_list(catalog: Catalog, keys: Any) -> None:
+def test_the_keys_to_unset_must_be_a_list(catalog: Catalog, keys: Any) -> None:
     catalog.create_namespace("n")
     with pytest.raises(InvalidRequestError, match="keys to unset must be a list"):
         catalog.alter_namespace("n", unset=keys)
 
 
-def test_a_namespace_that_is_not_there(catalog: Catalog) -> None:
+def test_a_missing_namespace_is_reported(catalog: Catalog) -> None:
     for ask in (
         lambda: catalog.namespace_properties("no"),
         lambda: catalog.alter_namespace("no", {"k": "v"}),
@@ -153,7 +153,9 @@ def test_a_namespace_that_is_not_there(catalog: Catalog) -> None:
             ask()
 
 
-def test_only_cascade_drops_what_is_full(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_namespace_with_contents_is_dropped_only_by_cascade(
+    catalog: Catalog, tmp_path: Path
+) -> None:
     for name in ("n", "n.m", "other", "other.m", "nn"):
         catalog.create_namespace(name)
     inside = [catalog.create_table(name, "a INT") for name in ("n.t", "n.m.t", "n.m.u")]
@@ -163,7 +165,7 @@ def test_only_cascade_drops_what_is_full(catalog: Catalog, tmp_path: Path) -> No
             catalog.drop_namespace(name)
     entries = len(log(tmp_path))
     catalog.drop_namespace("N", cascade=True)
-    assert len(log(tmp_path)) == entries + 1, "all names go at once"
+    assert len(log(tmp_path)) == entries + 1, "one commit removes all names"
     assert catalog.list_namespaces() == ["nn", "other"]
     for table in inside:
         with pytest.raises(NotFoundError):
@@ -175,8 +177,8 @@ def test_only_cascade_drops_what_is_full(catalog: Catalog, tmp_path: Path) -> No
     assert Catalog(tmp_path).load_table("n.t").scan().to_arrow().to_pylist() == [{"a": 1}]
 
 
-def test_cascade_over_what_came_meanwhile(tmp_path: Path) -> None:
-    """A table that gets its name just before ours goes is dropped with the others."""
+def test_cascade_drops_concurrently_created_tables(tmp_path: Path) -> None:
+    """A table that is created just before the commit of the drop is dropped with the others."""
     Catalog(tmp_path).create_namespace("n")
     late: list[str] = []
 
@@ -191,8 +193,8 @@ def test_cascade_over_what_came_meanwhile(tmp_path: Path) -> None:
         Catalog.load_path(late[0])
 
 
-def test_properties_that_are_changed_at_once(tmp_path: Path) -> None:
-    """Of two changes of different keys, both stay."""
+def test_concurrent_changes_of_properties_are_merged(tmp_path: Path) -> None:
+    """Concurrent changes of different keys are both kept."""
     Catalog(tmp_path).create_namespace("n", properties={"k": "v"})
     interruption = Interruption(
         "put _versioned/log/N.json",
@@ -203,14 +205,14 @@ def test_properties_that_are_changed_at_once(tmp_path: Path) -> None:
     assert Catalog(tmp_path).namespace_properties("n") == {"theirs": "1", "mine": "2"}
 
 
-def test_a_table_that_was_ended_by_itself_can_lose_its_name(catalog: Catalog) -> None:
+def test_the_name_of_a_dropped_table_can_be_freed(catalog: Catalog) -> None:
     catalog.create_table("t", "a INT").drop()
     catalog.drop_table("t")
     assert catalog.list_tables() == []
     assert catalog.create_table("t", "b INT").schema.names == ["b"]
 
 
-def test_warehouses_from_before_properties(tmp_path: Path) -> None:
+def test_warehouses_older_than_properties_are_readable(tmp_path: Path) -> None:
     shutil.copytree(GOLDEN, tmp_path / "w")
     catalog = Catalog(tmp_path / "w")
     assert catalog.namespace_properties("metrics") == {}

@@ -1,4 +1,4 @@
-"""Clustering by Z-order: no row changes, and filters on each of the columns skip segments."""
+"""Clustering by Z-order: the rows stay the same, and filters on each column skip segments."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def ints(*values: int | None) -> pa.Array:
     return pa.array(values, pa.int32())
 
 
-def test_the_curve_is_mortons() -> None:
-    """A grid of four by four, numbered by hand; the first column has the higher bit."""
+def test_the_curve_is_the_morton_curve() -> None:
+    """A four by four grid, numbered by hand; the first column has the higher bit."""
     grid = list(product(range(4), range(4)))
     columns = [ints(*(row for row, _ in grid)), ints(*(column for _, column in grid))]
-    places = Curve.of([ints(0, 1, 2, 3), ints(0, 1, 2, 3)]).positions(columns)
-    order = sorted(range(16), key=lambda at: int(places[at]))
+    positions = Curve.of([ints(0, 1, 2, 3), ints(0, 1, 2, 3)]).positions(columns)
+    order = sorted(range(16), key=lambda at: int(positions[at]))
     assert [grid[at] for at in order] == [
         *[(0, 0), (0, 1), (1, 0), (1, 1)],
         *[(0, 2), (0, 3), (1, 2), (1, 3)],
@@ -41,8 +41,8 @@ def test_the_curve_is_mortons() -> None:
     ]
 
 
-def test_each_column_counts_for_the_same() -> None:
-    """By rank: that one column's values are large, or mostly alike, says nothing."""
+def test_each_column_has_the_same_weight() -> None:
+    """The curve uses ranks, so it does not matter if a column's values are large, or mostly equal."""
     grid = list(product(range(4), range(4)))
     small = [ints(*(row for row, _ in grid)), ints(*(column for _, column in grid))]
     large = [small[0], ints(*(10 ** (2 * column) for _, column in grid))]
@@ -52,16 +52,16 @@ def test_each_column_counts_for_the_same() -> None:
     assert list(Curve.of([few, many]).positions(large)) == list(expected)
 
 
-def test_a_value_that_many_rows_have_is_in_the_middle_of_its_ranks() -> None:
-    """Else the first bit of a column of two values would not tell them apart."""
+def test_a_frequent_value_gets_the_middle_of_its_ranks() -> None:
+    """Otherwise the first bit of a column of two values would not distinguish them."""
     halves = ints(*[0, 7] * 50)
-    places = [int(place) for place in Curve.of([halves]).positions([ints(0, 7, 3, None)])]
-    assert places[0] < 512 <= places[1]
-    assert places[0] < places[2] < places[1] < places[3]
+    positions = [int(one) for one in Curve.of([halves]).positions([ints(0, 7, 3, None)])]
+    assert positions[0] < 512 <= positions[1]
+    assert positions[0] < positions[2] < positions[1] < positions[3]
 
 
 def table_of_points(place: Path, **more: Any) -> Table:
-    """A grid of points, in segments that each hold points from everywhere."""
+    """A grid of points, in segments that each hold points from all over it."""
     properties = {"target_segment_bytes": "2000"}
     table = Catalog.create_path(place, "a INT, b INT, c STRING", properties=properties, **more)
     points = [(a, b, f"{a}-{b}") for a in range(SIDE) for b in range(SIDE)]
@@ -77,7 +77,7 @@ def shown(table: Table, **how: Any) -> list[dict[str, Any]]:
 
 
 def read(table: Table, *filters: Any) -> float:
-    """The share of segments that a filter leaves."""
+    """The share of the segments that a filter leaves to read."""
     return len(table.scan(filters=list(filters)).tasks()) / table.state.segments.count
 
 
@@ -85,8 +85,8 @@ def test_filters_on_either_column_skip_segments(tmp_path: Path) -> None:
     table = table_of_points(tmp_path / "t")
     before = shown(table)
     assert (read(table, ("a", "=", 5)), read(table, ("b", "=", 5))) == (1, 1)
-    told = table.maintenance.compact(zorder=["a", "b"])
-    assert (told.removed, told.version) == (16, 17)
+    result = table.maintenance.compact(zorder=["a", "b"])
+    assert (result.removed, result.version) == (16, 17)
     assert shown(table) == before == shown(table, version=16)
     assert table.state.segments.count >= 8
     for column in "ab":
@@ -100,11 +100,11 @@ def test_filters_on_either_column_skip_segments(tmp_path: Path) -> None:
 
 
 def test_segments_follow_the_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However rows are parted on the way, and however few are looked at before."""
+    """The result does not depend on how rows are split on the way, or how few are sampled."""
     whole = table_of_points(tmp_path / "whole")
     whole.maintenance.compact(zorder=["a", "b"])
     order = whole.scan().to_arrow().to_pylist()
-    # One in 27 is no power of two, so that what is looked at is no corner of the grid.
+    # One row in 27 is no power of two, so the sample is no corner of the grid.
     monkeypatch.setattr(clustering, "SAMPLE_ROWS", SIDE * SIDE // 27)
     again = table_of_points(tmp_path / "again")
     again.maintenance.compact(zorder=["a", "b"])
@@ -127,7 +127,7 @@ VALUES: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("type_", VALUES)
-def test_every_plain_type(tmp_path: Path, type_: str) -> None:
+def test_rows_of_every_plain_type_can_be_clustered(tmp_path: Path, type_: str) -> None:
     ddl = f"id INT, x {type_}, s STRUCT<y: {type_}>"
     properties = {"target_segment_bytes": "1"}
     table = Catalog.create_path(tmp_path / "t", ddl, properties=properties)
@@ -143,8 +143,8 @@ def test_every_plain_type(tmp_path: Path, type_: str) -> None:
         assert shown(table, filters=[("x", "=", value)]) == with_it != []
 
 
-def test_columns_are_told_by_their_ids(tmp_path: Path) -> None:
-    """Rows that have no value of a column that was added again lie where its default is."""
+def test_columns_are_identified_by_id(tmp_path: Path) -> None:
+    """Rows without a value of a column that was added again are placed by its default."""
     table = table_of_points(tmp_path / "t")
     table.alter().drop_column("a").add_column("a", "INT", default=70).commit()
     table.append(pa.table({"a": ints(1), "b": ints(1), "c": ["new"]}))
@@ -155,7 +155,7 @@ def test_columns_are_told_by_their_ids(tmp_path: Path) -> None:
     assert read(table, ("b", "=", 5)) < 0.3
 
 
-def test_each_partition_by_itself(tmp_path: Path) -> None:
+def test_each_partition_is_clustered_on_its_own(tmp_path: Path) -> None:
     table = table_of_points(tmp_path / "t", partitioned_by=["bucket(2, a)"])
     before = shown(table)
     assert read(table, ("b", "=", 5)) == 1
@@ -166,8 +166,8 @@ def test_each_partition_by_itself(tmp_path: Path) -> None:
     assert len(set(map(str, partitions))) == 2
 
 
-def test_segments_of_another_partitioning(tmp_path: Path) -> None:
-    """Each stretch of the curve would be parted again: many small segments."""
+def test_segments_of_another_partitioning_are_refused(tmp_path: Path) -> None:
+    """Each stretch of the curve would be split by partition again, into many small segments."""
     table = table_of_points(tmp_path / "t")
     table.alter().set_partitioning(["bucket(4, a)"]).commit()
     with pytest.raises(
@@ -180,7 +180,7 @@ def test_segments_of_another_partitioning(tmp_path: Path) -> None:
     assert table.state.segments.count <= 2 * before
 
 
-def test_rows_that_are_all_alike(tmp_path: Path) -> None:
+def test_equal_rows_can_be_clustered(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT", properties={"target_segment_bytes": "200"})
     for _ in range(3):
         table.append(pa.table({"a": ints(*[1] * 1000)}))
@@ -205,11 +205,13 @@ def test_a_bucket_that_is_too_large_is_sorted_in_parts(
     assert groups > 2 * table.state.segments.count
 
 
-def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_compaction_leaves_no_local_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "local").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "local"))
     table = table_of_points(tmp_path / "t")
-    (piece,) = table.maintenance.plan_compaction(zorder=["a", "b"])
+    (task,) = table.maintenance.plan_compaction(zorder=["a", "b"])
     table.maintenance.compact(zorder=["a", "b"])
     assert list((tmp_path / "local").iterdir()) == []
     write, held = SegmentWriter.write, list[int]()
@@ -222,21 +224,21 @@ def test_nothing_stays_on_the_local_disk(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(SegmentWriter, "write", fails)
     with pytest.raises(OSError, match="full") as failed:
-        piece.run(table.store, str(tmp_path / "local"))
-    assert failed.value.__traceback__, "what it holds may hold everything"
+        task.run(table.store, str(tmp_path / "local"))
+    assert failed.value.__traceback__, "the traceback may hold references to the buckets"
     assert list((tmp_path / "local").iterdir()) == []
-    assert piece.clustering
-    assert piece.clustering.buckets > 10
+    assert task.clustering
+    assert task.clustering.buckets > 10
     assert max(held) < 5
 
 
 def _open_buckets() -> int:
-    """How many files of buckets this process has open, deleted ones too."""
+    """How many files of buckets this process holds open, including deleted ones."""
     links = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
     return sum("/versioned-" in os.readlink(link) for link in links if os.path.islink(link))
 
 
-def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
+def test_invalid_columns_are_refused(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "a INT, l ARRAY<INT>, s STRUCT<x: INT>, v VARIANT")
     table.append(pa.Table.from_pylist([{"a": 1}], pa.schema([("a", pa.int32())])))
     for names, message in {
@@ -259,7 +261,7 @@ def test_what_is_asked_for_wrongly(tmp_path: Path) -> None:
         table.maintenance.compact(strategy="small", zorder=["a"])
 
 
-def test_rows_that_have_an_order_keep_it(tmp_path: Path) -> None:
+def test_a_table_with_a_sort_order_or_row_key_is_refused(tmp_path: Path) -> None:
     ordered = Catalog.create_path(tmp_path / "o", "a INT", properties={"sort_by": "a"})
     keyed = Catalog.create_path(tmp_path / "k", "a INT, b INT", primary_key=["a"])
     with pytest.raises(InvalidRequestError, match="unset sort_by"):

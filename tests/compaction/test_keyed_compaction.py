@@ -32,13 +32,13 @@ def test_a_tombstone_is_kept_while_an_older_row_exists(tmp_path: Path) -> None:
 
 
 def test_a_partial_upsert_is_not_compacted_without_older_rows(tmp_path: Path) -> None:
-    """Compacted without the row under it, its defaults would be values."""
+    """Compacted without the older row, its defaults would become values."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0, 70), columns="host ts v w"))
     table.upsert(rows(("a", 1, 2.0)), partial=True)
     table.upsert(rows(("a", 1, 3.0)), partial=True)
-    told = table.maintenance.compact(paths=paths(table)[1:])
-    assert told.removed == 3, "with the row under them"
+    result = table.maintenance.compact(paths=paths(table)[1:])
+    assert result.removed == 3, "the segment of the older row is compacted with it"
     assert shown(table) == [("a", 1, 3.0, 70)]
 
 
@@ -52,14 +52,14 @@ def test_overlapping_segments_of_one_commit_are_compacted_together(tmp_path: Pat
     table.transaction().commit_append(plan, records)
     table.append(rows(("b", 1, 1.0)))
     for at in (0, 1):
-        told = table.as_of(2).maintenance.compact(paths=[paths(table)[at]], dry_run=True)
-        assert told.removed == 2
+        result = table.as_of(2).maintenance.compact(paths=[paths(table)[at]], dry_run=True)
+        assert result.removed == 2
     table.maintenance.compact(paths=paths(table)[:1])
     assert shown(table)[0] == ("a", 1, 2.0, 7)
 
 
 def test_compacted_rows_keep_their_age(tmp_path: Path) -> None:
-    """What was compacted is still older than what came after it, and newer than what came before."""
+    """Compacted rows stay older than later rows, and newer than earlier ones."""
     table = make(tmp_path / "t")
     for value in (1.0, 2.0, 3.0, 4.0):
         table.append(rows(("a", 1, value), ("b", int(value), value)))
@@ -83,23 +83,23 @@ def test_rows_restored_by_a_rollback_keep_their_age(tmp_path: Path) -> None:
 
 
 def test_a_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> None:
-    """It drops a tombstone, since no row is left under it; the rollback brings one back."""
+    """The compaction drops a tombstone, and the rollback restores the row that it deletes."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     slow = Catalog.load_path(tmp_path / "t")
     table.delete([("host", "=", "a")])
-    slow.truncate()  # what it saw: the row, and not the tombstone
+    slow.truncate()  # removes the row's segment, and keeps the later tombstone
     late = Catalog.load_path(tmp_path / "t")
-    pieces = late.maintenance.plan_compaction(paths=paths(late))
-    done = [(piece, piece.run(late.store)) for piece in pieces]
+    tasks = late.maintenance.plan_compaction(paths=paths(late))
+    done = [(task, task.run(late.store)) for task in tasks]
     assert [made for _, made in done] == [()]
     table.refresh().rollback(2)
-    assert late.maintenance.commit_compaction(pieces, done).removed == 0
+    assert late.maintenance.commit_compaction(tasks, done).removed == 0
     assert shown(late.refresh()) == []
 
 
 def test_a_tombstone_is_kept_while_a_compacted_segment_holds_an_older_row(tmp_path: Path) -> None:
-    """What counts is the oldest row of a segment that stays, not its newest."""
+    """The oldest row of a segment that stays decides, not its newest."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
     table.delete([("host", "=", "a")])
@@ -115,7 +115,7 @@ def test_a_tombstone_is_kept_while_a_compacted_segment_holds_an_older_row(tmp_pa
 
 
 def test_compacted_rows_do_not_replace_newer_ones(tmp_path: Path) -> None:
-    """Each row keeps its own sequence in a segment of several commits."""
+    """In a segment of several commits, each row keeps its own sequence."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0), ("c", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
@@ -128,7 +128,7 @@ def test_compacted_rows_do_not_replace_newer_ones(tmp_path: Path) -> None:
 
 
 def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
-    """A compacted segment, and one that came back, say themselves how old their rows are."""
+    """A compacted segment and a restored one record the age of their rows themselves."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     table.append(rows(("a", 1, 2.0)))
@@ -146,21 +146,21 @@ def test_a_second_rollback_keeps_the_order_of_the_first(tmp_path: Path) -> None:
 
 
 def test_an_expired_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> None:
-    """Its entry is a stub by then, so that nobody knows what it brought back."""
+    """The rollback's entry is a stub by then, so what it restored is unknown."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     slow = Catalog.load_path(tmp_path / "t")
     table.delete([("host", "=", "a")])
     slow.truncate()
     late = Catalog.load_path(tmp_path / "t")
-    pieces = late.maintenance.plan_compaction(paths=paths(late))
-    done = [(piece, piece.run(late.store)) for piece in pieces]
+    tasks = late.maintenance.plan_compaction(paths=paths(late))
+    done = [(task, task.run(late.store)) for task in tasks]
     assert [made for _, made in done] == [()]
     table.refresh().rollback(2)
     table.append(rows(("b", 1, 1.0)))
     tick()
     assert table.maintenance.expire(NOW, 1, dry_run=False, force=True).oldest_version == 5
-    assert late.maintenance.commit_compaction(pieces, done).removed == 0
+    assert late.maintenance.commit_compaction(tasks, done).removed == 0
     assert shown(Catalog.load_path(tmp_path / "t")) == [("b", 1, 1.0, 7)]
 
 
@@ -170,10 +170,10 @@ def test_small_segments_without_a_key_are_compacted_into_one(tmp_path: Path) -> 
         table.append(pa.table({"a": pa.array([n % 2, 5], pa.int32()), "b": [f"{n}", "x"]}))
     table.alter().drop_column("b").add_column("b", "STRING", default="new").commit()
     before = shown(table)
-    told = table.maintenance.compact(dry_run=True)
-    assert (told.removed, table.version) == (12, 7)
-    told = table.maintenance.compact()
-    assert (told.removed, told.added, told.skipped) == (12, 3, 0)
+    result = table.maintenance.compact(dry_run=True)
+    assert (result.removed, table.version) == (12, 7)
+    result = table.maintenance.compact()
+    assert (result.removed, result.added, result.skipped) == (12, 3, 0)
     assert shown(table) == before == shown(table, version=7)
     file = pq.ParquetFile(tmp_path / "t" / paths(table)[0])
     assert [f.metadata[b"PARQUET:field_id"] for f in file.schema_arrow] == [b"1", b"3"]
@@ -188,12 +188,12 @@ def test_a_concurrent_append_succeeds(tmp_path: Path) -> None:
     for value in (1.0, 2.0):
         table.append(rows(("a", 1, value), ("b", 1, value)))
     other = Catalog.load_path(tmp_path / "t")
-    pieces = table.maintenance.plan_compaction()
-    done = [(piece, piece.run(table.store)) for piece in pieces]
+    tasks = table.maintenance.plan_compaction()
+    done = [(task, task.run(table.store)) for task in tasks]
     other.append(rows(("a", 1, 3.0)))
     other.delete([("host", "=", "b")])
     other.alter().add_column("x", "INT", default=1).commit()
-    assert table.maintenance.commit_compaction(pieces, done).removed == 2
+    assert table.maintenance.commit_compaction(tasks, done).removed == 2
     assert shown(table) == [("a", 1, 3.0, 7, 1)]
     assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
@@ -203,11 +203,11 @@ def test_segments_removed_concurrently_are_skipped(tmp_path: Path) -> None:
     for n in (1, 1, 2, 2):
         table.append(pa.table({"a": pa.array([n], pa.int32())}))
     other = Catalog.load_path(tmp_path / "t")
-    pieces = table.maintenance.plan_compaction()
-    done = [(piece, piece.run(table.store)) for piece in pieces]
+    tasks = table.maintenance.plan_compaction()
+    done = [(task, task.run(table.store)) for task in tasks]
     other.delete([("a", "=", 1)])
-    told = table.maintenance.commit_compaction(pieces, done)
-    assert (told.removed, told.skipped, shown(table)) == (2, 2, [(2,), (2,)])
+    result = table.maintenance.commit_compaction(tasks, done)
+    assert (result.removed, result.skipped, shown(table)) == (2, 2, [(2,), (2,)])
 
 
 def test_a_split_with_a_removed_segment_does_not_fail_the_others(tmp_path: Path) -> None:
@@ -215,11 +215,11 @@ def test_a_split_with_a_removed_segment_does_not_fail_the_others(tmp_path: Path)
     for a, b in ((1, 1), (1, 2), (2, 1), (2, 2)):
         table.append(pa.table({"a": pa.array([a], pa.int32()), "b": pa.array([b], pa.int32())}))
     other = Catalog.load_path(tmp_path / "t")
-    pieces = table.maintenance.plan_compaction()
-    done = [(piece, piece.run(table.store)) for piece in pieces]
+    tasks = table.maintenance.plan_compaction()
+    done = [(task, task.run(table.store)) for task in tasks]
     other.delete([("a", "=", 1), ("b", "=", 1)])
-    told = table.maintenance.commit_compaction(pieces, done)
-    assert (told.removed, told.added, told.skipped) == (2, 1, 2)
+    result = table.maintenance.commit_compaction(tasks, done)
+    assert (result.removed, result.added, result.skipped) == (2, 1, 2)
     assert shown(table) == [(1, 2), (2, 1), (2, 2)]
 
 
@@ -246,7 +246,7 @@ def test_auto_compaction_after_a_write(tmp_path: Path) -> None:
 
 
 def test_small_segments_are_compacted_without_large_ones(tmp_path: Path) -> None:
-    """A tombstone that a large segment needs stays, and so does a partial upsert of its rows."""
+    """A tombstone of a row in a large segment stays, and so does a partial upsert of such a row."""
     table = make(tmp_path / "t", properties={"target_segment_bytes": "4000"})
     table.append(rows(*((f"h{n}", n, float(n)) for n in range(900))))
     assert table.state.segments.core["bytes"][0].as_py() > 2000
@@ -254,19 +254,19 @@ def test_small_segments_are_compacted_without_large_ones(tmp_path: Path) -> None
     table.append(rows(("h1", 1, -1.0)))
     table.delete([("host", "=", "h2")])
     table.append(rows(("h3", 3, -3.0)))
-    told = table.maintenance.compact(strategy="small")
-    assert (told.removed, told.added, table.count()) == (3, 2, 899)
+    result = table.maintenance.compact(strategy="small")
+    assert (result.removed, result.added, table.count()) == (3, 2, 899)
     assert shown(table, filters=[("host", "in", ["h1", "h2", "h3"])]) == [
         ("h1", 1, -1.0, 7),
         ("h3", 3, -3.0, 7),
     ]
     table.upsert(rows(("h4", 4, 40), columns="host ts w"), partial=True)
-    assert table.maintenance.compact(strategy="small").removed == 0, "it needs the row under it"
+    assert table.maintenance.compact(strategy="small").removed == 0, "the older row is still needed"
     assert shown(table, filters=[("host", "=", "h4")]) == [("h4", 4, 4.0, 40)]
 
 
 def test_neighbours_of_different_partitions_are_not_compacted(tmp_path: Path) -> None:
-    """They would be written apart again, and again at the next compaction."""
+    """A compaction would write them as separate segments again, and so would the next."""
     table = make(tmp_path / "t", partitioned_by=["host"])
     table.append(rows(("a", 1, 1.0), ("b", 1, 1.0)))
     assert table.maintenance.compact().removed == 0

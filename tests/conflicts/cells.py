@@ -1,4 +1,4 @@
-"""The cells of the matrix of conflicts, as FORMAT.md, section 11, has them."""
+"""The cells of the conflict matrix, as FORMAT.md, section 11, writes them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NOTES = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 
 @dataclass(frozen=True)
 class Cell:
-    """What one operation does after another.
+    """The outcome of one operation after another.
 
     Args:
         mine: the operation that is committed; the row.
-        theirs: what was committed meanwhile; the column.
-        text: what the cell says, without its notes.
-        notes: its notes.
+        theirs: what others committed concurrently; the column.
+        text: the cell's text, without its notes.
+        notes: the numbers of its notes.
     """
 
     mine: str
@@ -34,7 +34,7 @@ def _parsed(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def read_matrix() -> tuple[list[Cell], dict[str, tuple[int, ...]]]:
-    """The cells, and the notes of the rows' own names."""
+    """Return the cells, and the notes on whole rows."""
     section = FORMAT.read_text().split("\n## 11.")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     (_, *columns), *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

@@ -1,4 +1,4 @@
-"""One value is computed ahead, and no more."""
+"""One value is computed ahead of its consumer, and no more."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def test_values_keep_their_order() -> None:
 
 
 def test_one_value_is_computed_ahead() -> None:
-    made, more = list[int](), threading.Semaphore(0)
+    computed, more = list[int](), threading.Semaphore(0)
 
     def values() -> Iterator[int]:
         for number in range(5):
-            made.append(number)
+            computed.append(number)
             more.release()
             yield number
 
     found = pipelined(values())
     assert next(found) == 0
     more.acquire()
-    assert more.acquire(timeout=10), "1 is made while 0 is used"
+    assert more.acquire(timeout=10), "1 is computed while 0 is used"
     assert not more.acquire(timeout=0.2)
-    assert made == [0, 1]
+    assert computed == [0, 1]
     found.close()  # type: ignore[attr-defined]
-    assert made == [0, 1]
+    assert computed == [0, 1]
 
 
 def test_errors_are_raised() -> None:

@@ -1,4 +1,4 @@
-"""All types by all types for change_type, on data; what is legal is typed by hand."""
+"""change_type from every type to every type, on data; the legal changes are written by hand."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ LEGAL = {
 
 
 def widened(value: Any, new: str) -> Any:
-    """What a value is in a wider type, worked out in plain Python."""
+    """What a value becomes in a wider type, computed in plain Python."""
     if isinstance(value, dt.datetime):
         return value
     if new == "double":
@@ -77,7 +77,7 @@ def arrow(type_: str, values: list[Any]) -> pa.Array:
     return pa.array(values, to_arrow_type(parse_type(type_)))
 
 
-PLACES = {
+LOCATIONS = {
     "top": ("v", "{}", lambda v: v),
     "struct": ("v.x", "struct<x: {}, y: int>", lambda v: {"x": v, "y": 1}),
     "list": ("v.element", "array<{}>", lambda v: [v, None]),
@@ -85,20 +85,20 @@ PLACES = {
 }
 
 
-def nest(place: str, type_: str, values: list[Any]) -> pa.Table:
-    _, ddl, wrap = PLACES[place]
+def nest(location: str, type_: str, values: list[Any]) -> pa.Table:
+    _, ddl, wrap = LOCATIONS[location]
     kind = to_arrow_type(parse_type(ddl.format(type_)))
     return pa.table({"v": pa.array([wrap(v) for v in values], kind)})
 
 
-@pytest.mark.parametrize("place", list(PLACES))
+@pytest.mark.parametrize("location", list(LOCATIONS))
 @pytest.mark.parametrize("old", list(VALUES))
-def test_change_type(old: str, place: str) -> None:
-    path, ddl, wrap = PLACES[place]
+def test_change_type(old: str, location: str) -> None:
+    path, ddl, wrap = LOCATIONS[location]
     for new, fresh in VALUES.items():
         table = Catalog.create_path(f"memory://{uuid4()}", f"v {ddl.format(old)}")
         values = [*VALUES[old], None]
-        table.append(nest(place, old, values))
+        table.append(nest(location, old, values))
         if new != old and new not in LEGAL.get(old, []):
             with pytest.raises(InvalidRequestError) as caught:
                 table.alter().change_type(path, new).commit()
@@ -111,10 +111,10 @@ def test_change_type(old: str, place: str) -> None:
         table.alter().change_type(path, new).commit()
         expected = [wrap(None if v is None else widened(v, new)) for v in values]
         assert table.scan().to_arrow()["v"].to_pylist() == expected, new
-        table.append(nest(place, new, fresh))
+        table.append(nest(location, new, fresh))
         expected += [wrap(v) for v in fresh]
         assert table.scan().to_arrow()["v"].to_pylist() == expected, new
-        if place in ("top", "struct"):
+        if location in ("top", "struct"):
             wanted = widened(VALUES[old][0], new)
             present = [widened(v, new) for v in VALUES[old]] + list(fresh)
             for prune in (True, False):

@@ -43,8 +43,8 @@ NOON = dt.datetime(2026, 11, 21, 12, 30, tzinfo=dt.UTC)
 
 def table(*columns: tuple[str, str]) -> Evolution:
     """A table of nullable columns, IDs from 1 on in pre-order."""
-    made = [Column(0, name, parse_type(type_)) for name, type_ in columns]
-    schema, next_id = new_schema(made, 1, 0)
+    numbered = [Column(0, name, parse_type(type_)) for name, type_ in columns]
+    schema, next_id = new_schema(numbered, 1, 0)
     return Evolution(schema, next_id, {}, used_physical_names([schema]))
 
 
@@ -91,7 +91,7 @@ def defaults(evolution: Evolution, path: str) -> tuple[object, object]:
     )
 
 
-def test_the_table_of_these_tests() -> None:
+def test_ids_of_the_example_table() -> None:
     assert list(ids(CPU).values()) == list(range(1, 19))
     assert CPU.next_column_id == 19
 
@@ -136,7 +136,7 @@ def test_add_first_and_after(first: bool, after: str | None, names: list[str]) -
     assert list(ids(done)) == ["s", *(f"s.{name}" for name in names)]
 
 
-def test_add_inside_of_everything() -> None:
+def test_add_inside_structs_lists_and_maps() -> None:
     done = alter(
         CPU,
         AddColumn(p("address.street"), Atom.STRING, after="zip"),
@@ -177,13 +177,13 @@ def test_now_is_taken_in_utc() -> None:
     assert defaults(done, "d")[0] == dt.date(2026, 11, 22)
 
 
-def test_a_struct_with_a_default_is_kept_by_id() -> None:
+def test_the_default_of_a_struct_is_stored_by_field_id() -> None:
     type_ = parse_type("STRUCT<a: INT NOT NULL, b: ARRAY<STRUCT<c: INT>>>")
     given = {"a": 1, "b": [{"c": 2}, None]}
     done = alter(CPU, AddColumn(("s",), type_, default=given, nullable=False))
     assert defaults(done, "s") == (given, given)
     assert at(done, "s").read_default == Constant('{"20":"1","21":[{"23":"2"},null]}')
-    # A field that comes later shows its own default inside of it, one that goes is not shown.
+    # A field added later shows its own default inside it, and a dropped field is not shown.
     more = alter(done, AddColumn(p("s.d"), Atom.INT, default=4), DropColumn(p("s.b")))
     assert defaults(more, "s")[0] == {"a": 1, "d": 4}
 
@@ -196,7 +196,7 @@ def test_a_type_from_another_table_gets_ids_of_its_own() -> None:
     assert defaults(done, "home") == ({"zip": 12345, "city": "Bonn"},) * 2
 
 
-def test_physical_names_are_never_given_again() -> None:
+def test_physical_names_are_never_reused() -> None:
     done = alter(CPU, DropColumn(("host",)), AddColumn(("HOST",), Atom.STRING))
     assert (at(done, "HOST").physical_name, at(done, "HOST").id) == ("HOST_19", 19)
     again = alter(done, DropColumn(("HOST",)), AddColumn(("host",), Atom.INT))
@@ -205,13 +205,13 @@ def test_physical_names_are_never_given_again() -> None:
     assert at(nested, "address.zip").physical_name == "zip_19"
     other = alter(CPU, AddColumn(("zip",), Atom.INT), AddColumn(("__sequence",), Atom.INT))
     assert [at(other, n).physical_name for n in ("zip", "__sequence")] == ["zip", "__sequence_20"]
-    # Inside of a struct that was made by an ALTER, too.
-    made = alter(CPU, AddColumn(("s",), parse_type("STRUCT<a: INT, b: INT>")))
-    swapped = alter(made, DropColumn(p("s.a")), AddColumn(p("s.a"), Atom.INT))
+    # Inside a struct that an ALTER added, too.
+    with_struct = alter(CPU, AddColumn(("s",), parse_type("STRUCT<a: INT, b: INT>")))
+    swapped = alter(with_struct, DropColumn(p("s.a")), AddColumn(p("s.a"), Atom.INT))
     assert at(swapped, "s.a").physical_name == "a_22"
 
 
-def test_used_names_of_the_whole_life() -> None:
+def test_used_names_include_those_of_all_schemas() -> None:
     later = alter(CPU, DropColumn(("host",)), AddColumn(p("address.x"), Atom.INT)).schema
     used = used_physical_names([CPU.schema, later])
     assert {"__sequence", "__op_type", "host", "ts"} <= used[None]
@@ -219,10 +219,10 @@ def test_used_names_of_the_whole_life() -> None:
     assert used[8] == {"name"}
 
 
-# --- the other changes --------------------------------------------------------------------------
+# --- other changes ------------------------------------------------------------------------------
 
 
-def test_drop() -> None:
+def test_drop_removes_columns_and_keeps_other_ids() -> None:
     done = alter(CPU, DropColumn(("tags",)), DropColumn(p("address.zip")))
     assert set(CPU.schema.ids) - set(done.schema.ids) == {5, 7, 8, 9}
     assert done.next_column_id == 19
@@ -237,7 +237,7 @@ def test_rename_keeps_everything_else() -> None:
     assert at(alter(CPU, RenameColumn(p("attrs.key.a"), "b")), "attrs.key.b").id == 12
 
 
-def test_move() -> None:
+def test_move_reorders_columns_and_fields() -> None:
     abc = table(("a", "INT"), ("b", "INT"), ("s", "STRUCT<x: INT, y: INT>"))
     assert alter(abc, MoveColumn(("s",), first=True)).schema.names == ["s", "a", "b"]
     assert alter(abc, MoveColumn(("a",), after="s")).schema.names == ["b", "s", "a"]
@@ -256,7 +256,7 @@ def test_change_type_widens_defaults() -> None:
     assert at(done, "v").id == at(t, "v").id
 
 
-def test_change_type_widens_the_defaults_of_what_holds_it() -> None:
+def test_change_type_widens_the_defaults_of_the_columns_around_it() -> None:
     type_ = parse_type("STRUCT<d: DATE, l: ARRAY<INT>>")
     t = alter(CPU, AddColumn(("s",), type_, {"d": dt.date(1970, 1, 2), "l": [1]}))
     done = alter(
@@ -272,7 +272,7 @@ def test_change_type_of_elements_and_values() -> None:
     assert (at(done, "n.element").type, at(done, "attrs.value.x").type) == (Atom.LONG, Atom.LONG)
 
 
-def test_write_defaults() -> None:
+def test_set_and_drop_write_defaults() -> None:
     t = alter(CPU, AddColumn(("v",), Atom.INT, default=5))
     assert defaults(alter(t, SetDefault(("v",), 6)), "v") == (5, 6)
     assert defaults(alter(t, SetDefault(("v",), None)), "v") == (5, None)
@@ -285,7 +285,7 @@ def test_write_defaults() -> None:
     assert (at(required, "v").nullable, defaults(required, "v")) == (False, (5, None))
 
 
-def test_nullability_and_comments() -> None:
+def test_set_and_drop_not_null_and_comments() -> None:
     done = alter(
         CPU, SetNotNull(("host",)), SetNotNull(p("n.element")), SetComment(("ts",), "when")
     )
@@ -300,14 +300,14 @@ def test_nullability_and_comments() -> None:
     assert at(alter(CPU, SetNotNull(p("attrs.key"))), "attrs.key").nullable is False
 
 
-def test_properties() -> None:
+def test_set_and_unset_properties() -> None:
     done = alter(CPU, SetProperty("a", "1"), SetProperty("b", "2"), UnsetProperty("a"))
     assert done.properties == {"b": "2"}
     assert alter(done, UnsetProperty("nothing")).properties == {"b": "2"}
     assert CPU.properties == {}
 
 
-def test_sort_by() -> None:
+def test_sort_by_names_columns_and_follows_renames() -> None:
     done = alter(CPU, SetProperty("sort_by", "host, ts desc,address.`ZIP` ASC"))
     assert [(f.source, f.descending) for f in done.schema.sort_by] == [
         (2, False),
@@ -324,12 +324,12 @@ def test_sort_by() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "a,,b", ",a", "a,", "`a", "a.", ".a desc", "`a` `b"])
-def test_what_is_no_sort_order(text: str) -> None:
+def test_an_invalid_sort_order_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError):
         parse_sort_by(text)
 
 
-def test_partitioning() -> None:
+def test_partitioning_names_columns_and_follows_renames() -> None:
     done = alter(CPU, SetPartitioning(("days(ts)", "bucket(16, host)", "address.zip")))
     assert [(f.source, f.transform) for f in done.schema.partitioning] == [
         (1, "days"),
@@ -342,7 +342,7 @@ def test_partitioning() -> None:
     assert alter(done, SetPartitioning(())).schema.partitioning == ()
 
 
-# --- several in one -----------------------------------------------------------------------------
+# --- several changes in one ALTER ---------------------------------------------------------------
 
 
 def test_rename_then_move_then_drop_and_add() -> None:
@@ -369,14 +369,14 @@ def test_swap_two_names() -> None:
     assert (ids(done)["usage"], ids(done)["host"]) == (2, 3)
 
 
-def test_the_last_column_may_be_exchanged_in_one_alter() -> None:
+def test_one_alter_may_replace_the_last_column() -> None:
     one = table(("s", "STRUCT<a: INT>"))
     exchanged = alter(one, DropColumn(p("s.a")), AddColumn(p("s.b"), Atom.INT))
     assert ids(exchanged) == {"s": 1, "s.b": 3}
     assert ids(alter(one, DropColumn(("s",)), AddColumn(("b",), Atom.INT))) == {"b": 3}
 
 
-def test_versions() -> None:
+def test_the_schema_version_rises_only_if_the_schema_changes() -> None:
     assert alter(CPU, SetProperty("a", "b")).schema == CPU.schema
     nothing: list[list[Change]] = [
         [],
@@ -394,13 +394,13 @@ def test_versions() -> None:
     assert alter(CPU, SetProperty("sort_by", "ts")).schema.version == 1
 
 
-def test_nothing_is_changed_in_place() -> None:
+def test_changes_do_not_modify_their_input() -> None:
     before = (CPU.schema, dict(CPU.properties), dict(CPU.used_names), CPU.next_column_id)
     alter(CPU, AddColumn(("x",), Atom.INT), DropColumn(("host",)), SetProperty("a", "b"))
     assert before == (CPU.schema, CPU.properties, CPU.used_names, CPU.next_column_id)
 
 
-# --- what is refused ----------------------------------------------------------------------------
+# --- refused changes ----------------------------------------------------------------------------
 
 ARRANGED = alter(
     CPU,
@@ -506,7 +506,7 @@ REFUSED: list[tuple[Evolution, Change, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize("evolution, request_, error, words", REFUSED)
-def test_what_is_refused(
+def test_invalid_changes_are_refused(
     evolution: Evolution, request_: Change, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -516,7 +516,7 @@ def test_what_is_refused(
 # --- rebasing -----------------------------------------------------------------------------------
 
 
-def test_a_rename_renames_its_column_whatever_it_is_called_now() -> None:
+def test_a_rename_follows_its_column_after_a_concurrent_rename() -> None:
     mine = bound(CPU, RenameColumn(("host",), "server"))
     theirs = alter(CPU, RenameColumn(("host",), "h"), RenameColumn(("usage",), "host"))
     done = rebase(mine, theirs, 2)
@@ -524,7 +524,7 @@ def test_a_rename_renames_its_column_whatever_it_is_called_now() -> None:
     assert done.schema.version == 2
 
 
-def test_a_drop_drops_its_column_and_not_one_of_the_same_name() -> None:
+def test_a_drop_does_not_drop_another_column_of_the_same_name() -> None:
     mine = bound(CPU, DropColumn(("host",)))
     theirs = alter(CPU, RenameColumn(("host",), "h"), AddColumn(("host",), INT))
     done = rebase(mine, theirs, 2)
@@ -532,7 +532,7 @@ def test_a_drop_drops_its_column_and_not_one_of_the_same_name() -> None:
     assert ids(done)["host"] == 19
 
 
-def test_changes_to_columns_of_the_same_alter_survive_other_ids() -> None:
+def test_changes_to_columns_added_by_the_same_alter_are_rebased_to_new_ids() -> None:
     type_ = parse_type("STRUCT<a: INT, b: STRUCT<c: INT>>")
     requests: list[Change] = [
         AddColumn(("one",), INT),
@@ -553,7 +553,7 @@ def test_changes_to_columns_of_the_same_alter_survive_other_ids() -> None:
     theirs = alter(CPU, AddColumn(p("address.y"), INT, default=9), *(add(c) for c in "klm"))
     done = rebase(pickle.loads(pickle.dumps(mine)), theirs, 2)
     fresh = alter(theirs, *requests)
-    # As if it had been asked for afterwards, but for the default of address: y did not exist.
+    # As if planned afterwards, except for the default of address: y did not exist when it was bound.
     assert ids(done) == ids(fresh)
     assert ids(done)["s.bb.d"] == 28
     assert defaults(done, "s") == (
@@ -567,7 +567,7 @@ def test_changes_to_columns_of_the_same_alter_survive_other_ids() -> None:
     assert done.next_column_id == fresh.next_column_id == 30
 
 
-def test_what_was_fixed_when_planned_stays() -> None:
+def test_a_rebase_keeps_the_values_that_planning_fixed() -> None:
     mine = bound(CPU, AddColumn(("t",), Atom.TIMESTAMP, default=Now.TIMESTAMP))
     done = rebase(mine, alter(CPU, add("k")), 2)
     assert defaults(done, "t") == (NOON, Now.TIMESTAMP)
@@ -587,13 +587,13 @@ def test_a_default_set_while_its_column_is_widened() -> None:
     assert defaults(done, "address")[1] == {"code": 7.0}
 
 
-def test_a_name_that_was_taken_meanwhile_gets_another_physical_one() -> None:
+def test_a_rebased_add_gets_another_physical_name_if_its_own_is_used() -> None:
     mine = bound(CPU, add("x"))
     theirs = alter(alter(CPU, add("x")), RenameColumn(("x",), "y"))
     assert at(rebase(mine, theirs, 3), "x").physical_name == "x_20"
 
 
-def test_a_replay_of_what_is_there_already_changes_nothing() -> None:
+def test_rebasing_over_the_same_changes_changes_nothing() -> None:
     requests: list[Change] = [
         RenameColumn(("host",), "server"),
         ChangeType(("usage",), Atom.LONG),
@@ -634,7 +634,7 @@ CONFLICTS: list[tuple[Change, list[Change], str]] = [
 
 
 @pytest.mark.parametrize("mine, theirs, words", CONFLICTS)
-def test_conflicts(mine: Change, theirs: list[Change], words: str) -> None:
+def test_conflicting_changes_are_refused(mine: Change, theirs: list[Change], words: str) -> None:
     bounds = bound(CPU, mine)
     newer = alter(CPU, *theirs)
     with pytest.raises(InvalidRequestError, match=words):
@@ -644,7 +644,7 @@ def test_conflicts(mine: Change, theirs: list[Change], words: str) -> None:
     assert describe(mine) in str(caught.value)
 
 
-# --- any order of anything ----------------------------------------------------------------------
+# --- random changes in any order ----------------------------------------------------------------
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 PLACES = st.fixed_dictionaries({}, optional={"after": NAMES}) | st.just({"first": True})
@@ -660,7 +660,7 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
 
 
 def legal(evolution: Evolution, requests: list[Change]) -> list[Change]:
-    """Those of the changes that are legal one after another."""
+    """The changes that are legal when applied one after another."""
     kept: list[Change] = []
     for request in requests:
         try:
@@ -672,7 +672,7 @@ def legal(evolution: Evolution, requests: list[Change]) -> list[Change]:
 
 
 @given(st.lists(CHANGES, max_size=8), st.lists(CHANGES, max_size=8))
-def test_a_rebase_is_a_conflict_or_touches_the_columns_that_were_meant(
+def test_a_rebase_conflicts_or_changes_the_columns_it_was_planned_for(
     mine: list[Change], theirs: list[Change]
 ) -> None:
     start = table(("a", "INT"), ("b", "INT"), ("c", "INT"))
@@ -684,7 +684,7 @@ def test_a_rebase_is_a_conflict_or_touches_the_columns_that_were_meant(
         done = rebase(planned, newer, 2)
     except CommitConflictError:
         return
-    # What I dropped is gone, what I did not touch is as they left it.
+    # A column that I dropped is gone, and one that I did not touch is as the others left it.
     dropped = start.schema.ids - alone.schema.ids
     assert not dropped & done.schema.ids
     for column_id in done.schema.ids & start.schema.ids:
@@ -698,13 +698,13 @@ def test_a_rebase_is_a_conflict_or_touches_the_columns_that_were_meant(
             expected = replace(expected, write_default=after.write_default)
         if before.nullable != after.nullable:
             expected = replace(expected, nullable=after.nullable)
-        assert same_but_undone(done.schema.column(column_id), expected, mine)
-    made = alone.next_column_id - start.next_column_id
-    assert done.next_column_id == newer.next_column_id + made
+        assert equal_except_undone(done.schema.column(column_id), expected, mine)
+    new_ids = alone.next_column_id - start.next_column_id
+    assert done.next_column_id == newer.next_column_id + new_ids
 
 
-def same_but_undone(found: Column, expected: Column, mine: list[Change]) -> bool:
-    """Whether they are the same but for a name, default or type that I set to what it was."""
+def equal_except_undone(found: Column, expected: Column, mine: list[Change]) -> bool:
+    """Whether they are equal except for a name, default or type that I set to its old value."""
     if any(isinstance(change, RenameColumn) for change in mine):
         found = replace(found, name=expected.name)
     if any(isinstance(change, SetDefault) for change in mine):
@@ -713,7 +713,7 @@ def same_but_undone(found: Column, expected: Column, mine: list[Change]) -> bool
 
 
 @given(st.lists(CHANGES, max_size=12))
-def test_physical_names_are_ids_for_ever(requests: list[Change]) -> None:
+def test_a_physical_name_stands_for_one_column_id_only(requests: list[Change]) -> None:
     evolution = table(("a", "INT"), ("b", "INT"))
     owners: dict[str, int] = {}
     for request in requests:
@@ -725,7 +725,7 @@ def test_physical_names_are_ids_for_ever(requests: list[Change]) -> None:
             assert owners.setdefault(column.physical_name.lower(), column.id) == column.id
 
 
-# --- words --------------------------------------------------------------------------------------
+# --- descriptions -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -761,5 +761,5 @@ def test_physical_names_are_ids_for_ever(requests: list[Change]) -> None:
         (SetPartitioning(("days(ts)", "host")), "PARTITIONED BY (days(ts), host)"),
     ],
 )
-def test_descriptions(change: Change, text: str) -> None:
+def test_each_change_has_a_description(change: Change, text: str) -> None:
     assert describe(change) == text

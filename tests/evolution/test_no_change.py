@@ -20,8 +20,8 @@ DDL = (
 Step = Callable[[Alteration], Alteration]
 
 
-def quiet(table: Table, step: Step) -> bool:
-    """Whether an ALTER is acknowledged, and no commit is made."""
+def makes_no_commit(table: Table, step: Step) -> bool:
+    """Return whether an ALTER makes no commit and leaves the schema as it is."""
     version, schema = table.version, table.schema
     said = step(table.alter()).commit()
     reread = Catalog.load_path(table.location)
@@ -66,8 +66,8 @@ def table(tmp_path: Path) -> Table:
         lambda a: a.move_column("d", first=True).move_column("d", after="t"),
     ],
 )
-def test_no_commit(table: Table, step: Step) -> None:
-    assert quiet(table, step)
+def test_an_alter_that_changes_nothing_makes_no_commit(table: Table, step: Step) -> None:
+    assert makes_no_commit(table, step)
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,19 @@ def test_no_commit(table: Table, step: Step) -> None:
         lambda a: a.drop_column("s.x").add_column("s.x", "INT"),
     ],
 )
-def test_a_small_change_is_one(table: Table, step: Step) -> None:
-    assert not quiet(table, step)
+def test_a_small_change_is_committed(table: Table, step: Step) -> None:
+    assert not makes_no_commit(table, step)
 
 
-def test_ids_that_were_given_out_and_dropped_at_once_are_free(table: Table) -> None:
-    assert quiet(table, lambda a: a.add_column("n", "INT").drop_column("n"))
+def test_a_column_added_and_dropped_by_one_alter_uses_no_id(table: Table) -> None:
+    assert makes_no_commit(table, lambda a: a.add_column("n", "INT").drop_column("n"))
     free = table.state.next_column_id
     table.alter().add_column("n", "INT").commit()
     assert table.schema.get(("n",)).id == free
     assert table.schema.get(("n",)).physical_name == "n"
 
 
-def test_what_is_done_by_the_time_of_the_rebase(table: Table) -> None:
+def test_a_rebase_over_the_same_change_makes_no_commit(table: Table) -> None:
     late = Catalog.load_path(table.location)
     table.alter().unset_property("a").rename_column("s", "z").set_default("k", 6).commit()
     assert late.version < table.version
@@ -100,7 +100,7 @@ def test_what_is_done_by_the_time_of_the_rebase(table: Table) -> None:
     assert said == table.version == Catalog.load_path(table.location).version
 
 
-def test_what_others_undid_is_done_again(table: Table) -> None:
+def test_a_change_that_others_undid_is_committed_again(table: Table) -> None:
     late = Catalog.load_path(table.location)
     table.alter().unset_property("a").set_comment("k", "there").commit()
     late.alter().set_property("a", "1").set_comment("k", "here").commit()
@@ -109,7 +109,7 @@ def test_what_others_undid_is_done_again(table: Table) -> None:
     assert late.schema.get(("k",)).comment == "here"
 
 
-def test_a_property_of_a_table_with_ttl(tmp_path: Path) -> None:
+def test_setting_a_property_to_its_value_with_ttl_makes_no_commit(tmp_path: Path) -> None:
     table = Catalog.create_path(
         tmp_path / "t",
         "k INT, ts TIMESTAMP",
@@ -117,8 +117,8 @@ def test_a_property_of_a_table_with_ttl(tmp_path: Path) -> None:
         time_index="ts",
         properties={"ttl": "1 day"},
     )
-    assert quiet(table, lambda a: a.set_property("ttl", "1 day"))
-    assert quiet(table, lambda a: a.set_not_null("k"))
+    assert makes_no_commit(table, lambda a: a.set_property("ttl", "1 day"))
+    assert makes_no_commit(table, lambda a: a.set_not_null("k"))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_property_of_a_table_with_ttl(tmp_path: Path) -> None:
         {"kind": "unset_property", "key": "b"},
     ],
 )
-def test_by_sql(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_sql_that_changes_nothing_makes_no_commit(tmp_path: Path, change: dict[str, Any]) -> None:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", DDL, properties={"a": "1"})
@@ -154,7 +154,7 @@ def test_by_sql(tmp_path: Path, change: dict[str, Any]) -> None:
     )
 
 
-def test_properties_of_a_namespace(tmp_path: Path) -> None:
+def test_setting_namespace_properties_to_their_values_makes_no_commit(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n", properties={"a": "1"})
     log = tmp_path / "_versioned" / "log"

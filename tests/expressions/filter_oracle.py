@@ -1,4 +1,4 @@
-"""What filters mean, said once more in plain Python, one row at a time."""
+"""The meaning of filters, implemented again in plain Python, one row at a time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def rank(value: float) -> tuple[bool, float]:
 
 
 def order(type_: DataType, row: Any, value: Any) -> int:
-    """-1, 0 or 1, as Spark's ANSI mode compares a column's value with another."""
+    """-1, 0 or 1: how a column's value compares with another in Spark's ANSI mode."""
     if isinstance(row, float) or isinstance(value, float):
         return signum(rank(float(row)), rank(float(value)))
     if isinstance(row, bool | str | bytes):
@@ -145,7 +145,7 @@ def text_test(kind: TextKind, row: str, text: str) -> bool:
     }[kind]
 
 
-# Values, of every type that can be compared: what columns hold and what they are compared with.
+# Values of every comparable type: values of columns, and literals in filters.
 
 SPECIAL = [0.0, -0.0, math.nan, math.inf, -math.inf, 1e-300, 1e300, 0.1, 2.0**53, 2.0**63, 1.5]
 BIG = [2**53, 2**53 + 1, 2**63 - 1, -(2**63), 127, -128, 0, 1]
@@ -211,7 +211,7 @@ KINDS: list[tuple[DataType, st.SearchStrategy[Any], st.SearchStrategy[Any]]] = [
 
 @st.composite
 def filtered(draw: st.DrawFn) -> tuple[DataType, list[Any], UnboundFilter]:
-    """A type, values of it (nulls too) and a filter, whose literals are often among the values."""
+    """A type, values of it, with nulls, and a filter whose literals are often among the values."""
     type_, values, literals = draw(st.sampled_from(KINDS))
     rows = draw(st.lists(st.none() | values, max_size=12))
     there = [row for row in rows if row is not None]

@@ -54,13 +54,13 @@ COMPARISONS: list[tuple[DataType, list[Any], str, Any, list[bool | None]]] = [
     (Atom.INT, [1, 2, N], "=", 1, [T, F, N]),
     (Atom.INT, [1, 2, N], "!=", 1, [F, T, N]),
     (Atom.INT, [1, 2, N], "=", None, [N, N, N]),
-    # Literals beyond the column's type are neither wrapped nor refused.
+    # Literals out of the column's range are neither wrapped nor refused.
     (Atom.BYTE, [-128, 127, N], "<", 128, [T, T, N]),
     (Atom.BYTE, [-128, 127, N], "=", 256 - 128, [F, F, N]),
     (Atom.LONG, [2**63 - 1, -(2**63), N], "<", 2**63, [T, T, N]),
     (Atom.LONG, [2**63 - 1, -(2**63), N], ">=", 10**30, [F, F, N]),
     (Atom.LONG, [2**63 - 1, -(2**63), N], "!=", -(10**30), [T, T, N]),
-    # As SELECT 9007199254740993L = 9007199254740992.0D is true, and with a DECIMAL false.
+    # SELECT 9007199254740993L = 9007199254740992.0D is true, and with a DECIMAL false.
     (Atom.LONG, [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2], "=", 2.0**53, [F, T, T, F]),
     (Atom.LONG, [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2], ">", 2.0**53, [F, F, F, T]),
     (Atom.LONG, [2**53 + 1], "=", D(2**53), [F]),
@@ -84,13 +84,13 @@ COMPARISONS: list[tuple[DataType, list[Any], str, Any, list[bool | None]]] = [
     (Atom.DOUBLE, [NAN, INF, 0.0, N], "<=", INF, [F, T, T, N]),
     (Atom.DOUBLE, [0.0, -0.0], "=", -0.0, [T, T]),
     (Atom.DOUBLE, [0.0, -0.0], "<", 0, [F, F]),
-    # FLOAT with a Python float is compared in double: 0.1 is none of its values.
+    # A FLOAT is compared with a Python float as double: it never equals 0.1.
     (Atom.FLOAT, [0.1, NAN, N], "=", 0.1, [F, F, N]),
     (Atom.FLOAT, [0.1, NAN, N], ">", 0.1, [T, T, N]),
     (Atom.FLOAT, [16777216.0], "<", 16777217, [T]),
     (Atom.FLOAT, [3.4028234663852886e38, INF, NAN], ">", 1e300, [F, T, T]),
     (Atom.FLOAT, [-INF, 0.0], "<", -1e300, [T, F]),
-    # Decimals with integers and decimals exactly, with floats in double.
+    # Decimals are compared exactly with integers and decimals, and as double with floats.
     (Decimal(4, 2), [D("1.50"), D("1.51"), N], "=", D("1.5"), [T, F, N]),
     (Decimal(4, 2), [D("1.50"), D("1.51"), N], "<", D("1.505"), [T, F, N]),
     (Decimal(4, 2), [D("99.99"), N], "<", 10**40, [T, N]),
@@ -123,14 +123,14 @@ COMPARISONS: list[tuple[DataType, list[Any], str, Any, list[bool | None]]] = [
 
 
 @pytest.mark.parametrize("type_, rows, op, value, want", COMPARISONS)
-def test_comparison(
+def test_comparisons(
     type_: DataType, rows: list[Any], op: str, value: Any, want: list[bool | None]
 ) -> None:
     assert run(type_, rows, Comparison(PATH, Op(op), value)) == want
 
 
 @pytest.mark.parametrize("op", Op)
-def test_not(op: Op) -> None:
+def test_negated_filters(op: Op) -> None:
     rows = [0.0, 1.0, 2.0, NAN, N]
     plain = run(Atom.DOUBLE, rows, Comparison(PATH, op, 1))
     negated = run(Atom.DOUBLE, rows, Not(Comparison(PATH, op, 1)))
@@ -179,14 +179,14 @@ OTHERS: list[tuple[DataType, list[Any], UnboundFilter, list[bool | None]]] = [
 
 
 @pytest.mark.parametrize("type_, rows, unbound, want", OTHERS)
-def test_other_filters(
+def test_null_checks_lists_and_text_tests(
     type_: DataType, rows: list[Any], unbound: UnboundFilter, want: list[bool | None]
 ) -> None:
     assert run(type_, rows, unbound) == want
 
 
 @given(filtered())
-def test_as_plain_python_says(case: tuple[DataType, list[Any], UnboundFilter]) -> None:
+def test_random_filters_match_the_oracle(case: tuple[DataType, list[Any], UnboundFilter]) -> None:
     type_, rows, unbound = case
     assert run(type_, rows, unbound) == [expected(unbound, type_, row) for row in rows]
 
@@ -209,7 +209,7 @@ def test_no_rows_and_no_chunks() -> None:
     assert keep_mask(bound, lambda _: pa.chunked_array([], pa.int32()), 0).to_pylist() == []
 
 
-def test_structs_are_null_of_themselves() -> None:
+def test_a_null_struct_is_null_itself() -> None:
     type_ = Struct((Column(2, "x", Atom.INT),))
     assert run(type_, [{"x": None}, None], NullTest(PATH)) == [F, T]
     assert run(type_, [{"x": None}, None], Not(NullTest(PATH))) == [T, F]

@@ -88,7 +88,7 @@ A, B = ("a",), ("b",)
         ([("a", "<=>", None)], AllOf((NullSafe(A, None),))),
     ],
 )
-def test_parse(given_: Any, want: UnboundFilter | None) -> None:
+def test_tuples_parse_to_filters(given_: Any, want: UnboundFilter | None) -> None:
     assert parse_filters(given_) == want
 
 
@@ -116,7 +116,7 @@ def test_parse(given_: Any, want: UnboundFilter | None) -> None:
         [[[("a", "=", 1)]]],
     ],
 )
-def test_bad_shapes(bad: Any) -> None:
+def test_malformed_tuples_are_refused(bad: Any) -> None:
     with pytest.raises(InvalidRequestError):
         parse_filters(bad)
 
@@ -125,7 +125,7 @@ def bound(type_: DataType, unbound: UnboundFilter) -> Any:
     return bind_filter(unbound, resolver(type_))
 
 
-def test_not_goes_to_the_leaves() -> None:
+def test_not_is_pushed_to_the_leaves() -> None:
     one = Comparison(PATH, Op.LT, 1)
     literal = Literal(1, pa.int32())
     negated = bound(Atom.INT, Not(AllOf((one, Not(AnyOf((one, NullTest(PATH))))))))
@@ -146,11 +146,11 @@ def test_not_goes_to_the_leaves() -> None:
         (Not(Comparison(PATH, Op.EQ, None)), Always(None)),
     ],
 )
-def test_bind(unbound: UnboundFilter, want: Any) -> None:
+def test_filters_bind_to_columns(unbound: UnboundFilter, want: Any) -> None:
     assert bound(Atom.STRING, unbound) == want
 
 
-def test_literals_are_of_the_column() -> None:
+def test_literals_convert_to_the_type_of_the_column() -> None:
     assert bound(Atom.BYTE, Comparison(PATH, Op.LT, 1.5)) == Compare(
         1, Op.LE, Literal(1, pa.int8())
     )
@@ -189,7 +189,7 @@ def test_literals_are_of_the_column() -> None:
         (Atom.INT, pd.NA, None),
     ],
 )
-def test_foreign_values(type_: DataType, value: Any, same: Any) -> None:
+def test_numpy_and_arrow_values_are_accepted(type_: DataType, value: Any, same: Any) -> None:
     ours, theirs = (bound(type_, Comparison(PATH, Op.GE, v)) for v in (same, value))
     assert ours == theirs
     assert bound(type_, NullSafe(PATH, value)) == bound(type_, NullSafe(PATH, same))
@@ -232,7 +232,7 @@ def test_foreign_values(type_: DataType, value: Any, same: Any) -> None:
         (Map(Column(2, "key", Atom.INT), Column(3, "value", Atom.INT)), {}),
     ],
 )
-def test_what_can_not_be_compared(type_: DataType, value: Any) -> None:
+def test_incomparable_literals_are_refused(type_: DataType, value: Any) -> None:
     comparisons: list[UnboundFilter] = [
         Comparison(PATH, Op.LT, value),
         OneOf(PATH, (value,)),
@@ -244,25 +244,25 @@ def test_what_can_not_be_compared(type_: DataType, value: Any) -> None:
     assert bound(type_, NullTest(PATH)) == IsNull(1)
 
 
-def test_the_error_says_what_is_compared() -> None:
+def test_the_error_names_the_column_and_its_type() -> None:
     with pytest.raises(InvalidRequestError, match=r"column c of type INT .* 'x' of type str"):
         bound(Atom.INT, Comparison(PATH, Op.LT, "x"))
 
 
 @pytest.mark.parametrize("type_, text", [(Atom.INT, "x"), (Atom.STRING, 5), (Atom.BINARY, b"x")])
-def test_text_tests_are_for_texts(type_: DataType, text: Any) -> None:
+def test_text_tests_need_a_string_column(type_: DataType, text: Any) -> None:
     with pytest.raises(InvalidRequestError, match="the column c of"):
         bound(type_, TextTest(PATH, TextKind.PREFIX, text))
 
 
-def test_what_the_resolver_raises_goes_through() -> None:
+def test_errors_of_the_resolver_are_raised() -> None:
     with pytest.raises(NotFoundError):
         bind_filter(Comparison(PATH, Op.EQ, 1), Schema((Column(1, "a", Atom.INT),)).get)
 
 
-def test_what_a_filter_says_of_some_columns() -> None:
+def test_a_filter_projects_to_some_columns() -> None:
     one, two = IsNull(1), IsNull(2)
-    told = {
+    projections = {
         And((one, two)): And((one,)),
         Or((one, two)): None,
         Or((one, And((one, two)))): Or((one, And((one,)))),
@@ -271,11 +271,11 @@ def test_what_a_filter_says_of_some_columns() -> None:
         Always(None): Always(None),
         two: None,
     }
-    for given_, want in told.items():
+    for given_, want in projections.items():
         assert filter_on(given_, {1}) == want
 
 
-def test_columns_of() -> None:
+def test_the_columns_of_a_filter() -> None:
     schema = Schema((Column(1, "a", Atom.INT), Column(2, "b", Atom.INT), Column(3, "c", Atom.INT)))
     unbound = parse_filters(
         [[("a", "=", 1), ("b", "in", [])], [("c", "is null"), ("a", "=", None)]]
@@ -285,7 +285,9 @@ def test_columns_of() -> None:
 
 
 @given(filtered())
-def test_bound_filters_are_values(case: tuple[DataType, list[Any], UnboundFilter]) -> None:
+def test_bound_filters_compare_and_hash_by_value(
+    case: tuple[DataType, list[Any], UnboundFilter],
+) -> None:
     type_, _, unbound = case
     one = bound(type_, unbound)
     hash(one)

@@ -1,4 +1,4 @@
-"""Conditions by text are the filters that they look like."""
+"""Filters given as SQL text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DAY = dt.date(2026, 1, 31)
         ("a = 1 AND a = 2 OR a = 3", None),
     ],
 )
-def test_what_it_means(text: str, means: Any) -> None:
+def test_conditions_parse_to_filters(text: str, means: Any) -> None:
     one, two, three = (Comparison(A, Op.EQ, n) for n in (1, 2, 3))
     more = {
         "a in (1, 2) or not a between 3 and 4": AnyOf(
@@ -65,6 +65,6 @@ def test_what_it_means(text: str, means: Any) -> None:
     ["", "a", "a =", "a = b", "a = 1 and", "(a = 1", "a = 1)", "a in ()", "a ! 1", "a = DATE 'x'",
      "1 = a", "a like 'x'", "a = 1; drop table t", "a is 1", "(" * 60 + "a = 1" + ")" * 60],
 )  # fmt: skip
-def test_what_it_can_not_be(text: str) -> None:
+def test_invalid_conditions_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError):
         parse_where(text)

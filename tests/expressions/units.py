@@ -1,4 +1,4 @@
-"""Units (segments, row groups) by what is known of them, made by hand or of real rows."""
+"""Units (segments or row groups) described by statistics, written by hand or statistics from rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Unit = tuple[int, int | None, int | None, Any, Any]
 
 
 def bounds_of(type_: DataType, units: list[Unit]) -> ColumnBounds:
-    """Bounds of units told as (rows, nulls, nans, min, max)."""
+    """Bounds of units, each given as (rows, nulls, nans, min, max)."""
     rows, nulls, nans, low, high = zip(*units, strict=True)
     arrow = to_arrow_type(type_)
     return ColumnBounds(
@@ -50,14 +50,14 @@ def stats_bounds(type_: DataType, stats: list[tuple[int, ColumnStats]]) -> Colum
 def cut(
     type_: DataType, rows: list[Any], data: st.DataObject
 ) -> tuple[list[list[Any]], ColumnBounds]:
-    """Units cut at random, and their real statistics, of which some are forgotten."""
+    """Units of randomly divided rows with their real statistics, some of which are dropped."""
     cuts = data.draw(st.lists(st.integers(0, 12), max_size=3))
     edges = [0, *sorted(min(at, len(rows)) for at in cuts), len(rows)]
     units = [rows[a:b] for a, b in itertools.pairwise(edges)]
     column = Column(1, "c", type_)
-    told = [
+    statistics = [
         collect((column,), pa.record_batch([array_of(type_, unit)], ["c"]))[1] for unit in units
     ]
     forget = data.draw(st.sampled_from([(), (), ("nulls",), ("nans",), ("min",), ("max",)]))
-    told = [dataclasses.replace(stats, **dict.fromkeys(forget)) for stats in told]
-    return units, stats_bounds(type_, [(len(u), s) for u, s in zip(units, told, strict=True)])
+    statistics = [dataclasses.replace(stats, **dict.fromkeys(forget)) for stats in statistics]
+    return units, stats_bounds(type_, [(len(u), s) for u, s in zip(units, statistics, strict=True)])

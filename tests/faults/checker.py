@@ -1,4 +1,4 @@
-"""Judges a race by what its writers were told and what the table says afterwards."""
+"""Check a race by the replies that its writers got and the table's log and rows afterwards."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished race.
+    """The outcome of a race.
 
     Args:
-        acknowledged: for each append that was acknowledged, its version and its rows.
-        schema_versions: the schema versions that ALTERs were told they made, by commit version.
-        rows: what the table holds.
+        acknowledged: for each acknowledged append, its version and its rows.
+        schema_versions: the schema versions that ALTERs reported, by commit version.
+        rows: the rows of the table.
         history: the versions, operations, times and schema versions of its log, in order.
     """
 
@@ -26,8 +26,8 @@ class Outcome:
     history: list[dict[str, Any]]
 
 
-def complaints(race: Outcome) -> list[str]:
-    """What no order of the commits explains; empty if all is well."""
+def findings(race: Outcome) -> list[str]:
+    """What no order of the commits explains; empty if the outcome is consistent."""
     return [
         *_rows(race),
         *_commits(race),

@@ -1,6 +1,6 @@
-"""Judges what many processes were told by one log of commits: is there an order that explains it all?
+"""Check the replies that many processes got from one log of commits: does an order explain them all?
 
-Imports nothing of ours: whoever records a history fills in these values.
+Imports nothing of the project: whoever records a history fills in these values.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ LANDED, OPEN, REFUSED = "landed", "open", "refused"
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit as the process knows it that asked for it.
+    """A commit as the process that requested it knows it.
 
     Args:
         who: the process.
         what: ``append``, ``alter``, ...
         began, ended: seconds of one clock for all processes.
-        outcome: ``landed``, ``open`` (it was told that nobody knows) or ``refused``.
-        version: what it was told; None unless it landed.
-        rows: what it appended.
+        outcome: ``landed``, ``open`` (the outcome is unknown to it) or ``refused``.
+        version: the version that it was given; None unless it landed.
+        rows: the rows that it appended.
     """
 
     who: str
@@ -42,12 +42,12 @@ class Look:
 
     Args:
         who: the process.
-        began, ended: seconds; ``began`` is when it asked for the newest version.
-        version: the version it read.
-        newest: whether that was the newest there was; else it travelled in time.
-        span: it looked for rows from the first of these up to, but without, the second.
-        seen: for each time it read them, the rows.
-        count: how many rows it was told there are in all; None if it did not ask.
+        began, ended: seconds; ``began`` is when it requested the newest version.
+        version: the version that it read.
+        newest: whether it read the newest version; otherwise it traveled in time.
+        span: it read the rows from the first of these up to, but without, the second.
+        seen: the rows, for each time that it read them.
+        count: the number of all rows that it was given; None if it did not request that.
     """
 
     who: str
@@ -62,22 +62,22 @@ class Look:
 
 @dataclass(frozen=True)
 class Log:
-    """The log afterwards.
+    """The log after the run.
 
     Args:
-        operations: of each version.
-        rows: what each version added.
+        operations: the operation of each version.
+        rows: the rows that each version added.
     """
 
     operations: Mapping[int, str]
     rows: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
-def complaints(commits: Sequence[Commit], looks: Sequence[Look], log: Log) -> list[str]:
-    """What no order of the commits explains; empty if all is well."""
+def findings(commits: Sequence[Commit], looks: Sequence[Look], log: Log) -> list[str]:
+    """What no order of the commits explains; empty if the history is consistent."""
     return [
         *_gaps(log),
-        *_told(commits, log),
+        *_acknowledged(commits, log),
         *_rows(commits, log),
         *_real_time(commits, looks),
         *_seen(looks, log),
@@ -91,8 +91,8 @@ def _gaps(log: Log) -> Iterable[str]:
         yield f"rows of versions that are not there: {sorted(strange)[:5]}"
 
 
-def _told(commits: Sequence[Commit], log: Log) -> Iterable[str]:
-    """Versions that were told are there, once, as what they are."""
+def _acknowledged(commits: Sequence[Commit], log: Log) -> Iterable[str]:
+    """Every version that a process was given exists once, with the operation that it requested."""
     landed = [commit for commit in commits if commit.outcome == LANDED]
     for version, count in Counter(commit.version for commit in landed).items():
         if count > 1:
@@ -109,7 +109,7 @@ def _told(commits: Sequence[Commit], log: Log) -> Iterable[str]:
 
 
 def _rows(commits: Sequence[Commit], log: Log) -> Iterable[str]:
-    """Every append is there whole and once, or not at all."""
+    """The rows of every append are all there once, or not at all."""
     at: dict[int, list[int]] = {}
     for version, rows in log.rows.items():
         for row in rows:
@@ -130,9 +130,9 @@ def _rows(commits: Sequence[Commit], log: Log) -> Iterable[str]:
 
 
 def _real_time(commits: Sequence[Commit], looks: Sequence[Look]) -> Iterable[str]:
-    """What ended before another began stands before it: linearizability.
+    """A commit that ended before another began is ordered before it: linearizability.
 
-    A look at the newest version stands where that version does, or right after it.
+    A read of the newest version is ordered right after that version.
     """
     points = [
         (c.began, c.ended, c.version, False, f"{c.what} of {c.who}") for c in _versions(commits)
@@ -153,7 +153,7 @@ def _versions(commits: Sequence[Commit]) -> Iterable[Commit]:
 
 
 def _seen(looks: Sequence[Look], log: Log) -> Iterable[str]:
-    """Readers saw the sum of the commits up to their version, whenever they read it."""
+    """Readers saw the sum of the commits up to their version, each time that they read."""
     versions = sorted(log.operations)
     totals = list(itertools.accumulate(len(log.rows.get(version, ())) for version in versions))
     rows = sorted((row, version) for version, added in log.rows.items() for row in added)

@@ -1,4 +1,4 @@
-"""The judge of histories finds what is planted, and nothing in what is well."""
+"""The checker of histories finds planted faults, and nothing in a consistent history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from faults.history import LANDED, OPEN, REFUSED, Commit, Log, Look, complaints
+from faults.history import LANDED, OPEN, REFUSED, Commit, Log, Look, findings
 
 COMMITS = (
     Commit("a", "append", 0.0, 1.0, LANDED, 1, (10, 11)),
@@ -30,8 +30,8 @@ LOOKS = (
 )
 
 
-def test_what_is_well() -> None:
-    assert complaints(COMMITS, LOOKS, LOG) == []
+def test_a_consistent_history_has_no_findings() -> None:
+    assert findings(COMMITS, LOOKS, LOG) == []
 
 
 def rows(**of: tuple[int, ...]) -> Log:
@@ -101,8 +101,8 @@ PLANTED: dict[str, tuple[tuple[Commit, ...], tuple[Look, ...], Log, str]] = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_is_planted(name: str) -> None:
+def test_planted_faults_are_found(name: str) -> None:
     commits, looks, log, words = PLANTED[name]
-    found = complaints(commits, looks, log)
+    found = findings(commits, looks, log)
     assert found
     assert any(re.search(words, text) for text in found), found

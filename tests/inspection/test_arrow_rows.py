@@ -1,4 +1,4 @@
-"""Rows of metadata become Arrow tables and come back, as PyArrow's own ways do it, without pandas."""
+"""Rows of metadata convert to Arrow tables and back as with PyArrow's own methods, without pandas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OLD = {**FULL, "time": datetime(1931, 5, 1, tzinfo=UTC), "texts": [], "flag": Fa
 
 
 @pytest.mark.parametrize("rows", [[], [FULL], [NULLS], [FULL, NULLS, OLD, FULL], [NULLS, OLD]])
-def test_rows_there_and_back(rows: list[dict[str, object]]) -> None:
+def test_rows_convert_to_arrow_and_back(rows: list[dict[str, object]]) -> None:
     table = table_of(rows, SCHEMA)
     table.validate(full=True)
     assert table.equals(pa.Table.from_pylist(rows, schema=SCHEMA))

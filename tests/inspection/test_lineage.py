@@ -1,4 +1,4 @@
-"""What a table tells of its versions and its columns; expected values by hand."""
+"""The metadata tables on versions, schemas and columns; expected values are written by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTS = pa.int32()
 
 @pytest.fixture
 def table() -> Table:
-    """b is dropped and made again; s.x becomes t.y, and long."""
+    """b is dropped and added again; s.x becomes t.y and LONG."""
     table = Catalog.create_path(f"memory://{uuid4()}", "a INT, b INT, s STRUCT<x: INT>")
     one = pa.StructArray.from_arrays([pa.array([1], INTS)], ["x"])
     table.append(pa.table({"a": pa.array([1], INTS), "b": pa.array([5], INTS), "s": one}))
@@ -31,7 +31,7 @@ def table() -> Table:
     return table
 
 
-def test_the_types_are_known_without_reading(table: Table) -> None:
+def test_a_metadata_table_has_its_types_even_if_it_is_empty(table: Table) -> None:
     for name, schema in tables.SCHEMAS.items():
         assert getattr(table.inspect, name)().schema.equals(schema), name
         table.log.write_checkpoint(table.state)
@@ -67,16 +67,16 @@ def test_snapshots(table: Table) -> None:
     assert found["time"].to_pylist() == table.inspect.history()["time"].to_pylist()
 
 
-def test_snapshots_of_a_table_that_was_dropped(table: Table) -> None:
+def test_snapshots_list_only_the_current_incarnation(table: Table) -> None:
     table.drop()
     again = Catalog.create_path(table.location, "z INT")
     assert again.inspect.snapshots()["version"].to_pylist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10]
 
 
-def test_schemas_tell_since_when_and_all_names(table: Table) -> None:
+def test_schemas_show_the_first_version_and_all_names_of_a_column(table: Table) -> None:
     found = table.inspect.schemas().to_pylist()
-    told = {row["column_id"]: (row["since_version"], row["names"]) for row in found}
-    assert told == {
+    known = {row["column_id"]: (row["since_version"], row["names"]) for row in found}
+    assert known == {
         1: (0, ["a"]),
         2: (0, ["b"]),
         3: (0, ["s", "t"]),
@@ -90,7 +90,7 @@ def row(*values: Any) -> dict[str, Any]:
     return dict(zip(lineage.LINEAGE.names, values, strict=True))
 
 
-def test_lineage(table: Table) -> None:
+def test_lineage_lists_the_changes_of_a_column(table: Table) -> None:
     assert table.inspect.lineage("T.y").to_pylist() == [
         row(0, 0, "s.x", "INT", True, None, None),
         row(1, 2, "s.x", "INT", True, None, None),
@@ -118,29 +118,29 @@ def test_lineage_over_a_rollback(table: Table) -> None:
     ]
 
 
-def test_holding(table: Table) -> None:
+def test_holding_shows_how_each_segment_stores_a_column(table: Table) -> None:
     table.rollback(7)
     table.append(pa.table({"a": pa.array([4], INTS)}))
     table.rollback(8)
     table.rollback(7)
     paths = table.inspect.segments()["path"].to_pylist()
-    versions = [2, 0]  # the one that the delete took away came back last
+    versions = [2, 0]  # the segment that the delete rewrote is listed last
 
-    def told(path: Any) -> list[tuple[Any, ...]]:
+    def known(path: Any) -> list[tuple[Any, ...]]:
         found = table.inspect.holding(path).to_pylist()
         assert [one["path"] for one in found] == paths
         assert [one["schema_version"] for one in found] == versions
         assert [one["rows"] for one in found] == [2, 1]
         return [(one["held"], one["type"], one["filled_with"]) for one in found]
 
-    assert told("b") == [(True, "INT", None), (False, None, "50")]
-    assert told(2) == [(False, None, None), (True, "INT", None)]
-    assert told("t.y") == [(True, "INT", None), (True, "INT", None)]
+    assert known("b") == [(True, "INT", None), (False, None, "50")]
+    assert known(2) == [(False, None, None), (True, "INT", None)]
+    assert known("t.y") == [(True, "INT", None), (True, "INT", None)]
     table.alter().add_column("t.z", "string").commit()
-    assert told("t.z") == [(False, None, "NULL"), (False, None, "NULL")]
+    assert known("t.z") == [(False, None, "NULL"), (False, None, "NULL")]
 
 
-def test_columns_that_are_not_there(table: Table) -> None:
+def test_an_unknown_column_is_refused(table: Table) -> None:
     for ask in (table.inspect.lineage, table.inspect.holding):
         with pytest.raises(NotFoundError, match="no column s; the columns are a, t, b") as caught:
             ask("s")

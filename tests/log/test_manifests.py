@@ -1,4 +1,4 @@
-"""Commits whose segments stand in a manifest are read as all others, by everybody (FORMAT.md, 8.1)."""
+"""Commits that list their segments in a manifest are read like all others (FORMAT.md, section 8.1)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NAME = f"{FOLDER}/0-{'0' * 32}.parquet"
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if an entry had no room for any record."""
+    """Leave no room for segment records in an entry, so that each goes to a manifest."""
     monkeypatch.setattr(bounds, "MANIFEST_FROM", 0)
 
 
@@ -64,19 +64,19 @@ def shown(table: Table, version: int | None = None) -> list[int]:
 
 
 def stored(table: Table) -> set[str]:
-    """The manifests that are there."""
+    """The manifests in the table's folder."""
     return {f"{FOLDER}/{name}" for name in table.store.list(FOLDER)}
 
 
 def named(table: Table) -> list[str]:
-    """The manifests that entries name."""
+    """The manifests that the table's entries name."""
     found = [table.log.read(version) for version in range(table.version + 1)]
     commits = [one[0] for one in found if one is not None and isinstance(one[0], Commit)]
     return [commit.manifest.path for commit in commits if commit.manifest is not None]
 
 
 def make(root: Path, **how: Any) -> Table:
-    """Version n appended n."""
+    """Create a table in which version n appended the row n."""
     table = Catalog.create_path(root / "t", "id LONG, b STRING", **how)
     for number in (1, 2, 3):
         table.append(rows(number))
@@ -97,7 +97,7 @@ def expire(table: Table, keep_last: int = 1) -> int:
     return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).oldest_version
 
 
-# The same as without.
+# Every operation, compared with a table without manifests.
 
 
 def with_rows(catalog: Catalog, name: str, mode: Any, how: dict[str, Any]) -> Table:
@@ -111,7 +111,7 @@ def with_rows(catalog: Catalog, name: str, mode: Any, how: dict[str, Any]) -> Ta
 
 
 def history(place: Path, how: dict[str, Any]) -> Table:
-    """A table with a commit of each kind that adds segments."""
+    """A table with each kind of commit that adds segments."""
     catalog = Catalog(place)
     catalog.create_namespace("n")
     table = with_rows(catalog, "n.t", "create", how)
@@ -130,8 +130,8 @@ def history(place: Path, how: dict[str, Any]) -> Table:
     return table
 
 
-def told(table: Table) -> list[Any]:
-    """All that is shown of a table, but for what is random."""
+def description(table: Table) -> list[Any]:
+    """Everything that a table shows, except for random values."""
     history = table.inspect.history().drop_columns(["time", "commit_id"]).to_pylist()
     versions = [
         sorted(table.scan(version=version).to_arrow().to_pylist(), key=lambda row: row["id"])
@@ -166,9 +166,9 @@ def test_every_operation(
         "compact",
         "replace",
     } == {row["operation"] for row in adding}
-    assert stored(table) == set(named(table)), "one a commit"
+    assert stored(table) == set(named(table)), "each commit has one manifest"
     for reader in (table, again(table)):
-        assert told(reader) == told(plain)
+        assert description(reader) == description(plain)
     assert table.maintenance.verify(deep=True, every_version=True).is_clean
     assert (
         table.maintenance.verify(every_version=True).segments
@@ -180,11 +180,11 @@ def test_every_operation(
         assert sorted(log.rows(), key=lambda row: row["id"]) == ours
     for path in Path(table.location).glob("_versioned/checkpoint/*"):
         path.unlink()
-    assert told(again(table)) == told(plain)
+    assert description(again(table)) == description(plain)
 
 
 @pytest.mark.usefixtures("small")
-def test_an_entry_without_segments_needs_none(tmp_path: Path) -> None:
+def test_an_entry_without_segments_has_no_manifest(tmp_path: Path) -> None:
     table = make(tmp_path)
     before = stored(table)
     table.alter().set_property("p", "v").commit()
@@ -192,13 +192,15 @@ def test_an_entry_without_segments_needs_none(tmp_path: Path) -> None:
     assert stored(table) == before
     log = Log(tmp_path / "t")
     needs = [entry["features"]["read"] for entry in log.entries]
-    assert needs == [[], *[["manifest"]] * 5], "what a table needs, it goes on needing"
+    assert needs == [[], *[["manifest"]] * 5], "a table keeps the features that it needs"
     table.overwrite(rows())
     table.log.write_checkpoint(table.state)
     assert again(table).state.features.write == frozenset({"manifest"})
 
 
-def test_only_what_is_long_goes_into_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_long_lists_of_records_go_into_a_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = make(tmp_path)
     entry = Log(tmp_path / "t").entries[1]
     (record,) = entry["added"]
@@ -211,10 +213,10 @@ def test_only_what_is_long_goes_into_one(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(stored(table)) == 1
 
 
-def test_records_are_measured_by_what_they_take() -> None:
+def test_records_are_measured_as_escaped_json() -> None:
     stats = {id_: ColumnStats(0, None, "\1" * 64, "\1" * 64) for id_ in range(2000)}
     record = SegmentRecord("x", 0, 1, 1, columns=stats)
-    assert not fits_entry([record] * 20), "each character takes six"
+    assert not fits_entry([record] * 20), "each control character is written as six"
     assert fits_entry([replace(record, columns={1: ColumnStats(0)})] * 20)
 
 
@@ -227,29 +229,29 @@ def test_a_manifest_counts_for_the_next_checkpoint(tmp_path: Path) -> None:
         assert reader.loaded.entry_bytes == size + log
 
 
-# Others who commit meanwhile.
+# Concurrent commits.
 
 
 def interrupted(table: Table, meanwhile: Callable[[], object]) -> Table:
-    """The same table; somebody else commits just before its next entry is put."""
+    """The same table; another writer commits just before its next entry is put."""
     store = InterruptedStore(LocalStore(table.location), Plan(), Interruption(PUT, meanwhile))
     return load_at(store, "t")
 
 
 @pytest.mark.usefixtures("small")
-def test_a_rebase_uses_the_manifest_again(tmp_path: Path) -> None:
+def test_a_rebase_reuses_the_manifest(tmp_path: Path) -> None:
     table = make(tmp_path)
     ours = interrupted(table, lambda: again(table).append(rows(4)))
     before = stored(table)
     assert ours.append(rows(5)) == 5
     assert shown(again(table)) == [1, 2, 3, 4, 5]
-    assert len(stored(table) - before) == 2, "theirs and ours"
+    assert len(stored(table) - before) == 2, "one of each writer"
     assert stored(table) == set(named(again(table)))
 
 
 @pytest.mark.usefixtures("small")
-def test_another_plan_has_another_manifest(tmp_path: Path) -> None:
-    """An attempt that adds other segments than the one before."""
+def test_an_attempt_with_other_segments_writes_another_manifest(tmp_path: Path) -> None:
+    """A second attempt that adds other segments writes another manifest."""
     table = make(tmp_path)
     first, second = (SegmentRecord(f"data/0-{number:032d}.parquet", 0, 1, 1) for number in range(2))
     base = Base.of(table.state)
@@ -266,7 +268,7 @@ def test_another_plan_has_another_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
-def test_a_conflict_with_what_stands_in_a_manifest(isolation: str, tmp_path: Path) -> None:
+def test_segments_in_a_manifest_are_checked_for_conflicts(isolation: str, tmp_path: Path) -> None:
     table = make(tmp_path, properties={"isolation": isolation})
     ours = interrupted(table, lambda: again(table).append(rows(1)))
     if isolation == "snapshot":
@@ -285,7 +287,9 @@ def test_a_conflict_of_row_keys_is_planned_again(tmp_path: Path) -> None:
     ours.update({"b": "changed"}, [("id", "=", 2)])
     found = again(table).scan(filters=[("id", "=", 2)]).to_arrow().to_pylist()
     assert found == [{"id": 2, "b": "changed"}]
-    assert stored(table) > set(named(again(table))), "that of the first attempt is left to vacuum"
+    assert stored(table) > set(named(again(table))), (
+        "the first attempt's manifest is left to vacuum"
+    )
 
 
 # Faults.
@@ -301,7 +305,9 @@ def test_a_writer_dies_before_its_entry(at: str, tmp_path: Path) -> None:
         load_at(store, "t").append(rows(4))
     (orphan,) = stored(table) - set(named(table))
     assert (again(table).version, shown(again(table))) == (3, [1, 2, 3])
-    assert orphan not in vacuum(again(table)), "its writer planned on the newest version"
+    assert orphan not in vacuum(again(table)), (
+        "a writer based on the newest version may still commit it"
+    )
     table.refresh().append(rows(5))
     assert orphan in vacuum(again(table))
     assert stored(table) == set(named(again(table)))
@@ -310,7 +316,7 @@ def test_a_writer_dies_before_its_entry(at: str, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("fault", [Fault.LOST_REPLY, Fault.REPLY_TAKEN, Fault.LOST_REQUEST])
-def test_an_answer_is_lost(fault: Fault, tmp_path: Path) -> None:
+def test_a_lost_reply_to_a_put_is_resolved(fault: Fault, tmp_path: Path) -> None:
     table = make(tmp_path)
     store = FaultyStore(LocalStore(table.location), Plan(0, fault, only="put _versioned/log"))
     ours = load_at(store, "t")
@@ -327,7 +333,7 @@ def test_an_answer_is_lost(fault: Fault, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_kept_keeps_its_manifest(tmp_path: Path) -> None:
+def test_retained_versions_keep_their_manifests(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.set_tag("one", 1)
     known = named(table)
@@ -349,7 +355,7 @@ def test_what_is_kept_keeps_its_manifest(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_an_expiry_that_died_keeps_all_manifests(
+def test_an_interrupted_expiry_keeps_all_manifests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make(tmp_path)
@@ -366,7 +372,7 @@ def test_an_expiry_that_died_keeps_all_manifests(
     known = set(named(table))
     table.append(rows(4))
     vacuum(table)
-    assert stored(table) >= known, "their entries are no stubs yet"
+    assert stored(table) >= known, "their entries are not stubs yet"
     expire(table)
     table.append(rows(5))
     vacuum(table)
@@ -376,7 +382,7 @@ def test_an_expiry_that_died_keeps_all_manifests(
 
 @pytest.mark.usefixtures("small")
 def test_stubs_need_no_manifest(tmp_path: Path) -> None:
-    """What says who committed and when is in the entry."""
+    """The committer and the time are in the entry."""
     table = make(tmp_path)
     table.log.write_checkpoint(table.state)
     commit_id = table.inspect.history()["commit_id"].to_pylist()[1]
@@ -390,7 +396,7 @@ def test_stubs_need_no_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_reader_is_overtaken_by_expire_and_vacuum(tmp_path: Path) -> None:
-    """It holds the content of an entry whose manifest is gone: a stub stands there now."""
+    """The reader holds an entry whose manifest is gone; the log has a stub in its place now."""
     table = make(tmp_path)
     data = table.store.read(table.log.entry_path(1))
     assert data is not None
@@ -415,7 +421,7 @@ def test_a_dropped_table_frees_its_manifests(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_recover(tmp_path: Path) -> None:
+def test_recover_reads_manifests(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.delete([("id", "=", 2)])
     plan = table.transaction().plan_write(rows(4).schema)
@@ -432,7 +438,7 @@ def test_recover(tmp_path: Path) -> None:
     assert shown(Catalog.load_path(tmp_path / "new")) == [1, 3, 7]
 
 
-# Damage, and strangers.
+# Damaged and foreign manifests.
 
 
 def corrupt(table: Table, fragment: str) -> None:
@@ -442,7 +448,7 @@ def corrupt(table: Table, fragment: str) -> None:
 
 @pytest.fixture
 def one(tmp_path: Path, small: None) -> tuple[Table, Path]:
-    """A table with a manifest."""
+    """A table with a manifest, and its path."""
     table = make(tmp_path)
     return table, tmp_path / "t" / named(table)[-1]
 
@@ -453,19 +459,19 @@ def edit(table: Table, **members: Any) -> None:
 
 
 def point(table: Table, path: str, **members: Any) -> None:
-    """Let the entry name another manifest."""
+    """Make the entry name another manifest."""
     edit(table, manifest={"path": path, "bytes": 1, "checksum": "crc32:00000000", **members})
 
 
 def rewrite_bytes(table: Table, path: Path, data: bytes) -> None:
-    """Other content, which the entry names rightly."""
+    """Replace the content of the manifest, and correct the entry."""
     path.write_bytes(data)
     name = str(path.relative_to(table.location))
     point(table, name, bytes=len(data), checksum=f"crc32:{zlib.crc32(data):08x}")
 
 
 def rewrite(table: Table, path: Path, records: list[str | None], column: str = "record") -> None:
-    """Other records, and an entry that names them rightly."""
+    """Replace the records of the manifest, and correct the entry."""
     array = pa.array(records, pa.string())
     pq.write_table(pa.table([array], names=[column]), path, compression="zstd")
     rewrite_bytes(table, path, path.read_bytes())
@@ -497,7 +503,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "no length": (lambda t, p: point(t, NAME, bytes=-1), "impossible size, -1 bytes"),
     "no table": (lambda t, p: rewrite_bytes(t, p, b"PAR1 and so on"), "is not a whole Parquet"),
     "no feature": (lambda t, p: edit(t, features={"read": [], "write": []}), "feature manifest"),
-    "a link": (
+    "a symbolic link": (
         lambda t, p: (p.unlink(), p.symlink_to("/etc/hostname")),
         "leads outside the table's folder",
     ),
@@ -507,15 +513,15 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damage_is_told(name: str, one: tuple[Table, Path]) -> None:
+def test_damage_is_reported(name: str, one: tuple[Table, Path]) -> None:
     damage, fragment = DAMAGES[name]
     damage(*one)
     corrupt(one[0], fragment)
     assert fragment in str(Catalog.verify_path(one[0].location).findings[0])
 
 
-def test_bits_that_flip(one: tuple[Table, Path]) -> None:
-    """The table is refused, whatever bit it is; flipped by its writer, nothing else comes of it."""
+def test_flipped_bits_are_detected(one: tuple[Table, Path]) -> None:
+    """A flipped bit is detected by the checksum; with a matching checksum it does no harm."""
     table, path = one
     whole = path.read_bytes()
     for at in range(0, len(whole), 3):
@@ -558,11 +564,11 @@ def test_an_older_library_refuses_by_the_name_of_the_feature(
         table.append(rows(4))
 
 
-# What does not fit.
+# Size limits.
 
 
 @pytest.mark.usefixtures("small")
-def test_what_becomes_too_small_is_not_compressed(
+def test_highly_compressible_records_are_not_compressed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "JSON_VALUES", -1000)
@@ -583,7 +589,7 @@ def test_what_becomes_too_small_is_not_compressed(
 
 
 @pytest.mark.usefixtures("small")
-def test_what_does_not_fit_is_refused_by_the_name_of_the_table(
+def test_a_commit_that_is_too_large_is_refused_with_the_name_of_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make(tmp_path)
@@ -602,7 +608,7 @@ def test_what_does_not_fit_is_refused_by_the_name_of_the_table(
 
 
 def wide(columns: int) -> tuple[str, dict[int, ColumnStats]]:
-    """A schema of text columns, and statistics of a usual length."""
+    """A schema of text columns, and statistics of the usual length."""
     schema = ", ".join(f"c{at} STRING" for at in range(columns))
     found = {at + 1: ColumnStats(0, None, f"{at:016d}a", f"{at:016d}z") for at in range(columns)}
     return schema, found
@@ -610,7 +616,7 @@ def wide(columns: int) -> tuple[str, dict[int, ColumnStats]]:
 
 @pytest.mark.nightly
 def test_many_segments_of_two_thousand_texts(tmp_path: Path) -> None:
-    """Beyond what an entry holds: appended, overwritten, rolled back, compacted, deleted."""
+    """More records than an entry holds: appended, overwritten, rolled back, compacted, deleted."""
     schema, stats = wide(2000)
     table = Catalog.create_path(tmp_path / "t", schema)
     record = SegmentRecord("", 0, 10, 10, columns=stats)

@@ -1,4 +1,4 @@
-"""A model of a merge in plain Python, which imports nothing of the project."""
+"""A model of the merge in plain Python; it imports nothing from the project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """Rows sorted by key and sequence; `patched` are the values that its PATCH rows assign."""
+    """Rows sorted by key and sequence; `patched` are the positions of values that PATCH rows assign."""
 
     sequence: int
     ordinal: int
@@ -29,7 +29,7 @@ class ModelRun:
 
 
 def merged(runs: Sequence[ModelRun], *, tombstones: bool = False) -> list[tuple[Any, ...]]:
-    """The rows that count: key, values, sequence and op of each."""
+    """The merged rows: key, values, sequence and op of each."""
     history: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for run in runs:
         for position, row in enumerate(run.rows):
@@ -49,7 +49,7 @@ def merged(runs: Sequence[ModelRun], *, tombstones: bool = False) -> list[tuple[
 def after(
     there: tuple[Any, ...] | None, row: ModelRow, patched: frozenset[int]
 ) -> tuple[Any, ...] | None:
-    """The values of a key after one more row."""
+    """The values of a key after applying one more row."""
     if row.op == DELETE:
         return None
     if row.op == PUT or there is None:

@@ -13,14 +13,14 @@ DAY = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 DDL = "host STRING, ts TIMESTAMP, v DOUBLE, w INT DEFAULT 7"
 
 
-def make(place: Any, ddl: str = DDL, **more: Any) -> Table:
-    """A table of readings by host and time."""
+def make(folder: Any, ddl: str = DDL, **more: Any) -> Table:
+    """Create a keyed table of readings by host and time."""
     key = {"primary_key": ["host"], "time_index": "ts"} | more
-    return Catalog.create_path(place, ddl, **key)
+    return Catalog.create_path(folder, ddl, **key)
 
 
 def rows(*given: tuple[Any, ...], columns: str = "host ts v") -> pa.Table:
-    """Rows; days are given by number."""
+    """Rows of readings; days are numbers."""
     names = columns.split()
     types = {
         "host": pa.string(),
@@ -39,7 +39,7 @@ def rows(*given: tuple[Any, ...], columns: str = "host ts v") -> pa.Table:
 
 
 def shown(table: Table, **how: Any) -> list[tuple[Any, ...]]:
-    """The rows, days as numbers, sorted."""
+    """The table's rows, sorted, with days as numbers."""
     found = table.scan(**how).to_arrow().to_pylist()
     return sorted((tuple(map(_plain, row.values())) for row in found), key=repr)
 

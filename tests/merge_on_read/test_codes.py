@@ -18,7 +18,7 @@ KEYS = st.lists(
 )
 
 
-@given(KEYS, st.sampled_from([1, 1000]), st.booleans())  # 1: all are numbered; 1000: none
+@given(KEYS, st.sampled_from([1, 1000]), st.booleans())  # 1: all values get codes; 1000: none
 def test_codes_sort_and_compare_as_the_keys(
     keys: list[tuple[bytes, int, bytes, int]], few: int, doubled: bool
 ) -> None:

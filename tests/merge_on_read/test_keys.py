@@ -12,13 +12,13 @@ from merge_on_read.tables import DDL, make, shown
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
 
 
-def test_a_key_is_given_by_arguments_or_properties(tmp_path: Path) -> None:
-    told = {"primary_key": "host", "time_index": "ts"}
+def test_a_key_is_declared_by_arguments_or_properties(tmp_path: Path) -> None:
+    message = {"primary_key": "host", "time_index": "ts"}
     one = make(tmp_path / "a")
-    two = Catalog.create_path(tmp_path / "b", DDL, properties=told)
+    two = Catalog.create_path(tmp_path / "b", DDL, properties=message)
     for table in (one, two):
         assert (table.primary_key, table.time_index) == (["host"], "ts")
-        assert table.properties == told
+        assert table.properties == message
         assert [column.nullable for column in table.schema.columns] == [False, False, True, True]
     with pytest.raises(InvalidRequestError, match="another primary_key"):
         make(tmp_path / "c", properties={"primary_key": "v"})
@@ -86,9 +86,9 @@ def test_ttl_hides_old_rows(tmp_path: Path) -> None:
     table.append(old_and_new())
     assert [row[2] for row in shown(table)] == [2.0]
     assert (table.count(), table.scan(filters=[("v", "=", 1.0)]).count()) == (1, 0)
-    assert len(table.scan().merged_paths()) == 1, "only this library leaves the old row out"
+    assert len(table.scan().merged_paths()) == 1, "the segment of the old row is pruned"
     table.alter().unset_property("ttl").commit()
-    assert [row[2] for row in shown(table)] == [2.0], "what was hidden stays hidden"
+    assert [row[2] for row in shown(table)] == [2.0], "a hidden row stays hidden"
     table.append(old_and_new().slice(0, 1))
     assert table.count() == 1
     assert "ttl_floor" not in table.properties

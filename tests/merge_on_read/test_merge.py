@@ -25,7 +25,7 @@ D = decimal.Decimal
 UTC = dt.UTC
 WHOLE = decimal.Context(prec=38)
 
-# The greatest and least of each type, and those that a wrong comparison takes for another.
+# The extremes of each type, and values that a wrong comparison confuses.
 KEYS: dict[pa.DataType, list[Any]] = {
     pa.bool_(): [False, True],
     pa.int8(): [-128, -1, 0, 127],
@@ -50,7 +50,7 @@ KEYS: dict[pa.DataType, list[Any]] = {
     pa.duration("us"): [dt.timedelta(-1), dt.timedelta(0), dt.timedelta(microseconds=1)],
 }
 
-# The first is declared to hold no nulls, which rows of DELETE do all the same.
+# The first is declared NOT NULL, but rows of DELETE hold nulls in it all the same.
 VALUES: dict[pa.DataType, list[Any]] = {
     pa.int64(): [1, 2, 3],
     pa.string(): [None, "", "x", "yz"],
@@ -80,7 +80,7 @@ def batch_of(rows: Sequence[ModelRow], schema: pa.Schema) -> pa.RecordBatch:
 def opening(
     batch: pa.RecordBatch, most: int = 1 << 40
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
-    """Gives batches of at most so many rows, and an empty one before the last."""
+    """Yield batches of at most this many rows, and an empty one before the last."""
 
     def open_(rows: int) -> Iterator[pa.RecordBatch]:
         step = min(rows, most)
@@ -118,7 +118,7 @@ def rows_of(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> list[tuple[
 
 @st.composite
 def models(draw: st.DrawFn, keys: list[list[Any]], values: list[list[Any]]) -> list[ModelRun]:
-    """Runs over few keys, so that most are in several runs, and in one more than once."""
+    """Runs over few keys, so that most keys are in several runs, and some twice in one."""
     count = draw(st.integers(0, 5))
     ordinals = draw(st.permutations(range(count)))
     every = draw(st.lists(st.tuples(*map(st.sampled_from, keys)), min_size=1, max_size=8))
@@ -157,7 +157,7 @@ def test_a_merge_equals_the_model(data: st.DataObject, most: int, tombstones: bo
     schema = schema_of(key_types, value_types)
     model = data.draw(models([KEYS[t] for t in key_types], [VALUES[t] for t in value_types]))
     runs = [run_of(run, schema, most, data.draw(st.booleans())) for run in model]
-    # Steps as small as the batches, so that there is more than one round.
+    # Steps as small as the batches, so that there are several rounds.
     with pytest.MonkeyPatch.context() as patching:
         patching.setattr(merge_module, "ROUND_ROWS", most)
         patching.setattr(merge_module, "MIN_STEP", 1)
@@ -166,7 +166,7 @@ def test_a_merge_equals_the_model(data: st.DataObject, most: int, tombstones: bo
 
 
 def test_keys_of_every_type_at_once() -> None:
-    # Arrow sorts by more than eight columns in another way than by fewer.
+    # Arrow sorts more than eight columns by another algorithm.
     schema = schema_of(list(KEYS), [pa.int64()])
     keys = sorted(tuple(values[at % len(values)] for values in KEYS.values()) for at in range(30))
     runs = [ModelRun(s, 0, [ModelRow(k, (s,), s) for k in keys[s::2]]) for s in (1, 2, 3)]
@@ -186,7 +186,7 @@ def test_keys_of_every_type_at_once() -> None:
 )
 @pytest.mark.parametrize("mixed", [False, True])
 def test_keys_of_few_values(types: list[pa.DataType], mixed: bool) -> None:
-    # So many rows a key that its columns are numbered, and so far apart that not all fit together.
+    # So many rows per key that key columns get codes, and values so far apart that codes do not all fit.
     chance = random.Random(len(types))
     runs = [
         ModelRun(s, s, sorted(some, key=lambda row: (row.key, row.sequence)))
@@ -231,7 +231,7 @@ def delete(key: int, at: int = 0) -> ModelRow:
 
 
 def runs_of(*rows: Sequence[ModelRow], patched: Sequence[int] = ()) -> list[Run]:
-    """Runs, the oldest first; rows without a sequence have that of their run, from 1."""
+    """Runs, oldest first; a row without a sequence gets that of its run, from 1."""
     models = [
         ModelRun(
             s, 0, [replace(row, sequence=row.sequence or s) for row in some], frozenset(patched)
@@ -245,7 +245,7 @@ def rows_merged(runs: Sequence[Run], *, tombstones: bool = False) -> list[tuple[
     return rows_of(merge(runs, SHAPE, tombstones=tombstones), SCHEMA)
 
 
-def test_nothing() -> None:
+def test_no_runs_and_empty_runs_merge_to_nothing() -> None:
     assert rows_merged([]) == []
     assert rows_merged(runs_of([], [])) == []
 
@@ -264,7 +264,7 @@ def test_runs_of_one_commit_are_ordered_by_ordinal() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_duplicates_in_a_run(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_the_last_of_equal_keys_in_a_run_wins(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(merge_module, "MIN_STEP", 1)
     monkeypatch.setattr(merge_module, "ROUND_ROWS", 4)
     rows = [put(1, 1, "a"), put(1, 2, "b"), put(2, 3, "c")]
@@ -272,7 +272,7 @@ def test_duplicates_in_a_run(monkeypatch: pytest.MonkeyPatch, most: int) -> None
     assert rows_merged([run]) == [(1, 2, "b", 0, PUT), (2, 3, "c", 0, PUT)]
 
 
-def test_tombstones() -> None:
+def test_a_tombstone_hides_older_rows_only() -> None:
     runs = runs_of([put(1, 1, "a"), put(2, 1, "a")], [delete(1), delete(3)], [put(3, 3, "c")])
     alive = [(2, 1, "a", 1, PUT), (3, 3, "c", 3, PUT)]
     assert rows_merged(runs) == alive
@@ -306,12 +306,12 @@ def test_a_deleted_patch_is_gone() -> None:
     assert rows_merged(runs) == []
 
 
-def test_a_run_alone() -> None:
+def test_a_single_run_keeps_its_rows() -> None:
     (run,) = runs_of([put(1, 1, "a"), delete(2), patch(3, 3, "c")])
     assert rows_merged([run]) == [(1, 1, "a", 1, PUT), (3, 3, "c", 1, PUT)]
 
 
-def test_many_patches_of_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_patches_of_one_key_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge_module, "ROUND_ROWS", 4)
     monkeypatch.setattr(merge_module, "MIN_STEP", 2)
     base, patches = runs_of([put(1, 1, "a")], [patch(1, 7, str(at)) for at in range(9)])
@@ -319,8 +319,8 @@ def test_many_patches_of_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows_merged([base, patches]) == [(1, 1, "8", 2, PUT)]
 
 
-def test_interleaved_sequences() -> None:
-    # A compaction of the commits 1 and 5 has left one between them alone.
+def test_runs_with_interleaved_sequences_merge_by_row() -> None:
+    # A compaction of commits 1 and 5, which left the commit between them alone.
     compacted, between = runs_of([put(1, 1, "a", at=1), put(2, 5, "e", at=5)], [])
     (between,) = runs_of([put(1, 3, "c", at=3), put(2, 3, "c", at=3)])
     runs = [replace(compacted, order=(5, 0)), replace(between, order=(3, 0))]
@@ -379,7 +379,7 @@ def test_chunks_are_small_enough_for_kernels(monkeypatch: pytest.MonkeyPatch) ->
     assert rows_merged(one) == [(1, 999, "x" * 100, 1, PUT)]
 
 
-def test_invalid_utf_8() -> None:
+def test_keys_of_invalid_utf8_are_merged() -> None:
     broken = pa.array([b"\x80", b"\xff"]).view(pa.string())
     schema = schema_of([pa.string()], [])
     rest = pa.array([1, 1]), pa.array([0, 0], pa.int8())
@@ -390,7 +390,7 @@ def test_invalid_utf_8() -> None:
 
 
 def long_run(first: int, count: int, sequence: int = 1, stride: int = 1) -> Run:
-    """A run of a key after the other."""
+    """A run of ascending keys."""
     keys = pa.array(range(first, first + count * stride, stride), pa.int64())
     ones = pa.repeat(pa.scalar(sequence, pa.int64()), count)
     ops = pa.repeat(pa.scalar(PUT, pa.int8()), count)
@@ -398,15 +398,15 @@ def long_run(first: int, count: int, sequence: int = 1, stride: int = 1) -> Run:
     return Run((sequence, 0), (sequence, sequence), None, key_of(keys[0]), count, opening(batch))
 
 
-def watched(run: Run, told: Callable[[str, int], None]) -> Run:
-    """A run that tells when it is opened, how many rows it gives away, and when it has no more."""
+def watched(run: Run, report: Callable[[str, int], None]) -> Run:
+    """A run that reports when it is opened, how many rows it yields, and when it ends."""
 
     def open_(rows: int) -> Iterator[pa.RecordBatch]:
-        told("opened", 0)
+        report("opened", 0)
         for batch in run.open(rows):
-            told("read", batch.num_rows)
+            report("read", batch.num_rows)
             yield batch
-        told("ended", 0)
+        report("ended", 0)
 
     return replace(run, open=open_)
 
@@ -419,8 +419,8 @@ def test_runs_that_do_not_overlap_are_opened_one_after_another() -> None:
     ]
     for at, _ in enumerate(merge(list(reversed(runs)), Shape(1, 0))):
         assert {number for number, _ in seen} == set(range(at + 1))
-    asked = [one for one in seen if one[1] != "read"]
-    assert asked == [(at, what) for at in range(5) for what in ("opened", "ended")]
+    opened_or_ended = [one for one in seen if one[1] != "read"]
+    assert opened_or_ended == [(at, what) for at in range(5) for what in ("opened", "ended")]
 
 
 def test_a_run_is_opened_when_its_least_key_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,7 +440,7 @@ def test_rows_above_the_start_of_an_unopened_run_are_held_back(
 ) -> None:
     monkeypatch.setattr(merge_module, "ROUND_ROWS", 300)
     monkeypatch.setattr(merge_module, "MIN_STEP", 1)
-    # When the first is at its end, the second has read beyond what the third begins with.
+    # When the first run ends, the second has read past the first key of the third.
     runs = [long_run(0, 3, 1), long_run(0, 1000, 2), long_run(50, 1000, 3)]
     found = pa.Table.from_batches(merge(runs, Shape(1, 0)))
     assert found.column(0).to_pylist() == list(range(1050))
@@ -453,13 +453,13 @@ def test_buffered_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, runs: int) -
     monkeypatch.setattr(merge_module, "MIN_STEP", 10)
     held = most = 0
 
-    def told(_: str, rows: int) -> None:
+    def report(_: str, rows: int) -> None:
         nonlocal held, most
         held += rows
         most = max(most, held)
 
-    # Each key is in one run, so that every row that was read comes out.
-    spread = [watched(long_run(at, 3000 * (1 + at % 3), stride=runs), told) for at in range(runs)]
+    # Each key is in one run only, so every row that was read is in the result.
+    spread = [watched(long_run(at, 3000 * (1 + at % 3), stride=runs), report) for at in range(runs)]
     for batch in merge(spread, Shape(1, 0)):
         held -= batch.num_rows
     assert held == 0

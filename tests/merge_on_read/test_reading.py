@@ -20,7 +20,7 @@ def merged(table: Table, **how: object) -> list[int]:
 
 
 def test_a_filter_on_a_value_does_not_show_a_replaced_version(tmp_path: Path) -> None:
-    """The newest version of the row is in a segment whose values the filter does not mean."""
+    """The newest version of the row is in a segment that the filter does not match."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0)))
     table.append(rows(("a", 1, 100.0)))

@@ -1,4 +1,4 @@
-"""Upserts: the last one wins, for any distribution of rows over segments and tasks."""
+"""Upserts: the last one wins, however rows are spread over segments and tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_last_upsert_wins(tmp_path: Path) -> None:
 
 
 def test_the_last_segment_of_a_commit_wins(tmp_path: Path) -> None:
-    """The tasks of one write know nothing of each other; their segments are told apart by place."""
+    """The tasks of one write are independent; the order of their segments decides."""
     table = make(tmp_path / "t")
     first, second = rows(("a", 1, 1.0), ("b", 1, 1.0)), rows(("a", 1, 2.0))
     plan = table.transaction().plan_write(first.schema)
@@ -52,7 +52,7 @@ def test_padded_chars_are_one_key(tmp_path: Path) -> None:
 
 
 def test_a_key_can_not_be_a_float(tmp_path: Path) -> None:
-    """-0.0 and 0.0 are equal and not the same, and NaN is not even equal to itself."""
+    """-0.0 and 0.0 are equal but not identical, and NaN is not even equal to itself."""
     for type_ in ("DOUBLE", "FLOAT", "STRUCT<x: INT>", "ARRAY<INT>", "VARIANT"):
         with pytest.raises(InvalidRequestError, match="use whole numbers"):
             make(tmp_path / type_[:3], f"host {type_}, v INT", time_index=None)
@@ -65,10 +65,14 @@ def test_partial_upserts_keep_other_columns(tmp_path: Path) -> None:
     table.upsert(rows(("a", 1, 5.0), ("c", 1, 6.0)), partial=True)
     assert shown(table) == [("a", 1, 5.0, 11), ("b", 1, 2.0, 20), ("c", 1, 6.0, 7)]
     table.alter().set_default("w", 8).commit()
-    assert shown(table)[2] == ("c", 1, 6.0, 7), "it found no row then, and took the default of then"
+    assert shown(table)[2] == ("c", 1, 6.0, 7), (
+        "without an older row, it took the default at the time"
+    )
     table.delete([("host", "=", "a")])
     table.upsert(rows(("a", 1, 3), columns="host ts w"), partial=True)
-    assert shown(table)[0] == ("a", 1, None, 3), "what was deleted does not shine through"
+    assert shown(table)[0] == ("a", 1, None, 3), (
+        "a partial upsert does not bring back deleted values"
+    )
 
 
 def test_invalid_partial_upserts_are_refused(tmp_path: Path) -> None:
@@ -77,10 +81,10 @@ def test_invalid_partial_upserts_are_refused(tmp_path: Path) -> None:
         table.upsert(rows(("a", 1, 3), columns="host ts w"), partial=True)
     with pytest.raises(InvalidRequestError, match="host is NOT NULL"):
         table.upsert(rows((1, 3.0), columns="ts v"), partial=True)
-    bag = Catalog.create_path(tmp_path / "bag", "a INT")
+    unkeyed = Catalog.create_path(tmp_path / "unkeyed", "a INT")
     for partial in (True, False):
         with pytest.raises(InvalidRequestError, match="no primary key"):
-            bag.upsert(pa.table({"a": [1]}), partial=partial)
+            unkeyed.upsert(pa.table({"a": [1]}), partial=partial)
 
 
 def test_a_table_without_a_primary_key_keeps_all_rows(tmp_path: Path) -> None:
@@ -111,7 +115,7 @@ def test_removing_a_segment_that_hides_others_is_refused(tmp_path: Path) -> None
 
 
 def test_serializable_reads_conflict_with_replacing_rows(tmp_path: Path) -> None:
-    """The new row does not match what was looked for, and the one that it replaces did."""
+    """The new row does not match the condition that was read, but the row that it replaces did."""
     table = make(tmp_path / "t", properties={"isolation": "serializable"})
     table.append(rows(("a", 1, 9.0), ("b", 1, 0.0)))
     other = Catalog.load_path(tmp_path / "t")
@@ -126,7 +130,7 @@ def test_serializable_reads_conflict_with_replacing_rows(tmp_path: Path) -> None
 
 
 def write(table: Table, plan: WritePlan) -> list[SegmentRecord]:
-    """A row of another key than all others."""
+    """Write a row whose key no other row has."""
     data = rows(("z", 1, 1.0, 1), columns="host ts v w").append_column(
         "__op_type", pa.array([0], pa.int8())
     )
@@ -134,7 +138,7 @@ def write(table: Table, plan: WritePlan) -> list[SegmentRecord]:
 
 
 def test_an_update_does_not_lose_a_column_that_a_rollback_brings_back(tmp_path: Path) -> None:
-    """An update writes whole rows: those of a schema without the column would replace its values."""
+    """An update writes whole rows; without the column they would replace its values by nulls."""
     table = make(tmp_path / "t")
     table.append(rows(("a", 1, 1.0, 70), ("b", 1, 1.0, 71), columns="host ts v w"))
     table.alter().drop_column("w").commit()

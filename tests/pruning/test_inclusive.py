@@ -37,7 +37,7 @@ def prune(type_: DataType, units: list[Unit], unbound: UnboundFilter) -> list[bo
     return found.to_pylist()
 
 
-# Every unit here must be left out, so that pruning is not a constant True.
+# The filter must exclude every unit here, so that pruning is not a constant True.
 OUT: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 4)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 8)),
@@ -94,13 +94,15 @@ OUT: list[tuple[DataType, Unit, UnboundFilter]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", OUT)
-def test_left_out(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
+def test_units_without_matching_rows_are_excluded(
+    type_: DataType, unit: Unit, unbound: UnboundFilter
+) -> None:
     everything: Unit = (9, None, None, None, None)
     never = prune(type_, [everything], unbound) == [False]
     assert prune(type_, [unit, everything, unit], unbound) == [False, not never, False]
 
 
-# Every unit here may hold such a row.
+# Every unit here may hold a matching row.
 IN: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 5)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("=", 7)),
@@ -133,23 +135,23 @@ IN: list[tuple[DataType, Unit, UnboundFilter]] = [
 
 
 @pytest.mark.parametrize("type_, unit, unbound", IN)
-def test_left_in(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
+def test_units_that_may_match_are_kept(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     assert prune(type_, [unit], unbound) == [True]
 
 
-def test_nothing_known() -> None:
+def test_units_without_statistics_are_kept() -> None:
     bound = bind_filter(AllOf((is_("=", 1), NullTest(PATH))), resolver(Atom.INT))
     assert may_match(bound, lambda _: None, 3).to_pylist() == [True] * 3
 
 
-def test_nans_not_counted_at_all() -> None:
+def test_units_with_an_unknown_number_of_nans_are_kept() -> None:
     bounds = dataclasses.replace(bounds_of(Atom.DOUBLE, [(9, 0, 0, 0.5, 1.5)]), nans=None)
     for unbound, want in [(is_(">", 9), True), (is_("=", NAN), True), (is_("<", 0), False)]:
         bound = bind_filter(unbound, resolver(Atom.DOUBLE))
         assert may_match(bound, lambda _: bounds, 1).to_pylist() == [want]
 
 
-def test_columns_of_a_table_will_do() -> None:
+def test_bounds_may_be_chunked_arrays() -> None:
     bounds = bounds_of(Atom.INT, [(9, 0, 0, 5, 7), (9, 0, 0, 1, 2)])
     members = {f.name: getattr(bounds, f.name) for f in dataclasses.fields(bounds)}
     chunked = ColumnBounds(**{k: pa.chunked_array([v[:1], v[1:]]) for k, v in members.items()})
@@ -158,14 +160,14 @@ def test_columns_of_a_table_will_do() -> None:
         assert found.to_pylist() == [True, False]
 
 
-def test_long_lists_are_looked_for_in_ranges() -> None:
+def test_long_in_lists_are_evaluated_by_range() -> None:
     units: list[Unit] = [(9, 0, 0, k, k) for k in range(0, 1000, 5)]
     found = prune(Atom.INT, units, OneOf(PATH, tuple(range(500, 1000))))
     assert found == [False] * 100 + [True] * 100
 
 
 @given(filtered(), st.data())
-def test_what_is_kept_is_read(
+def test_no_excluded_unit_has_a_matching_row(
     case: tuple[DataType, list[Any], UnboundFilter], data: st.DataObject
 ) -> None:
     type_, rows, unbound = case

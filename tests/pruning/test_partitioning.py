@@ -1,4 +1,4 @@
-"""Partitioning that changes: old segments keep theirs, and every filter finds what it found."""
+"""Partitioning that changes: old segments keep theirs, and filters return the same rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def data(keys: list[Any], kind: pa.DataType = INTS) -> pa.Table:
 
 
 def found(table: Table, *filters: Any) -> list[Any]:
-    """The keys that a filter finds, the same with pruning and without, by another reader."""
+    """The keys of the rows that match, by a fresh reader; asserts that pruning changes nothing."""
     fresh = Catalog.load_path(table.location)
     ways = [
         fresh.scan(columns=["k"], filters=list(filters) or None, prune=prune).to_arrow()
@@ -40,12 +40,12 @@ def found(table: Table, *filters: Any) -> list[Any]:
 
 
 def read(table: Table, *filters: Any) -> int:
-    """How many segments a filter reads."""
+    """The number of segments that a filter leaves to read."""
     report = table.scan(filters=list(filters)).report()
     return report.segments - report.pruned
 
 
-# What stands in the log.
+# Partition values in the log.
 
 
 def test_old_segments_keep_their_partitions(make: Make) -> None:
@@ -70,8 +70,8 @@ def test_old_segments_keep_their_partitions(make: Make) -> None:
     assert table.partitioning == []
 
 
-def test_a_bucketed_column_that_is_widened(make: Make) -> None:
-    """5, 5 as a long and 5.0 each in the bucket of the type that it was written in."""
+def test_filters_on_a_widened_column_with_buckets(make: Make) -> None:
+    """5 as INT, BIGINT and DECIMAL, each in the bucket of the type that it was written in."""
     table = make("k INT, v INT", partitioned_by=["bucket(64, k)"])
     keys = list(range(30))
     table.append(data(keys))
@@ -89,7 +89,7 @@ def test_a_bucketed_column_that_is_widened(make: Make) -> None:
     assert max(reads) < len(versions) / 3, "buckets prune"
 
 
-def test_a_bucket_of_dates_that_became_timestamps(make: Make) -> None:
+def test_filters_on_buckets_of_dates_widened_to_timestamps(make: Make) -> None:
     table = make("k DATE, v INT", partitioned_by=["bucket(64, k)"])
     days = [dt.date(2024, 1, 1) + dt.timedelta(n) for n in range(20)]
     table.append(data(days, pa.date32()))
@@ -119,7 +119,7 @@ KINDS: list[tuple[str, Callable[[int], Any], Any]] = [
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_histories(make: Make, seed: int) -> None:
+def test_filters_after_random_changes_of_the_partitioning(make: Make, seed: int) -> None:
     random = Random(seed)
     table, level = make("k INT, v INT"), 0
     kept: list[int | None] = []
@@ -157,7 +157,7 @@ def shown(table: Table) -> list[tuple[Any, ...]]:
     return [(*row["partition"], row["rows"], row["segments"]) for row in rows]
 
 
-def test_partitions(make: Make) -> None:
+def test_inspect_partitions(make: Make) -> None:
     table = make("k INT, v INT", partitioned_by=["k", "bucket(1, v)"])
     assert shown(table) == []
     assert table.inspect.partitions().schema.names == ["partition", "rows", "segments"]
@@ -173,7 +173,7 @@ def test_partitions(make: Make) -> None:
     assert shown(table)[2] == ("9", "0", 1, 1)
 
 
-def test_partitions_of_a_widened_column(make: Make) -> None:
+def test_inspect_partitions_of_a_widened_column(make: Make) -> None:
     table = make("k INT, v INT", partitioned_by=["k"])
     table.append(data([5, 6]))
     table.alter().change_type("k", "decimal(12,2)").rename_column("v", "w").commit()
@@ -182,7 +182,7 @@ def test_partitions_of_a_widened_column(make: Make) -> None:
     assert shown(table) == [("5.00", 2, 2), ("6.00", 1, 1)]
 
 
-def test_partitions_of_now_only(make: Make) -> None:
+def test_inspect_partitions_of_the_current_partitioning_only(make: Make) -> None:
     table = make("k INT, v INT", partitioned_by=["k"])
     table.append(data([5]))
     table.alter().set_partitioning(["truncate(10, k)"]).commit()
@@ -206,7 +206,7 @@ def test_partitions_of_now_only(make: Make) -> None:
         ("BINARY", pa.binary(), [b"\x00", b"\xff"]),
     ],
 )
-def test_partitions_in_the_order_of_values(
+def test_inspect_partitions_sorts_by_value(
     make: Make, ddl: str, kind: pa.DataType, keys: list[Any]
 ) -> None:
     table = make(f"k {ddl}, v INT", partitioned_by=["k"])

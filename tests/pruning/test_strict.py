@@ -27,14 +27,14 @@ from versioned_catalog.types.types import Atom, Char, DataType, Decimal
 NAN = math.nan
 
 
-def prove(type_: DataType, units: list[Unit], unbound: UnboundFilter) -> list[bool]:
+def evaluate_strictly(type_: DataType, units: list[Unit], unbound: UnboundFilter) -> list[bool]:
     bounds = bounds_of(type_, units)
     found = all_match(bind_filter(unbound, resolver(type_)), lambda _: bounds, len(units))
     assert found.null_count == 0
     return found.to_pylist()
 
 
-# All rows of every unit here match, and that can be known.
+# All rows of every unit here match, and its statistics show it.
 ALL: list[tuple[DataType, Unit, UnboundFilter]] = [
     (Atom.INT, (9, 0, 0, 5, 7), is_(">=", 5)),
     (Atom.INT, (9, 0, 0, 5, 7), is_("<=", 7)),
@@ -68,8 +68,8 @@ ALL: list[tuple[DataType, Unit, UnboundFilter]] = [
 @pytest.mark.parametrize("type_, unit, unbound", ALL)
 def test_all_rows_match(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
     everything: Unit = (9, None, None, None, None)
-    always = prove(type_, [everything], unbound) == [True]
-    assert prove(type_, [unit, everything, unit], unbound) == [True, always, True]
+    always = evaluate_strictly(type_, [everything], unbound) == [True]
+    assert evaluate_strictly(type_, [unit, everything, unit], unbound) == [True, always, True]
     assert not always
 
 
@@ -107,17 +107,17 @@ NOT_ALL: list[tuple[DataType, Unit, UnboundFilter]] = [
 
 @pytest.mark.parametrize("type_, unit, unbound", NOT_ALL)
 def test_some_rows_may_not_match(type_: DataType, unit: Unit, unbound: UnboundFilter) -> None:
-    assert prove(type_, [unit], unbound) == [False]
+    assert evaluate_strictly(type_, [unit], unbound) == [False]
 
 
-def test_nothing_known() -> None:
+def test_nothing_is_known_without_statistics() -> None:
     for unbound, found in ((is_("=", 1), False), (NullTest(PATH), False), (AllOf(()), True)):
         bound = bind_filter(unbound, resolver(Atom.INT))
         assert all_match(bound, lambda _: None, 2).to_pylist() == [found] * 2
 
 
 @given(filtered(), st.data())
-def test_what_is_proved_is_so(
+def test_all_rows_of_a_strictly_matching_unit_match(
     case: tuple[DataType, list[Any], UnboundFilter], data: st.DataObject
 ) -> None:
     type_, rows, unbound = case

@@ -1,4 +1,4 @@
-"""Which columns a filter that arrives while a query runs can skip segments by, and estimates."""
+"""The columns by which a runtime filter can skip segments, and estimates of distinct values."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def layout(table: Table) -> list[str]:
     return [column.name for column in layout_columns(scan_of(table))]
 
 
-def test_the_columns_of_the_partitioning_are_a_layout(catalog: Catalog) -> None:
+def test_partition_columns_are_in_the_layout(catalog: Catalog) -> None:
     table = catalog.create_table("n.t", "a INT, k INT, s STRING", partitioned_by=["bucket(4, k)"])
     fill(table, [(1, 1, "x"), (2, 2, "x")], [(1, 3, "x"), (2, 4, "x")])
     assert layout(table) == ["k"]
 
 
-def test_a_column_that_segments_are_not_sorted_by_is_none(catalog: Catalog) -> None:
+def test_a_column_without_order_is_not_in_the_layout(catalog: Catalog) -> None:
     table = catalog.create_table("n.t", "a INT, b INT")
     fill(table, [(1, 1)], [(2, 2)])
     assert layout(table) == []
 
 
 @pytest.mark.parametrize("properties", [{"sort_by": "b DESC"}, {}])
-def test_the_columns_of_the_key_and_the_order_count_where_segments_lie_apart(
+def test_key_and_sort_columns_are_in_the_layout_if_segments_do_not_overlap(
     catalog: Catalog, properties: dict[str, str]
 ) -> None:
     key = {} if properties else {"primary_key": ["b"]}
@@ -62,20 +62,20 @@ def test_the_columns_of_the_key_and_the_order_count_where_segments_lie_apart(
     fill(table, [(1, 1), (1, 5)])
     assert layout(table) == []  # one segment
     fill(table, [(1, 5), (1, 9)])
-    assert layout(table) == []  # they touch
+    assert layout(table) == []  # they overlap
     fill(table, [(1, 6), (1, 7)])
     assert layout(table) == ["b"]
 
 
-def test_a_layout_goes_by_column_id(catalog: Catalog) -> None:
-    """A column that is added again under the name of a dropped one has no layout of it."""
+def test_the_layout_follows_column_ids(catalog: Catalog) -> None:
+    """A column that is added again under a dropped name does not take over the old one's layout."""
     table = catalog.create_table("n.t", "a INT, b INT", properties={"sort_by": "b"})
     fill(table, [(1, 1)], [(1, 2)])
     table.alter().rename_column("b", "c").add_column("b", "int").commit()
     assert layout(table) == ["c"]
 
 
-def test_estimates_are_of_the_segments_that_are_read(catalog: Catalog) -> None:
+def test_estimates_count_only_the_segments_that_are_read(catalog: Catalog) -> None:
     table = catalog.create_table("n.t", "i INT, d DATE, m DECIMAL(5,2), s STRING, x DOUBLE")
     fill(
         table,
@@ -94,7 +94,7 @@ def test_estimates_are_of_the_segments_that_are_read(catalog: Catalog) -> None:
     }
 
 
-def test_a_range_wider_than_the_rows_counts_nothing(catalog: Catalog) -> None:
+def test_a_range_wider_than_the_number_of_rows_gives_no_estimate(catalog: Catalog) -> None:
     table = catalog.create_table("n.t", "i INT, n INT")
     fill(table, [(1, None), (1000, None)])
     found = [estimate(scan_of(table), column) for column in table.schema.columns]

@@ -1,4 +1,4 @@
-"""Loading and planning cost what was committed since, and what is read: counted, not timed."""
+"""Loading costs what was committed since, planning what is read: counts of calls and bytes, not time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def wide(table: Table, count: int) -> Table:
-    """The same with many segments; the n-th holds nothing but n."""
+    """The same table with this many segments; the n-th holds nothing but n."""
     base = table.state.segments.table(table.state.schemas)[0].take(pa.array([0] * count))
     numbers = pa.array(range(count), INTS)
     columns = {
@@ -43,12 +43,12 @@ def wide(table: Table, count: int) -> Table:
     for name, values in columns.items():
         base = base.set_column(base.schema.get_field_index(name), base.schema.field(name), values)
     state = dataclasses.replace(table.state, segments=SegmentSet.of(base))
-    timeline, loaded = table.log, dataclasses.replace(table.loaded, state=state)
-    return Table(timeline, loaded, table.name)
+    log, loaded = table.log, dataclasses.replace(table.loaded, state=state)
+    return Table(log, loaded, table.name)
 
 
 def peak(scan: Scan, kept: int) -> int:
-    """Bytes of Python's own that planning takes at most; Arrow's are not counted."""
+    """The most bytes of Python objects that planning allocates; Arrow's memory is not counted."""
     tracemalloc.start()
     try:
         assert len(scan.tasks()) == kept
@@ -73,7 +73,7 @@ def test_only_segments_that_are_read_become_objects(catalog: Catalog, filters: o
     assert costs[1] < 2 * costs[0]
 
 
-def test_a_table_that_did_not_change_costs_two_looks(catalog: Catalog, tmp_path: Path) -> None:
+def test_loading_an_unchanged_table_reads_two_entries(catalog: Catalog, tmp_path: Path) -> None:
     table = catalog.load_table("t")
     for number in range(100):
         table.append(ints(number))
@@ -89,8 +89,8 @@ def test_a_table_that_did_not_change_costs_two_looks(catalog: Catalog, tmp_path:
     assert len(plan.calls) == 3
 
 
-def test_what_is_remembered_is_of_the_table_that_is_meant(catalog: Catalog, tmp_path: Path) -> None:
-    """Dropped, made again, replaced or renamed by others: a catalog that knew it sees it."""
+def test_a_cached_table_is_not_mistaken_for_a_namesake(catalog: Catalog, tmp_path: Path) -> None:
+    """A catalog notices that others dropped, created, replaced or renamed a table that it knows."""
     other = Catalog(tmp_path)
     assert catalog.load_table("t").count() == 1
     other.drop_table("t")
@@ -104,14 +104,14 @@ def test_what_is_remembered_is_of_the_table_that_is_meant(catalog: Catalog, tmp_
     assert catalog.load_table("u").schema.names == ["c"]
 
 
-def test_tables_of_one_catalog_do_not_move_each_other(catalog: Catalog) -> None:
+def test_tables_loaded_from_one_catalog_refresh_independently(catalog: Catalog) -> None:
     first, second = catalog.load_table("t"), catalog.load_table("t")
     first.append(ints(2))
     assert (first.count(), second.count(), catalog.load_table("t").count()) == (2, 1, 2)
     assert second.version == 1
 
 
-def test_few_tables_are_remembered(tmp_path: Path) -> None:
+def test_a_catalog_caches_a_bounded_number_of_tables(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     for number in range(40):
         catalog.create_table(f"t{number}", "a INT")

@@ -23,7 +23,7 @@ EVERYTHING = (float("-inf"), float("inf"))
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of the model: what it may hold, with strings as their numbers."""
+    """A segment of the model: the ranges of its values, with strings as their numbers."""
 
     path: str
     a: Interval
@@ -86,7 +86,7 @@ def record(segment: Segment, partitioned: bool) -> SegmentRecord:
 def snapshot(
     chance: random.Random, table: Table, segments: list[Segment]
 ) -> tuple[SegmentSet, list[Segment]]:
-    """A set that commits of several segments have grown, folded and shrunk, and what is live in it."""
+    """A set grown, folded and shrunk by commits of several segments, and its live segments."""
     found, at, live = SegmentSet(), 0, list(segments)
     schemas, time = table.state.schemas, table.state.time
     partitioned = bool(table.state.schema.partitioning)
@@ -109,7 +109,7 @@ def snapshot(
 
 
 def cut(segments: list[int], ranges: list[list[Interval]]) -> list[list[int]]:
-    """The groups of segments: a group is cut wherever a column leaves a gap."""
+    """Divide segments into groups: a group is cut wherever a column leaves a gap."""
     for column in ranges:
         for end in {column[at][1] for at in segments}:
             below = [at for at in segments if column[at][1] <= end]
@@ -122,7 +122,7 @@ def cut(segments: list[int], ranges: list[list[Interval]]) -> list[list[int]]:
 def modelled(
     live: list[Segment], a_below: float, v_below: float, partitioned: bool
 ) -> tuple[list[int], set[tuple[int, ...]]]:
-    """The segments that are read, and those that are merged, by their places."""
+    """The positions of the segments that are read, and the groups of those that are merged."""
     near = [at for at, one in enumerate(live) if one.a[0] < a_below]
     buckets = [(one.bucket,) * 2 if partitioned else EVERYTHING for one in live]
     ranges = [buckets, [one.a for one in live], [one.b for one in live]]
@@ -146,15 +146,15 @@ def check(
     found: Selected, model: tuple[list[int], set[tuple[int, ...]]], live: list[Segment]
 ) -> None:
     read, merged = model
-    places = pc.indices_nonzero(found.chosen).to_pylist()
-    assert places == read
-    assert {tuple(places[at] for at in group) for group in found.groups} == merged
+    positions = pc.indices_nonzero(found.chosen).to_pylist()
+    assert positions == read
+    assert {tuple(positions[at] for at in group) for group in found.groups} == merged
     assert list(found.groups) == sorted(found.groups)
     assert found.decoded(len(read)) == [live[at].delta for at in read]
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_random_segments(seed: int) -> None:
+def test_selection_of_random_segments_equals_the_model(seed: int) -> None:
     chance = random.Random(seed)
     buckets = ["bucket(3, a)"] if seed % 2 else []
     where = f"memory://selection{seed}"

@@ -30,7 +30,7 @@ KEYS: dict[str, list[Any]] = {
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row groups of two rows, and as many parts as these allow."""
+    """Row groups of two rows, and as many splits as these allow."""
     monkeypatch.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", 2)
     monkeypatch.setattr(merge_splitting, "SPLIT_ROWS", 1)
 
@@ -56,7 +56,7 @@ def test_each_key_is_in_one_split(tmp_path: Path, type_: str) -> None:
 
 
 def test_a_split_has_only_the_segments_that_overlap_it(tmp_path: Path) -> None:
-    """Segments side by side, and one upsert over all of them: each part reads that and few others."""
+    """Disjoint segments, and one upsert over all of them: each split reads that one and few others."""
     table = make(tmp_path / "t")
     names = "abcdefghijkl"
     for host in names:
@@ -79,7 +79,7 @@ def test_a_small_merge_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_size_of_a_split_does_not_depend_on_the_table(tmp_path: Path) -> None:
-    """It travels to executors: what it says of its segments must not bring along that of all others."""
+    """A split is sent to executors, so it must not carry metadata of segments that it does not read."""
     table = make(tmp_path / "t")
     for value in (1.0, 2.0):
         table.append(rows(("a", 1, value)))
@@ -93,7 +93,7 @@ def test_the_size_of_a_split_does_not_depend_on_the_table(tmp_path: Path) -> Non
 
 
 def test_filters_on_buckets_of_the_key(tmp_path: Path) -> None:
-    """What is left of the segments by their buckets comes in chunks."""
+    """The segments that remain after pruning by bucket are in several Arrow chunks."""
     table = make(tmp_path / "t", partitioned_by=["bucket(2, host)"])
     for value in (1.0, 2.0):
         table.append(rows(*((host, 1, value) for host in "abcd")))

@@ -204,10 +204,10 @@ def test_two_applications_and_two_writers(apps: list[App], warehouse: Path, leve
         table = catalog.create_table(name, COLUMNS, properties={"isolation": level})
         race = Race(Random(seed), level, table, f"versioned.{name}", apps)
         race.run(8)
-        assert race.complaints(level) == [], seed
+        assert race.findings(level) == [], seed
         counts["refused"] += race.refused
         counts["landed"] += len(race.states)
-        counts["skewed"] += bool(race.complaints("serializable"))
+        counts["skewed"] += bool(race.findings("serializable"))
     assert counts["refused"] > COUNT / 2, counts
     assert counts["landed"] > 3 * COUNT, counts
     if level == "serializable":

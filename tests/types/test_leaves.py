@@ -1,4 +1,4 @@
-"""Every leaf type is described once, and everything that reads the description knows the type."""
+"""Every leaf type has one description, from which all modules take its names, families and bounds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SAMPLES: list[LeafType] = [
     Geography(4326),
 ]
 
-# Name in SQL, name in FORMAT.md, a default that reads back as it is written.
+# The name in SQL, the name in FORMAT.md, and a default that is rendered as it is written.
 WRITTEN = {
     "boolean": ("BOOLEAN", "boolean", "TRUE"),
     "byte": ("TINYINT", "byte", "-5"),
@@ -72,10 +72,10 @@ WRITTEN = {
 }
 
 
-def test_every_leaf_type_is_described_and_every_description_is_of_one() -> None:
+def test_every_leaf_type_has_exactly_one_description() -> None:
     assert {sample.leaf.name for sample in SAMPLES} == set(LEAVES) == set(WRITTEN)
     classes = {type(sample) for sample in SAMPLES}
-    assert classes == set(typing.get_args(LeafType)), "a sample of each class stands above"
+    assert classes == set(typing.get_args(LeafType)), "SAMPLES needs a value of each class"
 
 
 @pytest.mark.parametrize("type_", SAMPLES, ids=lambda type_: type_.leaf.name)
@@ -110,7 +110,7 @@ def test_arrow_types_read_back(type_: LeafType) -> None:
         ("TIMESTAMP_LTZ", Atom.TIMESTAMP),
     ],
 )
-def test_aliases(alias: str, type_: LeafType) -> None:
+def test_aliases_parse_to_their_type(alias: str, type_: LeafType) -> None:
     assert parse_type(alias.lower()) == type_
 
 
@@ -126,11 +126,11 @@ def test_aliases(alias: str, type_: LeafType) -> None:
         (DayTimeInterval(), -9223372036854775808, 9223372036854775807),
     ],
 )
-def test_ranges(type_: LeafType, low: int, high: int) -> None:
+def test_integer_types_have_their_range(type_: LeafType, low: int, high: int) -> None:
     assert integer_range(type_) == (low, high)
 
 
-def test_families() -> None:
+def test_types_belong_to_their_families() -> None:
     def of(test: typing.Callable[[LeafType], bool]) -> set[str]:
         return {sample.leaf.name for sample in SAMPLES if test(sample)}
 

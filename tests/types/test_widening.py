@@ -35,7 +35,7 @@ D9, D10, D12, D14, D20, D22 = (
 )
 C4, C8, V4, V8 = Char(4), Char(8), Varchar(4), Varchar(8)
 
-# Written by hand from section 7 of the design: for every type all others that it may become.
+# Written by hand: for every type, all other types that it widens to.
 LEGAL: dict[DataType, list[DataType]] = {
     BOOLEAN: [],
     BYTE: [SHORT, INT, LONG, DOUBLE, D10, D12, D14, D20, D22],
@@ -71,18 +71,18 @@ LEGAL: dict[DataType, list[DataType]] = {
 
 
 @pytest.mark.parametrize("old", LEGAL, ids=str)
-def test_what_a_type_may_become_and_nothing_else(old: DataType) -> None:
+def test_a_type_widens_to_the_listed_types_only(old: DataType) -> None:
     assert [new for new in LEGAL if new != old and widens(old, new)] == [
         new for new in LEGAL if new in LEGAL[old]
     ]
     assert widens(old, old)
 
 
-def test_every_atom_is_in_the_list() -> None:
+def test_the_list_has_every_atom() -> None:
     assert set(Atom) <= set(LEGAL)
 
 
-def test_the_table_is_closed() -> None:
+def test_widening_is_transitive_and_never_reversible() -> None:
     decimals = [Decimal(p, s) for p in (1, 9, 10, 11, 19, 20, 21, 38) for s in (0, 1, 10) if s <= p]
     types = [*LEGAL, *decimals]
     for a, b, c in itertools.product(types, repeat=3):
@@ -109,7 +109,7 @@ def test_the_table_is_closed() -> None:
         (Varchar(4), Char(4), False),
     ],
 )
-def test_bounds(old: DataType, new: DataType, fits: bool) -> None:
+def test_decimals_widen_if_all_digits_fit(old: DataType, new: DataType, fits: bool) -> None:
     assert widens(old, new) is fits
 
 
@@ -124,7 +124,7 @@ def test_bounds(old: DataType, new: DataType, fits: bool) -> None:
         (LONG, DOUBLE, "from BIGINT to DOUBLE"),
     ],
 )
-def test_a_refusal_names_both_types_and_the_way_out(
+def test_a_refusal_names_both_types_and_an_alternative(
     old: DataType, new: DataType, words: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=words):

@@ -45,7 +45,7 @@ from versioned_catalog.values.literals import (
 UTC = dt.UTC
 PARIS = dt.timezone(dt.timedelta(hours=2))
 NOON = dt.datetime(2020, 1, 31, 12, 0, 0, 500_000)
-# A struct in a table: its fields have IDs, and one of them is younger than what is stored.
+# A struct of a table: its fields have IDs, and one is newer than the stored value.
 INNER = Struct(
     (
         Column(5, "x", Atom.INT, nullable=False),
@@ -114,16 +114,16 @@ def test_more_value_text() -> None:
         (16777217.0, "16777216.0"),
     ],
 )
-def test_float32_is_its_shortest_text(value: float, text: str) -> None:
+def test_float32_is_written_as_its_shortest_text(value: float, text: str) -> None:
     assert encode(value, Atom.FLOAT) == text
     assert decode(text, Atom.FLOAT) == float(np.float32(value))
 
 
-def test_fields_are_told_by_id() -> None:
+def test_fields_are_identified_by_id() -> None:
     assert encode({"x": 1, "y": ["a"], "young": 2}, INNER) == {"5": "1", "6": ["a"], "8": "2"}
 
 
-def test_a_younger_field_shows_its_read_default() -> None:
+def test_a_newer_field_shows_its_read_default() -> None:
     assert decode({"5": "1", "6": None, "99": "dropped"}, INNER) == {"x": 1, "y": None, "young": 7}
     assert decode({"5": "1", "8": None}, INNER) == {"x": 1, "y": None, "young": None}
 
@@ -173,14 +173,14 @@ def test_a_younger_field_shows_its_read_default() -> None:
         ("{}", "GEOMETRY(1)"),
     ],
 )
-def test_bad_text_is_corrupt(text: object, sql: str) -> None:
+def test_invalid_value_text_is_corrupt(text: object, sql: str) -> None:
     with pytest.raises(CorruptTableError) as caught:
         decode(text, parse_type(sql))  # type: ignore[arg-type]
     assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize("stored", ["", "{", "5", "true", pytest.param("[" * 100_000, id="deep")])
-def test_bad_json_is_corrupt(stored: str) -> None:
+def test_invalid_json_is_corrupt(stored: str) -> None:
     with pytest.raises(CorruptTableError):
         to_python(Constant(stored), Atom.INT)
 
@@ -220,12 +220,12 @@ def test_bad_json_is_corrupt(stored: str) -> None:
         (np.bool_(True), "BOOLEAN", '"true"'),
     ],
 )
-def test_constants(value: object, sql: str, expected: str) -> None:
+def test_python_values_become_constants(value: object, sql: str, expected: str) -> None:
     assert constant(value, parse_type(sql)) == Constant(expected)
 
 
 @pytest.mark.parametrize("sql", ["INT", "VARIANT", "GEOMETRY(1)", "ARRAY<INT>"])
-def test_none_is_no_constant(sql: str) -> None:
+def test_none_is_not_a_constant(sql: str) -> None:
     type_ = parse_type(sql)
     assert constant(None, type_) is None
     assert constant(pa.scalar(None, pa.int32()), type_) is None
@@ -299,7 +299,7 @@ def test_none_is_no_constant(sql: str) -> None:
         ([b""], "ARRAY<VARIANT>", "have no defaults"),
     ],
 )
-def test_constants_refused(value: object, sql: str, message: str) -> None:
+def test_values_that_do_not_fit_are_refused(value: object, sql: str, message: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         constant(value, parse_type(sql))
     assert message in str(caught.value)
@@ -350,7 +350,7 @@ def test_constants_refused(value: object, sql: str, message: str) -> None:
         ("INTERVAL '5' DAY", "INTERVAL DAY", '"432000000000"'),
         ("INTERVAL -'5' DAY", "INTERVAL DAY", '"-432000000000"'),
         ("- INTERVAL 5 DAYS", "INTERVAL DAY", '"-432000000000"'),
-        # As Spark reads it: -3 hours and 5 minutes are -2:55.
+        # As Spark parses it: -3 hours plus 5 minutes are -2:55.
         ("INTERVAL -3 HOURS 5 MINUTES", "INTERVAL HOUR TO MINUTE", '"-10500000000"'),
         ("INTERVAL '1.5' SECOND", "INTERVAL SECOND", '"1500000"'),
         ("INTERVAL 1 WEEK 2 MICROSECONDS", "INTERVAL DAY TO SECOND", '"604800000002"'),
@@ -359,18 +359,18 @@ def test_constants_refused(value: object, sql: str, message: str) -> None:
         ("named_struct('x', array())", "STRUCT<x: ARRAY<INT>>", '{":x":[]}'),
     ],
 )
-def test_sql(text: str, sql: str, expected: str) -> None:
+def test_sql_defaults_become_constants(text: str, sql: str, expected: str) -> None:
     assert constant_from_sql(text, parse_type(sql)) == Constant(expected)
 
 
 @pytest.mark.parametrize("text", ["current_timestamp", "CURRENT_TIMESTAMP()", "now()", "now ( )"])
-def test_the_time_of_writing(text: str) -> None:
+def test_now_is_the_time_of_writing(text: str) -> None:
     assert constant_from_sql(text, Atom.TIMESTAMP) is Now.TIMESTAMP
     with pytest.raises(InvalidRequestError, match="does not fit DATE: it is a TIMESTAMP"):
         constant_from_sql(text, Atom.DATE)
 
 
-def test_the_date_of_writing() -> None:
+def test_today_is_the_date_of_writing() -> None:
     assert constant_from_sql("current_date()", Atom.DATE) is Now.DATE
     with pytest.raises(InvalidRequestError, match="does not fit TIMESTAMP: it is a DATE"):
         constant_from_sql("current_date", Atom.TIMESTAMP)
@@ -428,7 +428,7 @@ def test_the_date_of_writing() -> None:
         ("1", "VARIANT", "have no defaults"),
     ],
 )
-def test_sql_refused(text: str, sql: str, message: str) -> None:
+def test_invalid_sql_defaults_are_refused(text: str, sql: str, message: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         constant_from_sql(text, parse_type(sql))
     assert message in str(caught.value)
@@ -456,14 +456,14 @@ def test_sql_refused(text: str, sql: str, message: str) -> None:
         ({"x": {1: "a"}}, "STRUCT<x: MAP<INT, STRING>>", "named_struct('x', map(1, 'a'))"),
     ],
 )
-def test_rendered_sql(value: object, sql: str, text: str) -> None:
+def test_constants_render_as_sql(value: object, sql: str, text: str) -> None:
     type_ = parse_type(sql)
     found = constant(value, type_)
     assert found is not None
     assert to_sql(found, type_) == text
 
 
-def test_rendered_now() -> None:
+def test_now_renders_as_sql() -> None:
     assert to_sql(Now.TIMESTAMP, Atom.TIMESTAMP) == "current_timestamp()"
 
 
@@ -484,7 +484,7 @@ def test_rendered_now() -> None:
         ('[["1","2"]]', "MAP<INT,INT>", "MAP<INT,DOUBLE>", '[["1","2.0"]]'),
     ],
 )
-def test_widened(stored: str, old: str, new: str, expected: str) -> None:
+def test_constants_widen(stored: str, old: str, new: str, expected: str) -> None:
     assert widen(Constant(stored), parse_type(old), parse_type(new)) == Constant(expected)
 
 
@@ -507,7 +507,7 @@ def test_structs_widen_by_id() -> None:
         ('"5"', "INT", "ARRAY<INT>"),
     ],
 )
-def test_not_widened(stored: str, old: str, new: str) -> None:
+def test_constants_that_do_not_widen_are_refused(stored: str, old: str, new: str) -> None:
     with pytest.raises(InvalidRequestError):
         widen(Constant(stored), parse_type(old), parse_type(new))
 
@@ -559,7 +559,7 @@ def counts(low: int, high: int, step: int = 1) -> st.SearchStrategy[str]:
 
 
 def value_texts(type_: DataType) -> st.SearchStrategy[object]:
-    """Value texts from their definition in FORMAT.md, not from the code under test."""
+    """Value texts by the definition in FORMAT.md, independent of the code under test."""
     match type_:
         case Struct(fields):
             return st.fixed_dictionaries({f":{f.name}": child(f) for f in fields})
@@ -610,16 +610,18 @@ typed_texts = types.flatmap(lambda t: st.tuples(st.just(t), value_texts(t)))
 
 
 @given(typed_texts)
-def test_everything_comes_back(case: tuple[DataType, object]) -> None:
+def test_random_values_convert_to_text_and_back(case: tuple[DataType, object]) -> None:
     type_, text = case
     value = decode(text, type_)  # type: ignore[arg-type]
     assert encode(value, type_) == text
     assert from_scalar(pa.scalar(None, to_arrow_type(type_)), type_) is None
-    made = Constant(json.dumps(encode(value, type_), ensure_ascii=False, separators=(",", ":")))
-    scalar = to_scalar(made, type_)
+    stored_constant = Constant(
+        json.dumps(encode(value, type_), ensure_ascii=False, separators=(",", ":"))
+    )
+    scalar = to_scalar(stored_constant, type_)
     assert scalar.type == to_arrow_type(type_)
-    assert from_scalar(scalar, type_) == made
-    assert constant_from_sql(to_sql(made, type_), type_) == made
+    assert from_scalar(scalar, type_) == stored_constant
+    assert constant_from_sql(to_sql(stored_constant, type_), type_) == stored_constant
 
 
 @given(st.floats(width=32, allow_nan=False))
@@ -634,12 +636,12 @@ def test_float32_text_reads_back_and_is_as_short_as_numpys(value: float) -> None
 
 
 @given(st.dates())
-def test_dates_as_python_reads_them(day: dt.date) -> None:
+def test_dates_read_as_in_python(day: dt.date) -> None:
     assert constant(day.isoformat(), Atom.DATE) == constant(day, Atom.DATE)
 
 
 @given(st.datetimes(timezones=st.sampled_from([UTC, PARIS])))
-def test_timestamps_as_python_reads_them(moment: dt.datetime) -> None:
+def test_timestamps_read_as_in_python(moment: dt.datetime) -> None:
     assert constant(moment.isoformat(), Atom.TIMESTAMP) == constant(moment, Atom.TIMESTAMP)
 
 

@@ -49,8 +49,8 @@ def entry(folder: Path) -> Any:
     return json.loads(sorted((folder / "_versioned/log").iterdir())[-1].read_text())
 
 
-def test_a_view_is_kept_whole(catalog: Catalog, cpu: Table, tmp_path: Path) -> None:
-    made = catalog.create_view(
+def test_all_properties_of_a_view_are_stored(catalog: Catalog, cpu: Table, tmp_path: Path) -> None:
+    created = catalog.create_view(
         "m.busy",
         QUERY,
         "host STRING NOT NULL, percent INT COMMENT 'of all cores'",
@@ -59,7 +59,7 @@ def test_a_view_is_kept_whole(catalog: Catalog, cpu: Table, tmp_path: Path) -> N
         properties={"team": "ops"},
     )
     again = Catalog(tmp_path)
-    assert again.load_view("M.Busy") == made
+    assert again.load_view("M.Busy") == created
     assert again.list_views("m") == ["busy"]
     assert again.view_exists("m.BUSY")
     assert again.list_tables("m") == ["cpu"]
@@ -147,7 +147,7 @@ def test_tables_and_views_share_names(catalog: Catalog, cpu: Table) -> None:
     assert (catalog.list_tables("m"), catalog.list_views("m")) == (["cpu"], ["busy"])
 
 
-def test_changing_views(catalog: Catalog, cpu: Table) -> None:
+def test_views_are_replaced_altered_and_dropped(catalog: Catalog, cpu: Table) -> None:
     busy(catalog)
     catalog.alter_view("m.busy", {"a": "1", "b": "2"})
     catalog.alter_view("m.busy", {"c": "3"}, ["a"])
@@ -174,7 +174,7 @@ def test_a_namespace_with_a_view_is_not_empty(catalog: Catalog) -> None:
     assert not catalog.namespace_exists("m")
 
 
-def test_a_rename_says_which_view_it_breaks(catalog: Catalog, cpu: Table) -> None:
+def test_a_rename_names_the_view_that_it_breaks(catalog: Catalog, cpu: Table) -> None:
     busy(catalog)
     busy(catalog, "m.hosts", ["host"])
     assert texts(catalog) == []
@@ -188,7 +188,7 @@ def test_a_rename_says_which_view_it_breaks(catalog: Catalog, cpu: Table) -> Non
     assert texts(catalog) == []
 
 
-def test_a_column_of_the_same_name_is_another_one(catalog: Catalog, cpu: Table) -> None:
+def test_another_column_of_the_same_name_is_not_read(catalog: Catalog, cpu: Table) -> None:
     busy(catalog)
     cpu.alter().drop_column("usage").commit()
     (dropped,) = texts(catalog)
@@ -200,7 +200,7 @@ def test_a_column_of_the_same_name_is_another_one(catalog: Catalog, cpu: Table) 
     assert texts(catalog) == []
 
 
-def test_two_columns_that_swap_their_names(catalog: Catalog) -> None:
+def test_a_view_follows_columns_that_swap_their_names(catalog: Catalog) -> None:
     table = catalog.create_table("m.cpu", "host STRING, usage STRING")
     busy(catalog)
     table.alter().rename_column("host", "h").rename_column("usage", "host").commit()
@@ -210,12 +210,12 @@ def test_two_columns_that_swap_their_names(catalog: Catalog) -> None:
     assert "usage (ID 2) of m.cpu, which is now named host, and usage is now another" in second
 
 
-def test_nested_fields(catalog: Catalog, cpu: Table) -> None:
+def test_a_view_follows_nested_fields(catalog: Catalog, cpu: Table) -> None:
     busy(catalog, "m.field", ["place.x"])
     busy(catalog, "m.whole", ["place"])
     assert [row["column_id"] for row in catalog.views().to_pylist()] == [4, 3]
     cpu.alter().rename_column("place.y", "z").commit()
-    assert texts(catalog) == []  # Spark casts the struct field by field, by their places
+    assert texts(catalog) == []  # Spark casts the struct field by field, by position
     cpu.alter().rename_column("place", "at").commit()
     first, second = texts(catalog)
     assert "reads the column place.x (ID 4) of m.cpu, which is now named at.x" in first
@@ -228,7 +228,7 @@ def test_nested_fields(catalog: Catalog, cpu: Table) -> None:
     assert "place (ID 3) of m.cpu, whose fields have changed, or their order" in second
 
 
-def test_a_struct_whose_fields_change_places(catalog: Catalog, cpu: Table) -> None:
+def test_a_struct_whose_fields_are_reordered(catalog: Catalog, cpu: Table) -> None:
     busy(catalog, reads=["place"])
     cpu.alter().move_column("place.y", first=True).commit()
     (text,) = texts(catalog)
@@ -236,7 +236,7 @@ def test_a_struct_whose_fields_change_places(catalog: Catalog, cpu: Table) -> No
 
 
 @pytest.mark.parametrize("mode, gone, other", [("EVOLUTION", 0, 1), ("TYPE EVOLUTION", 2, 2)])
-def test_views_that_follow_their_query(
+def test_views_without_fixed_columns_follow_their_query(
     catalog: Catalog, cpu: Table, mode: str, gone: int, other: int
 ) -> None:
     busy(catalog, reads=["host", "usage", "place"])
@@ -250,14 +250,16 @@ def test_views_that_follow_their_query(
     assert len(texts(catalog)) == other
 
 
-def test_tables_that_were_renamed_dropped_or_replaced(catalog: Catalog, cpu: Table) -> None:
+def test_views_of_tables_that_were_renamed_dropped_or_replaced(
+    catalog: Catalog, cpu: Table
+) -> None:
     busy(catalog)
     catalog.rename_table("m.cpu", "m.cores")
     (renamed,) = texts(catalog)
     assert "m.busy reads m.cpu, which is now named m.cores; rename it back with" in renamed
     assert "ALTER TABLE m.cores RENAME TO m.cpu, or" in renamed
     other = catalog.create_table("m.cpu", "host STRING, usage INT")
-    assert texts(catalog) == []  # of another table, the names count
+    assert texts(catalog) == []  # another table is read by column name
     other.alter().rename_column("usage", "load").commit()
     (text,) = texts(catalog)
     assert "usage (ID 2) of m.cpu, which was replaced since and no longer has it" in text
@@ -271,7 +273,7 @@ def test_tables_that_were_renamed_dropped_or_replaced(catalog: Catalog, cpu: Tab
     assert texts(catalog) == []
 
 
-def test_what_the_views_read(catalog: Catalog, cpu: Table) -> None:
+def test_the_tables_that_a_view_reads_are_listed(catalog: Catalog, cpu: Table) -> None:
     catalog.create_table("m.other", "a INT")
     busy(catalog)
     catalog.create_view("m.over", "…", "h STRING", reads={"m.busy": [], "m.other": ["a"]})
@@ -336,7 +338,7 @@ def test_one_of_many_that_create_a_view_wins(tmp_path: Path) -> None:
     assert catalog.view_exists("v") == (not who % 2)
 
 
-def test_what_can_not_be_bound(catalog: Catalog, cpu: Table) -> None:
+def test_queries_that_can_not_be_bound_are_refused(catalog: Catalog, cpu: Table) -> None:
     with pytest.raises(NotFoundError, match="there is no column nope"):
         busy(catalog, reads=["nope"])
     with pytest.raises(NotFoundError, match=r"there is no table m\.nope"):

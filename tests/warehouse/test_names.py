@@ -1,4 +1,4 @@
-"""Names of all kinds: what is taken is read back the same, the rest is refused by an error of ours."""
+"""Names of all kinds: an accepted name reads back the same, any other is refused by a VersionedError."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def outside(folder: Path) -> set[str]:
 
 
 def check_table(folder: Path, name: str) -> None:
-    """A table of that name, in a namespace of that name, is found by it and by no other."""
+    """A table of that name, in a namespace of that name, is found by this name and no other."""
     catalog, before = Catalog(folder), outside(folder)
     catalog.create_namespace((name,))
     assert catalog.list_namespaces() == [render_path((name,))]
@@ -92,16 +92,16 @@ def check_table(folder: Path, name: str) -> None:
 
 
 def check_column(table: Table, name: str) -> None:
-    """A column of that name, at the top and in a struct."""
+    """Create a column of that name, at the top level and in a struct."""
     ddl = pa.schema(
         [("k", pa.int32()), (name, pa.string()), ("s", pa.struct([(name, pa.int32())]))]
     )
-    made = Catalog.create_path(f"{table.location}-{next(numbers)}", ddl, partitioned_by=[])
+    created = Catalog.create_path(f"{table.location}-{next(numbers)}", ddl, partitioned_by=[])
     data = pa.table(
         [pa.array([1], pa.int32()), ["v"], pa.array([{name: 5}], ddl.types[2])], schema=ddl
     )
-    made.append(data)
-    loaded = Catalog.load_path(made.location)
+    created.append(data)
+    loaded = Catalog.load_path(created.location)
     assert loaded.schema.names == ["k", name, "s"]
     assert loaded.scan().to_arrow().to_pylist() == [{"k": 1, name: "v", "s": {name: 5}}]
     path = render_path((name,))
@@ -109,7 +109,7 @@ def check_column(table: Table, name: str) -> None:
     assert loaded.scan(filters=[(render_path(("s", name)), ">", 5)]).count() == 0
     loaded.alter().rename_column(path, "plain").rename_column("plain", name).commit()
     loaded.alter().drop_column(render_path(("s",))).add_column((name + "x",), "int").commit()
-    assert Catalog.load_path(made.location).schema.names == ["k", name, name + "x"]
+    assert Catalog.load_path(created.location).schema.names == ["k", name, name + "x"]
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -123,7 +123,7 @@ def test_odd_names_of_columns(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_names_that_are_none(name: str, tmp_path: Path) -> None:
+def test_invalid_names_are_refused(name: str, tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "w")
     catalog.create_namespace("n")
     catalog.create_table("n.t", "a INT")
@@ -166,7 +166,7 @@ def test_no_name_holds_a_control_character(control: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("control", ["\x80", "\x85", "\x9b", "\x9f"], ids=ascii)
-def test_a_stored_column_may_hold_what_was_once_allowed(control: str, tmp_path: Path) -> None:
+def test_a_stored_column_may_have_a_formerly_allowed_name(control: str, tmp_path: Path) -> None:
     """U+0080 to U+009F were allowed in column names; such tables are read, written and changed."""
     table = Catalog.create_path(tmp_path / "t", "ab INT, c INT")
     name = f"a{control}b"
@@ -195,12 +195,12 @@ def test_any_name_of_a_column(name: str, tmp_path_factory: pytest.TempPathFactor
     table = Catalog.create_path(tmp_path_factory.mktemp("any") / "t", "a INT")
     try:
         check_column(table, name)
-    except (VersionedError, UnicodeEncodeError):  # half a character is none to Arrow
+    except (VersionedError, UnicodeEncodeError):  # Arrow refuses unpaired surrogates itself
         assert name.lower() in ("", "k", "s", "plain") or not name.isprintable()
 
 
-def test_names_that_differ_by_their_form_only(tmp_path: Path) -> None:
-    """Composed and decomposed are two names; upper and lower case are one."""
+def test_names_that_differ_only_in_unicode_form(tmp_path: Path) -> None:
+    """Composed and decomposed forms are two names; upper and lower case are one name."""
     catalog = Catalog(tmp_path)
     for name in ("\u00e9", "e\u0301"):
         catalog.create_table((name,), "a INT").append(rows(len(name)))
@@ -215,7 +215,7 @@ def test_names_that_differ_by_their_form_only(tmp_path: Path) -> None:
             catalog.create_table("t", ddl)
 
 
-def test_long_names_that_begin_alike(tmp_path: Path) -> None:
+def test_long_names_with_a_common_prefix_have_different_folders(tmp_path: Path) -> None:
     catalog, long = Catalog(tmp_path), "日本語" * 60
     for end in ("a", "b"):
         catalog.create_table((long + end,), "a INT").append(rows(ord(end)))
@@ -224,7 +224,7 @@ def test_long_names_that_begin_alike(tmp_path: Path) -> None:
     assert max(len(name) for name in os.listdir(tmp_path)) <= 150
 
 
-def test_namespaces_in_namespaces_end(tmp_path: Path) -> None:
+def test_the_depth_of_namespaces_is_limited(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     for depth in range(1, 64):
         catalog.create_namespace(("n",) * depth)
@@ -244,15 +244,15 @@ READS: dict[str, Callable[[Catalog], object]] = {
 
 
 @pytest.mark.parametrize("read", READS)
-def test_a_warehouse_that_is_not_there(tmp_path: Path, read: str) -> None:
+def test_a_missing_warehouse_is_reported(tmp_path: Path, read: str) -> None:
     nope = tmp_path / "nope"
     with pytest.raises(NotFoundError, match=f"there is no warehouse at {nope}: .* check the path"):
         READS[read](Catalog(nope))
     assert not nope.exists()
 
 
-def test_a_warehouse_in_the_making(tmp_path: Path) -> None:
-    """What asks whether something is there, and what makes it, needs no warehouse."""
+def test_existence_checks_and_creations_need_no_warehouse(tmp_path: Path) -> None:
+    """Existence checks and creations work in a warehouse that has no log yet."""
     catalog = Catalog(tmp_path / "new")
     assert not catalog.table_exists("n.t")
     assert not catalog.namespace_exists("n")

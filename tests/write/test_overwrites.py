@@ -1,4 +1,4 @@
-"""Overwrites of some of the rows: of partitions, and of what a filter means."""
+"""Overwrites of some rows: of the partitions of the new rows, and of the rows that match a filter."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def data(pairs: Pairs, kind: Any = INTS) -> pa.Table:
 
 
 def shown(table: Table) -> Pairs:
-    """The rows as another reader sees them."""
+    """The table's rows, loaded anew."""
     found = Catalog.load_path(table.location).scan().to_arrow().to_pylist()
     return sorted(((row["k"], row["v"]) for row in found), key=repr)
 
@@ -69,7 +69,7 @@ def test_no_rows_replace_nothing(make: Make) -> None:
     assert shown(table) == [(1, 1)]
 
 
-def test_all_rows_of_an_unpartitioned_table_are_in_one_partition(make: Make) -> None:
+def test_an_unpartitioned_table_is_one_partition(make: Make) -> None:
     table = make("k INT, v INT")
     table.append(data([(1, 1)]))
     table.overwrite_partitions(data([]))
@@ -78,7 +78,7 @@ def test_all_rows_of_an_unpartitioned_table_are_in_one_partition(make: Make) -> 
     assert shown(table) == [(2, 2)]
 
 
-def test_parts_of_time_and_two_of_them(make: Make) -> None:
+def test_partitions_by_two_transforms_are_replaced(make: Make) -> None:
     table = make("k DATE, v INT", partitioned_by=["months(k)", "truncate(10, v)"])
     day = dt.date
     table.append(
@@ -88,8 +88,8 @@ def test_parts_of_time_and_two_of_them(make: Make) -> None:
     assert shown(table) == [(day(2024, 2, 15), 5), (day(2024, 2, 29), 12), (day(2024, 3, 1), 1)]
 
 
-def test_partitions_of_a_widened_column(make: Make) -> None:
-    """The old segments say 5, the new rows 5.00: one partition."""
+def test_partitions_of_a_widened_column_are_replaced(make: Make) -> None:
+    """The old segments have the partition value 5, the new rows 5.00: both are one partition."""
     table = make("k INT, v INT", partitioned_by=["k"])
     table.append(data([(5, 1), (6, 2)]))
     table.alter().change_type("k", "decimal(12,2)").commit()
@@ -97,8 +97,8 @@ def test_partitions_of_a_widened_column(make: Make) -> None:
     assert shown(table) == [(Decimal("5.00"), 3), (Decimal("6.00"), 2)]
 
 
-def test_buckets_of_a_widened_column(make: Make) -> None:
-    """7 and 7.0 hash apart, so that a bucket of now is spread over those of then."""
+def test_buckets_of_a_widened_column_are_refused(make: Make) -> None:
+    """7 and 7.0 have different hashes, so one bucket of today is spread over several old buckets."""
     table = make("k INT, v INT", partitioned_by=["bucket(16, k)"])
     table.append(data([(key, key) for key in range(40)]))
     table.alter().change_type("k", "long").commit()
@@ -114,46 +114,46 @@ def test_buckets_of_a_widened_column(make: Make) -> None:
     assert shown(table) == before
 
 
-def strangers(
+def written_before_partitioning(
     make: Make, ddl: str, pairs: Pairs, partitioning: list[str], kind: Any = INTS
 ) -> Table:
-    """A table whose rows were written before it was partitioned so, each call one segment."""
+    """A table partitioned after its rows were written, each list of rows as one segment."""
     table = make(ddl)
     table.append(data(pairs, kind))
     table.alter().set_partitioning(partitioning).commit()
     return table
 
 
-def test_segments_from_before_that_hold_no_such_rows_stay(make: Make) -> None:
-    table = strangers(make, "k INT, v INT", [(1, 1), (3, 2)], ["k"])
+def test_older_segments_without_rows_of_the_partition_stay(make: Make) -> None:
+    table = written_before_partitioning(make, "k INT, v INT", [(1, 1), (3, 2)], ["k"])
     table.overwrite_partitions(data([(0, 9), (4, 8)]))
     assert shown(table) == [(0, 9), (1, 1), (3, 2), (4, 8)]
 
 
 @pytest.mark.parametrize("key", [1, 2, 3])
-def test_segments_from_before_that_may_hold_other_rows_too(make: Make, key: int) -> None:
-    table = strangers(make, "k INT, v INT", [(1, 1), (3, 2)], ["k"])
+def test_older_segments_that_may_span_partitions_are_refused(make: Make, key: int) -> None:
+    table = written_before_partitioning(make, "k INT, v INT", [(1, 1), (3, 2)], ["k"])
     with pytest.raises(InvalidRequestError) as caught:
         table.overwrite_partitions(data([(key, 9)]))
     for part in (table.location, f"k={key}", "Table.overwrite", "data/0-"):
         assert part in str(caught.value)
     assert shown(table) == [(1, 1), (3, 2)]
-    table.overwrite(data([(key, 9)]))  # the way out
+    table.overwrite(data([(key, 9)]))  # what the error suggests
     assert shown(table) == [(key, 9)]
 
 
-def test_segments_from_before_that_hold_only_such_rows_go(make: Make) -> None:
-    table = strangers(make, "k INT, v INT", [(2, 1), (2, 2)], ["k"])
+def test_older_segments_with_rows_of_the_partition_only_are_removed(make: Make) -> None:
+    table = written_before_partitioning(make, "k INT, v INT", [(2, 1), (2, 2)], ["k"])
     table.append(data([(3, 3)]))
     table.overwrite_partitions(data([(2, 9)]))
     assert shown(table) == [(2, 9), (3, 3)]
 
 
-def test_days_that_were_not_partitioned_by_then(make: Make) -> None:
+def test_older_segments_within_one_day_are_replaced(make: Make) -> None:
     hours = [dt.datetime(2024, 2, 29, hour) for hour in (0, 12, 23)]
     kind = pa.timestamp("us")
     pairs: Pairs = [(hour, 1) for hour in hours]
-    table = strangers(make, "k TIMESTAMP_NTZ, v INT", pairs, ["days(k)"], kind)
+    table = written_before_partitioning(make, "k TIMESTAMP_NTZ, v INT", pairs, ["days(k)"], kind)
     noon, next_day = dt.datetime(2024, 2, 29, 12), dt.datetime(2024, 3, 1)
     table.overwrite_partitions(data([(next_day, 3)], kind))
     assert len(shown(table)) == 4
@@ -161,9 +161,9 @@ def test_days_that_were_not_partitioned_by_then(make: Make) -> None:
     assert shown(table) == [(noon, 2), (next_day, 3)]
 
 
-def test_buckets_of_strangers(make: Make) -> None:
-    """Between two keys any bucket may be; of one key, its own only."""
-    table = strangers(make, "k INT, v INT", [(0, 0), (39, 0)], ["bucket(16, k)"])
+def test_older_segments_are_replaced_by_bucket_if_they_have_one_key(make: Make) -> None:
+    """The bounds of a segment tell its bucket only if all its keys are equal."""
+    table = written_before_partitioning(make, "k INT, v INT", [(0, 0), (39, 0)], ["bucket(16, k)"])
     for key in range(20):
         with pytest.raises(InvalidRequestError, match="another partitioning"):
             table.overwrite_partitions(data([(key, 1)]))
@@ -194,8 +194,8 @@ def bucket(key: int) -> int:
         ([1, None], 2, False),
     ],
 )
-def test_nulls_from_before(make: Make, old: list[Any], new: Any, refused: bool) -> None:
-    table = strangers(make, "k INT, v INT", [(key, 1) for key in old], ["k"])
+def test_older_segments_with_null_keys(make: Make, old: list[Any], new: Any, refused: bool) -> None:
+    table = written_before_partitioning(make, "k INT, v INT", [(key, 1) for key in old], ["k"])
     if refused:
         with pytest.raises(InvalidRequestError, match=f"k={new}"):
             table.overwrite_partitions(data([(new, 9)]))
@@ -222,10 +222,12 @@ def test_nulls_from_before(make: Make, old: list[Any], new: Any, refused: bool) 
         ("INTERVAL DAY TO SECOND", pa.duration("us"), dt.timedelta(-1), dt.timedelta(1)),
     ],
 )
-def test_every_kind_of_key_from_before(
+def test_older_segments_of_every_key_type(
     make: Make, ddl: str, kind: Any, one: Any, other: Any
 ) -> None:
-    table = strangers(make, f"k {ddl}, v INT", [(one, 1), (other, 1)], ["k"], kind)
+    table = written_before_partitioning(
+        make, f"k {ddl}, v INT", [(one, 1), (other, 1)], ["k"], kind
+    )
     for key in (one, other):
         with pytest.raises(InvalidRequestError, match="written under another partitioning"):
             table.overwrite_partitions(data([(key, 2)], kind))
@@ -246,12 +248,12 @@ def test_unknown_statistics_are_refused(make: Make) -> None:
     for key in (1, 2, None):
         with pytest.raises(InvalidRequestError):
             table.overwrite_partitions(data([(key, 2)]))
-    table.overwrite_where(data([(1, 2)]), [("k", "=", 1)])  # this looks into them
+    table.overwrite_where(data([(1, 2)]), [("k", "=", 1)])  # this reads the segment
     assert shown(table) == [(1, 2)]
 
 
-def test_partitions_again_as_before(make: Make) -> None:
-    """Segments of an earlier time under the same partitioning count."""
+def test_older_segments_of_the_same_partitioning_are_replaced(make: Make) -> None:
+    """Old segments with the same partitioning as today's are pruned by their partition values."""
     table = make("k INT, v INT", partitioned_by=["k"])
     table.append(data([(1, 1), (2, 2)]))
     table.alter().set_partitioning(["v"]).commit()
@@ -293,20 +295,20 @@ ALL_KEYS = {1, 2, 3, 4, 6, None, 7, 9}
         (Comparison(("k",), Op.GT, 6), {7, 9}),
     ],
 )
-def test_what_the_filter_means_is_replaced(days: Table, filters: Any, gone: set[Any]) -> None:
+def test_rows_that_match_the_filter_are_replaced(days: Table, filters: Any, gone: set[Any]) -> None:
     days.overwrite_where(data([(50, 1)]), filters)
     assert shown(days) == sorted([*((k, 0) for k in ALL_KEYS - gone), (50, 1)], key=repr)
 
 
 @pytest.mark.parametrize(
-    "filters, gone, touched",
+    "filters, gone, rewritten",
     [
         ([("k", "<", 3)], {1, 2}, 1),
-        ([("k", ">=", 4)], {4, 6, 7, 9}, 2),  # a null is not
+        ([("k", ">=", 4)], {4, 6, 7, 9}, 2),  # null does not match
         ([("k", "is null")], {None}, 1),
         ([("k", "<", 4), ("v", "!=", 0), ("k", "!=", 2)], set(), 0),
         ([[("k", "<=", 2)], [("k", ">", 2)]], ALL_KEYS - {None}, 3),
-        ([("k", "=", 5)], set(), 0),  # between 4 and 6, and not there
+        ([("k", "=", 5)], set(), 0),  # within the bounds 4 and 6, but no row has it
         ([("k", "in", [2, 8, None])], {2}, 1),
         ([("k", "not in", [2, 8, None])], set(), 0),  # null or false
         ([("_segment", "=", "data/x")], set(), 0),
@@ -314,18 +316,18 @@ def test_what_the_filter_means_is_replaced(days: Table, filters: Any, gone: set[
     ],
 )
 def test_other_rows_of_a_segment_are_copied(
-    days: Table, filters: Any, gone: set[Any], touched: int
+    days: Table, filters: Any, gone: set[Any], rewritten: int
 ) -> None:
     before = set(days.inspect.segments()["path"].to_pylist())
     version = days.overwrite_where(data([(50, 1)]), filters)
     assert shown(days) == sorted([*((k, 0) for k in ALL_KEYS - gone), (50, 1)], key=repr)
-    assert len(before - set(days.inspect.segments()["path"].to_pylist())) == touched
+    assert len(before - set(days.inspect.segments()["path"].to_pylist())) == rewritten
     last = days.inspect.history().to_pylist()[-1]
     assert (last["version"], last["operation"]) == (version, "overwrite")
-    assert last["segments_removed"] == touched
+    assert last["segments_removed"] == rewritten
 
 
-def test_copies_are_of_the_schema_and_the_partitioning_of_the_base(days: Table) -> None:
+def test_copies_have_the_schema_and_partitioning_of_the_base(days: Table) -> None:
     days.alter().set_partitioning(["k"]).add_column("w", "int", default=5).commit()
     rows = data([(50, 1)]).append_column("w", pa.array([6], INTS))
     days.overwrite_where(
@@ -341,7 +343,7 @@ def test_copies_are_of_the_schema_and_the_partitioning_of_the_base(days: Table) 
     assert sorted(str(s["partition"]) for s in segments if s["partition"]) == ["['3']", "['50']"]
 
 
-def test_an_overwrite_of_nothing_by_nothing_is_no_commit(days: Table) -> None:
+def test_an_overwrite_that_changes_nothing_makes_no_commit(days: Table) -> None:
     version = days.version
     assert days.overwrite_where(data([]), [("k", "=", 5)]) == version
     assert days.overwrite_where(data([]), [("k", ">", 100)]) == version
@@ -355,8 +357,8 @@ def test_a_bad_filter_is_refused_before_a_row_is_written(days: Table) -> None:
     assert len(list(Path(days.location, "data").iterdir())) == files
 
 
-def test_a_filter_on_what_the_segments_lack(make: Make) -> None:
-    """An added column shows its default, which decides for whole segments."""
+def test_a_filter_on_a_column_that_old_segments_lack(make: Make) -> None:
+    """An added column shows its default in old segments, which decides for whole segments."""
     table = make("k INT, v INT")
     table.append(data([(1, 0)]))
     table.alter().add_column("day", "int", default=7).commit()
@@ -366,7 +368,7 @@ def test_a_filter_on_what_the_segments_lack(make: Make) -> None:
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
 
 
-def test_a_filter_names_columns_of_the_base(days: Table) -> None:
+def test_a_filter_is_bound_to_the_schema_of_the_base(days: Table) -> None:
     plan = days.transaction().plan_write(data([]).schema)
     records = plan.write(data([]).schema, iter(data([(50, 1)]).to_batches()), days.store)
     Catalog.load_path(days.location).alter().rename_column("k", "old").add_column(
@@ -381,7 +383,7 @@ def test_a_filter_names_columns_of_the_base(days: Table) -> None:
         later.overwrite_where(data([]), [("nothing", "=", 1)])
 
 
-def test_overwrites_bring_columns_along(make: Make) -> None:
+def test_overwrites_may_add_columns(make: Make) -> None:
     table = make("k INT, v INT", partitioned_by=["k"])
     table.append(data([(1, 1), (2, 2)]))
     rows = data([(1, 3)]).append_column("w", pa.array([5], INTS))
@@ -398,7 +400,7 @@ def test_overwrites_bring_columns_along(make: Make) -> None:
 # Everything.
 
 
-def test_truncate(days: Table) -> None:
+def test_truncate_removes_all_rows(days: Table) -> None:
     version = days.truncate(commit_id="me")
     assert (days.count(), days.version, days.find_commit("me")) == (0, version, version)
     assert shown(days) == []
@@ -419,62 +421,66 @@ def pair(make: Make) -> tuple[Table, Table]:
     return table, Catalog.load_path(table.location)
 
 
-WAYS: dict[str, Callable[[Table], int]] = {
+OVERWRITES: dict[str, Callable[[Table], int]] = {
     "partitions": lambda table: table.overwrite_partitions(data([(1, 9)])),
     "where": lambda table: table.overwrite_where(data([(1, 9)]), [("k", "=", 1)]),
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_rows_that_come_meanwhile_stay(way: str, pair: tuple[Table, Table]) -> None:
+@pytest.mark.parametrize("overwrite", OVERWRITES)
+def test_concurrently_added_rows_stay(overwrite: str, pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.append(data([(1, 5)]))
-    WAYS[way](old)
+    OVERWRITES[overwrite](old)
     assert shown(old) == [(1, 5), (1, 9), (2, 2)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_rows_that_went_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+@pytest.mark.parametrize("overwrite", OVERWRITES)
+def test_concurrently_removed_rows_are_a_conflict(
+    overwrite: str, pair: tuple[Table, Table]
+) -> None:
     old, new = pair
     new.overwrite_partitions(data([(1, 5)]))
     with pytest.raises(CommitConflictError, match="removed by another commit"):
-        WAYS[way](old)
+        OVERWRITES[overwrite](old)
     assert shown(old) == [(1, 5), (2, 2)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_other_rows_that_went_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+@pytest.mark.parametrize("overwrite", OVERWRITES)
+def test_concurrently_removed_rows_of_other_partitions_are_no_conflict(
+    overwrite: str, pair: tuple[Table, Table]
+) -> None:
     old, new = pair
     new.overwrite_partitions(data([(2, 5)]))
-    WAYS[way](old)
+    OVERWRITES[overwrite](old)
     assert shown(old) == [(1, 9), (2, 5)]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_alter_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+@pytest.mark.parametrize("overwrite", OVERWRITES)
+def test_a_concurrent_alter_is_no_conflict(overwrite: str, pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.alter().set_partitioning([]).add_column("w", "int", default=3).commit()
-    WAYS[way](old)
+    OVERWRITES[overwrite](old)
     assert shown(old) == [(1, 9), (2, 2)]
 
 
-@pytest.mark.parametrize("way", [*WAYS, "truncate"])
-def test_a_table_that_ends_meanwhile(way: str, pair: tuple[Table, Table]) -> None:
+@pytest.mark.parametrize("overwrite", [*OVERWRITES, "truncate"])
+def test_a_concurrent_drop_is_a_conflict(overwrite: str, pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.drop()
     with pytest.raises(CommitConflictError, match="dropped"):
-        (WAYS | {"truncate": Table.truncate})[way](old)
+        (OVERWRITES | {"truncate": Table.truncate})[overwrite](old)
 
 
-def test_a_truncate_leaves_what_came_after_its_base(pair: tuple[Table, Table]) -> None:
+def test_a_truncate_keeps_rows_added_after_its_base(pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.append(data([(1, 5)]))
     old.truncate()
     assert shown(old) == [(1, 5)]
 
 
-def test_merging_widens(tmp_path: Path) -> None:
-    """Types only ever widen, nested ones too; narrower rows are taken as they are."""
+def test_merge_schema_widens_types(tmp_path: Path) -> None:
+    """Types, also nested ones, only widen; narrower new rows are accepted as they are."""
     table = Catalog.create_path(tmp_path, "a INT, s STRUCT<x: INT>, l BIGINT")
     wider = pa.Table.from_pylist(
         [{"A": 2**40, "s": {"X": 2**40, "y": 1}, "l": 5}],

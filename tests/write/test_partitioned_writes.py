@@ -1,4 +1,4 @@
-"""Writes into many partitions by Python: one segment a partition, however the rows come."""
+"""Python writes into many partitions: one segment per partition, however the rows are ordered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAYS = 30
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Tables that are on no disk, which would be told to keep each segment."""
+    """Create tables in memory, so that segments need no fsync."""
     return lambda ddl, **more: Catalog.create_path(
         f"memory://{tmp_path.name}/{uuid4()}", ddl, **more
     )
@@ -34,14 +34,14 @@ def make(tmp_path: Path) -> Make:
 
 @pytest.fixture(params=["in memory", "spilled"])
 def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that fit in memory, and rows of which a twentieth does."""
+    """A memory limit that all rows fit in, and one that only a twentieth of them does."""
     if request.param == "spilled":
         monkeypatch.setattr(writer, "SORT_BUFFER_BYTES", 64 * 1024)
         monkeypatch.setattr(spilling, "FILE_BYTES", 200 * 1024)
 
 
 def shuffled(rows: int, batches: int = 1) -> pa.Table:
-    """Rows of all days and users in no order, in batches of any size."""
+    """Rows of all days and users in random order, in batches of different sizes."""
     random = np.random.default_rng(7)
     numbers = random.permutation(rows)
     moments = numbers % DAYS * 86_400_000_000 + numbers // DAYS + int(EPOCH.timestamp()) * 10**6
@@ -59,13 +59,13 @@ def shuffled(rows: int, batches: int = 1) -> pa.Table:
 
 
 def days_of(rows: pa.Table) -> Counter[str]:
-    """How many rows each day has, by the calendar."""
+    """The number of rows of each day, computed from the calendar."""
     begin = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     return Counter(str((ts - begin).days) for ts in rows["ts"].to_pylist())
 
 
 def found(table: Table) -> Counter[tuple[str, ...]]:
-    """How many rows each partition has, if it has one segment."""
+    """The number of rows of each partition; asserts that it has one segment."""
     segments = table.inspect.segments()
     keys = [tuple(key) for key in segments["partition"].to_pylist()]
     assert len(keys) == len(set(keys)), "a partition has several segments"
@@ -77,7 +77,7 @@ def rows_of(table: pa.Table) -> list[Any]:
 
 
 @pytest.mark.usefixtures("held")
-def test_a_segment_a_partition(make: Make) -> None:
+def test_each_partition_gets_one_segment(make: Make) -> None:
     table = make("ts TIMESTAMP, u BIGINT, v BIGINT", partitioned_by=["days(ts)", "bucket(4, u)"])
     rows = shuffled(12_000, batches=50)
     table.append(rows)
@@ -93,7 +93,7 @@ def test_a_segment_a_partition(make: Make) -> None:
 
 @pytest.mark.usefixtures("held")
 def test_rows_are_sorted_within_a_partition(make: Make) -> None:
-    """Of a table that sorts, a segment holds what is sorted at once: here all, or a buffer of it."""
+    """With a sort order, as many rows are sorted as were buffered: here all, or a part."""
     table = make(
         "ts TIMESTAMP, u BIGINT, v BIGINT",
         partitioned_by=["days(ts)"],
@@ -113,8 +113,8 @@ def test_rows_are_sorted_within_a_partition(make: Make) -> None:
 
 
 @pytest.mark.usefixtures("held")
-def test_keyed_tables(make: Make) -> None:
-    """A segment of rows and one of tombstones a partition; of several rows of a key the last counts."""
+def test_each_partition_of_a_keyed_table_gets_one_segment_of_each_kind(make: Make) -> None:
+    """Each partition gets one segment of rows and one of tombstones; the last row of a key wins."""
     table = make("u BIGINT, v BIGINT", primary_key=["u"], partitioned_by=["bucket(100, u)"])
     users = np.random.default_rng(3).permutation(20_000) % 5_000
     rows = pa.table({"u": users, "v": np.arange(20_000)})
@@ -136,8 +136,8 @@ def test_keyed_tables(make: Make) -> None:
 
 
 @pytest.mark.usefixtures("held")
-def test_update_that_moves_rows(make: Make) -> None:
-    """Each row goes to another partition: from 16 segments to as many, not to 16 for each."""
+def test_an_update_that_moves_rows_writes_one_segment_per_partition(make: Make) -> None:
+    """Each row moves to another partition: 16 segments become 16, not 16 for each."""
     table = make("u BIGINT, v BIGINT", partitioned_by=["bucket(16, u)"])
     numbers = np.arange(8_000)
     table.append(pa.table({"u": numbers, "v": numbers}))
@@ -151,7 +151,7 @@ def test_update_that_moves_rows(make: Make) -> None:
 
 
 def test_compaction_into_another_partitioning(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More partitions than segments may be open, and rows of all of them in every batch."""
+    """There are more partitions than segments may be open, and rows of all in every batch."""
     monkeypatch.setattr(writer, "SORTED_ROWS", 1_000)
     monkeypatch.setattr(writer, "MAX_OPEN", 8)
     table = make("u BIGINT, v BIGINT")
@@ -174,7 +174,7 @@ def test_a_full_segment_is_followed_by_another(make: Make) -> None:
     random = np.random.default_rng(1)
     text = [random.bytes(500).hex() for _ in range(2_000)]
     table.append(pa.table({"u": [1] * 2_000, "t": text}).combine_chunks())
-    assert table.inspect.segments().num_rows == 1, "rows that come at once are one row group"
+    assert table.inspect.segments().num_rows == 1, "rows of one batch are one row group"
     assert table.count() == 2_000
 
 
@@ -207,7 +207,7 @@ HARD: list[tuple[str, str, list[Any], list[str | None]]] = [
 
 
 @pytest.mark.parametrize(("kind", "by", "values", "texts"), HARD)
-def test_hard_values(
+def test_partition_values_of_unusual_keys(
     make: Make, kind: str, by: str, values: list[Any], texts: list[str | None]
 ) -> None:
     table = make(f"k {kind}, v INT", partitioned_by=[by])
@@ -219,8 +219,8 @@ def test_hard_values(
     assert sorted(table.scan().to_arrow()["v"].to_pylist()) == list(range(len(keys)))
 
 
-def test_nan_beside_partitions(make: Make) -> None:
-    """Floats partition nothing; NaN rows stay where their partition is."""
+def test_rows_with_nan_stay_in_their_partition(make: Make) -> None:
+    """Floats can't partition; rows with NaN stay in their partition."""
     table = make("k INT, d DOUBLE", partitioned_by=["k"])
     table.append(pa.table({"k": pa.array([1, 2, 1], pa.int32()), "d": [float("nan"), 1.0, -0.0]}))
     assert found(table) == Counter({("1",): 2, ("2",): 1})

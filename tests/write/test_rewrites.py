@@ -1,4 +1,4 @@
-"""Rows that are changed by copy on write: DELETE, UPDATE, and rewrites planned elsewhere."""
+"""Copy on write: DELETE, UPDATE, and the commit of rewrites that were planned elsewhere."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ FILTERS: list[tuple[Any, set[Any], int]] = [
 
 
 @pytest.mark.parametrize("filters, gone, touched", FILTERS)
-def test_delete(days: Table, filters: Any, gone: set[Any], touched: int) -> None:
+def test_delete_removes_the_matching_rows(
+    days: Table, filters: Any, gone: set[Any], touched: int
+) -> None:
     before, version = paths(days), days.version
     assert days.delete(filters, commit_id="me") == version + bool(gone)
     assert shown(days) == sorted([(k, 0) for k in KEYS - gone], key=repr)
@@ -97,8 +99,10 @@ def test_delete(days: Table, filters: Any, gone: set[Any], touched: int) -> None
         assert again(days).inspect.history()["operation"].to_pylist()[-1] == "delete"
 
 
-def test_segments_are_not_read_without_need(days: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By statistics all of one segment goes, and one has no such row."""
+def test_delete_reads_only_segments_that_match_in_part(
+    days: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statistics show that all of one segment matches, and nothing of another."""
     read: list[str] = []
     real = copy_on_write.read_marked
 
@@ -117,11 +121,11 @@ def test_segments_are_not_read_without_need(days: Table, monkeypatch: pytest.Mon
     assert read == [files[1]]
     assert shown(days) == [(7, 0), (9, 0), (None, 0)]
     days.delete([("k", "=", 8)])
-    assert read == [files[1]], "none of its rows matches, so it is not copied"
+    assert read == [files[1]], "the segment is read, and not copied since no row of it matches"
 
 
-def test_delete_of_a_column_that_was_made_again() -> None:
-    """Old values of the dropped column satisfy nothing, in rows or in statistics."""
+def test_delete_by_a_column_that_was_dropped_and_added_again() -> None:
+    """Old values of the dropped column match nothing, in rows or in statistics."""
     table = make()
     table.append(data((1, 5), (2, 6)))
     table.append(data((3, 5), (4, 5)))
@@ -140,7 +144,7 @@ def test_delete_of_a_column_that_was_made_again() -> None:
     assert shown(table) == []
 
 
-def test_copies_are_of_the_schema_and_the_partitioning_of_now(days: Table) -> None:
+def test_copies_have_the_current_schema_and_partitioning(days: Table) -> None:
     days.alter().rename_column("k", "key").add_column("w", "int", default=5).commit()
     days.alter().set_partitioning(["key"]).set_property("sort_by", "key DESC").commit()
     days.delete([("key", "=", 2)])
@@ -149,10 +153,10 @@ def test_copies_are_of_the_schema_and_the_partitioning_of_now(days: Table) -> No
     assert [(s["partition"], s["rows"]) for s in new] == [(["1"], 1), (["3"], 1)]
     days.alter().set_default("w", 6).drop_column("v").commit()
     days.delete([("key", "=", 1)])
-    assert shown(days, filters=[("key", "<", 4)]) == [(3, 5)], "whole, and not read"
+    assert shown(days, filters=[("key", "<", 4)]) == [(3, 5)], "the segment is removed unread"
 
 
-def test_nested_columns_and_every_kind_of_value() -> None:
+def test_copies_keep_values_of_every_type() -> None:
     table = make(
         "k INT, s STRUCT<x: INT, l: ARRAY<STRUCT<e: STRING>>>, m MAP<STRING, INT>, c CHAR(3)"
     )
@@ -176,7 +180,7 @@ def test_nested_columns_and_every_kind_of_value() -> None:
 def test_a_segment_that_yields_fewer_rows_is_not_rewritten(
     days: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is not read would be lost for ever."""
+    """Rows that a read leaves out would be lost."""
     from versioned_catalog.datafile import reader
 
     real = reader._adapted
@@ -198,7 +202,7 @@ def test_a_segment_that_yields_fewer_rows_is_not_rewritten(
     days.delete([("k", "=", 1)])
 
 
-def test_a_segment_that_is_gone_is_not_rewritten(tmp_path: Path) -> None:
+def test_a_missing_segment_is_not_rewritten(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "k INT, v INT")
     table.append(data((1, 0), (2, 0)))
     next((tmp_path / "t/data").iterdir()).unlink()
@@ -227,7 +231,7 @@ def test_a_segment_that_is_gone_is_not_rewritten(tmp_path: Path) -> None:
         (None, True, KEYS),
     ],
 )
-def test_delete_whole(days: Table, filters: Any, whole: bool, gone: set[Any]) -> None:
+def test_delete_by_metadata_alone(days: Table, filters: Any, whole: bool, gone: set[Any]) -> None:
     version = days.version
     assert days.transaction().can_delete_whole(filters) is whole
     if whole:
@@ -246,7 +250,9 @@ def test_delete_whole(days: Table, filters: Any, whole: bool, gone: set[Any]) ->
 
 
 @pytest.mark.parametrize("filters, changed, touched", FILTERS)
-def test_update(days: Table, filters: Any, changed: set[Any], touched: int) -> None:
+def test_update_changes_the_matching_rows(
+    days: Table, filters: Any, changed: set[Any], touched: int
+) -> None:
     before, version = paths(days), days.version
     assert days.update({"v": 9}, filters, commit_id="me") == version + bool(changed)
     assert shown(days) == sorted([(k, 9 if k in changed else 0) for k in KEYS], key=repr)
@@ -256,7 +262,7 @@ def test_update(days: Table, filters: Any, changed: set[Any], touched: int) -> N
         assert again(days).inspect.history()["operation"].to_pylist()[-1] == "update"
 
 
-def test_rows_keep_their_order(days: Table) -> None:
+def test_an_update_keeps_the_order_of_rows(days: Table) -> None:
     days.update({"v": K}, [("k", "in", [1, 3, 6])])
     found = again(days).scan().to_arrow().to_pylist()
     assert [tuple(row.values()) for row in found] == [
@@ -264,7 +270,7 @@ def test_rows_keep_their_order(days: Table) -> None:
     ]  # fmt: skip
 
 
-def test_all_right_sides_see_the_row_as_it_was(days: Table) -> None:
+def test_all_expressions_read_the_values_from_before_the_update(days: Table) -> None:
     days.update({"k": pc.field("v"), "v": K + 100})
     assert shown(days) == sorted([(0, None if k is None else k + 100) for k in KEYS], key=repr)
     days.update({"v": pc.field("v") - pc.scalar(100), "k": pa.scalar(5)}, [("v", "<", 103)])
@@ -283,7 +289,7 @@ def test_an_expression_sees_matching_rows_only() -> None:
     assert shown(table) == [(2, 2), (2**31 - 1, 1)]
 
 
-def test_fields_of_structs() -> None:
+def test_update_of_fields_of_structs() -> None:
     table = make("k INT, s STRUCT<x: INT, t: STRUCT<y: INT NOT NULL, z: STRING>>")
     kinds = pa.schema(
         {
@@ -313,11 +319,11 @@ def test_fields_of_structs() -> None:
     with pytest.raises(InvalidRequestError, match=r"s\.t\.y is NOT NULL"):
         table.update({"s.t.y": None})
     with pytest.raises(InvalidRequestError, match=r"s\.t\.y is NOT NULL"):
-        table.update({"s.t.y": None}, [("k", "=", 100)])  # whatever the rows are
-    table.update({"s.t.y": pc.field("k")}, [("k", "=", 2)])  # there is no struct to hold it
+        table.update({"s.t.y": None}, [("k", "=", 100)])  # no row matches
+    table.update({"s.t.y": pc.field("k")}, [("k", "=", 2)])  # the struct around it is null
 
 
-def test_values_of_all_types() -> None:
+def test_update_to_values_of_all_types() -> None:
     table = make(
         "b BOOLEAN, y TINYINT, f FLOAT, d DECIMAL(10,2), s STRING, c CHAR(3), x BINARY, day DATE, "
         "ts TIMESTAMP, n TIMESTAMP_NTZ, i INTERVAL DAY TO SECOND, a ARRAY<INT>, m MAP<STRING, INT>, "
@@ -360,7 +366,7 @@ def test_values_of_all_types() -> None:
         ("k", "assignments must be a mapping"),
     ],
 )
-def test_updates_that_are_refused(assignments: Any, message: str) -> None:
+def test_invalid_updates_are_refused(assignments: Any, message: str) -> None:
     table = make(
         "k INT NOT NULL, y TINYINT, u BIGINT, c CHAR(3), w VARCHAR(2), t STRING, "
         "s STRUCT<x: INT>, l ARRAY<INT>"
@@ -374,7 +380,7 @@ def test_updates_that_are_refused(assignments: Any, message: str) -> None:
     assert again(table).version == 1
 
 
-def test_columns_that_are_not_there(days: Table) -> None:
+def test_an_update_of_an_unknown_column_is_refused(days: Table) -> None:
     days.alter().add_column("usage_user", "int").add_column("s", "struct<x: int>").commit()
     for path, close in (
         ("usage_usr", "did you mean usage_user"),
@@ -394,7 +400,7 @@ def test_columns_that_are_not_there(days: Table) -> None:
             act([("nope", "=", 1)])
 
 
-def test_rows_move_to_their_partitions_and_are_sorted() -> None:
+def test_updated_rows_move_to_their_partitions_and_are_sorted() -> None:
     table = make(partitioned_by=["k"], properties={"sort_by": "v"})
     table.append(data((1, 1), (1, 2), (1, 3), (2, 1)))
     table.update({"k": 2, "v": pc.field("v") * -1}, [("v", ">=", 2)])
@@ -417,7 +423,7 @@ def test_update_of_a_column_that_old_segments_lack(days: Table) -> None:
 # Rewrites planned elsewhere
 
 
-def test_commit_rewrite(days: Table) -> None:
+def test_a_rewrite_planned_elsewhere_is_committed(days: Table) -> None:
     plan = days.transaction().plan_write(data().schema)
     (first, *_) = days.inspect.segments()["path"].to_pylist()
     records = plan.write(data().schema, iter(data((1, 7)).to_batches()), days.store)
@@ -451,7 +457,7 @@ def test_commit_rewrite(days: Table) -> None:
 
 
 def pair(level: str | None = None, **more: Any) -> tuple[Table, Table]:
-    """The same table twice; what the second commits, the first has not seen."""
+    """The same table twice; the first handle does not see what the second commits."""
     properties = {} if level is None else {"isolation": level}
     table = make(properties=properties, **more)
     table.append(data((1, 0), (2, 0)))
@@ -471,7 +477,7 @@ CHANGES: dict[str, Callable[[Table, Any], int]] = {
 @pytest.mark.parametrize("late", CHANGES)
 @pytest.mark.parametrize("early", CHANGES)
 def test_a_lost_update_is_a_conflict(level: str | None, early: str, late: str) -> None:
-    """Two changes of one segment, if not of one row: the second would bring the old rows back."""
+    """Two updates of one segment, even of different rows: the second would undo the first."""
     old, new = pair(level)
     CHANGES[early](new, [("k", "=", 1)])
     after = shown(new)
@@ -486,8 +492,10 @@ def test_a_lost_update_is_a_conflict(level: str | None, early: str, late: str) -
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("late", CHANGES)
-def test_write_skew(level: str | None, late: str) -> None:
-    """A row that matches comes meanwhile: no order of the two gives what both did."""
+def test_write_skew_is_a_conflict_under_serializable_isolation(
+    level: str | None, late: str
+) -> None:
+    """A matching row is added concurrently: no serial order of the two gives that result."""
     old, new = pair(level)
     new.append(data((1, 5)))
     if level == "serializable":
@@ -513,7 +521,9 @@ def test_write_skew(level: str | None, late: str) -> None:
         lambda t: t.append(data()),
     ],
 )
-def test_what_serializable_allows(late: str, meanwhile: Callable[[Table], Any]) -> None:
+def test_serializable_isolation_allows_commits_that_match_nothing_read(
+    late: str, meanwhile: Callable[[Table], Any]
+) -> None:
     old, new = pair("serializable")
     meanwhile(new)
     CHANGES[late](old, [("k", "=", 1)])
@@ -523,31 +533,33 @@ def test_what_serializable_allows(late: str, meanwhile: Callable[[Table], Any]) 
 @pytest.mark.parametrize(
     "meanwhile, why",
     [
-        # a row that matches came and went again
+        # a matching row was added and removed again
         (lambda t: (t.append(data((1, 5))), t.delete([("v", "=", 5)])), "append"),
-        # the column of the condition was dropped, so that what came can't be decided
+        # the column of the condition was dropped, so the added row can't be checked
         (
             lambda t: (t.alter().drop_column("k").commit(), t.append(data((0, 3)).select(["v"]))),
             "append",
         ),
-        # or is not of its type any more
+        # or it has another type now
         (lambda t: (t.alter().change_type("k", "long").commit(), t.append(data((9, 3)))), "append"),
         (lambda t: (t.append(data((1, 5))), t.rollback(2)), "append"),
-        # a row that matches moved in
+        # an update made a row match
         (lambda t: t.update({"k": 1}, [("k", "=", 5)]), "update"),
-        # statistics do not tell
+        # the statistics are unknown
         (lambda t: t.append(data((0, 0), (3, 0))), "append"),
     ],
 )
-def test_what_serializable_refuses(meanwhile: Callable[[Table], Any], why: str) -> None:
+def test_serializable_isolation_refuses_commits_that_may_match(
+    meanwhile: Callable[[Table], Any], why: str
+) -> None:
     old, new = pair("serializable")
     meanwhile(new)
     with pytest.raises(CommitConflictError, match=rf"\({why}\)"):
         old.delete([("k", "=", 1)])
 
 
-def test_a_dropped_column_made_again_says_nothing_of_the_old_one() -> None:
-    """Bounds of the new column, or its default, must not stand for what can't be decided."""
+def test_a_column_added_again_says_nothing_about_the_dropped_one() -> None:
+    """Bounds or the default of the new column must not stand for the dropped one."""
     old, new = pair("serializable")
     new.alter().drop_column("k").add_column("k", "int", default=50).commit()
     new.append(data((60, 5)))
@@ -555,8 +567,8 @@ def test_a_dropped_column_made_again_says_nothing_of_the_old_one() -> None:
         old.delete([("k", "=", 1)])
 
 
-def test_rows_that_went_and_were_looked_at() -> None:
-    """A MERGE that found a row, and inserts none for it; the row goes, and nothing comes."""
+def test_concurrently_removed_rows_that_were_read_are_a_conflict() -> None:
+    """A MERGE found a row, so it inserts none; the row is deleted concurrently, and none is left."""
     for level, lands in (("snapshot", True), ("serializable", False)):
         old, new = pair(level)
         plan = old.transaction().plan_write(data().schema)
@@ -570,8 +582,8 @@ def test_rows_that_went_and_were_looked_at() -> None:
                     old.transaction().commit_rewrite(plan, records, [], kind="merge", reads=reads)
 
 
-def test_rows_that_went_in_a_rewrite() -> None:
-    """The DELETE copies the rest of the segment, and the copy holds no row that was looked for."""
+def test_rows_removed_by_a_concurrent_rewrite_are_a_conflict() -> None:
+    """The DELETE copies the rest of the segment, and the copy holds no row that the MERGE read."""
     for level, lands in (("snapshot", True), ("serializable", False)):
         old, new = pair(level)
         plan = old.transaction().plan_write(data().schema)
@@ -587,7 +599,7 @@ def test_rows_that_went_in_a_rewrite() -> None:
                 )
 
 
-def test_without_a_condition_every_row_was_looked_at() -> None:
+def test_without_a_condition_any_concurrent_row_is_a_conflict() -> None:
     for level, lands in (("snapshot", True), ("serializable", False)):
         old, new = pair(level)
         new.append(data((99, 9)))
@@ -599,8 +611,8 @@ def test_without_a_condition_every_row_was_looked_at() -> None:
                 old.update({"v": 1})
 
 
-def test_other_writes_are_not_kept_apart() -> None:
-    """Appends and overwrites of all rows read nothing."""
+def test_writes_that_read_nothing_are_not_isolated() -> None:
+    """Appends and overwrites of all rows read nothing, so they do not conflict."""
     old, new = pair("serializable")
     new.append(data((1, 5)))
     again(old).append(data((1, 6)))
@@ -608,15 +620,15 @@ def test_other_writes_are_not_kept_apart() -> None:
     assert shown(old) == [(0, 0), (1, 5), (1, 6)]
 
 
-def test_buckets_tell() -> None:
-    """Of an append into another bucket, bounds say nothing and the partition all."""
+def test_appends_into_other_buckets_are_no_conflict() -> None:
+    """Bounds can't show that an append into another bucket does not match; its partition does."""
     old, new = pair("serializable", partitioned_by=["bucket(64, k)"])
     new.append(data((0, 1), (7, 1)))
     old.delete([("k", "=", 1)])
     assert again(old).version == 4
 
 
-def test_the_isolation_of_the_newest_state_counts() -> None:
+def test_the_newest_isolation_level_applies() -> None:
     old, new = pair()
     new.alter().set_property("isolation", "serializable").commit()
     new.append(data((1, 5)))
@@ -630,7 +642,7 @@ def test_the_isolation_of_the_newest_state_counts() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "Serializable", "repeatable read", "SNAPSHOT"])
-def test_levels_that_there_are_not(value: str, days: Table) -> None:
+def test_unknown_isolation_levels_are_refused(value: str, days: Table) -> None:
     with pytest.raises(InvalidRequestError, match=r"isolation.*'snapshot' or 'serializable'"):
         make(properties={"isolation": value})
     with pytest.raises(InvalidRequestError, match=r"isolation.*'snapshot' or 'serializable'"):
@@ -648,7 +660,9 @@ def test_levels_that_there_are_not(value: str, days: Table) -> None:
         (lambda t: t.rollback(0), "removed"),
     ],
 )
-def test_ends_and_truncates(late: str, meanwhile: Callable[[Table], Any], message: str) -> None:
+def test_a_concurrent_drop_or_truncate_is_a_conflict(
+    late: str, meanwhile: Callable[[Table], Any], message: str
+) -> None:
     old, new = pair()
     meanwhile(new)
     with pytest.raises(CommitConflictError, match=message):
@@ -657,7 +671,7 @@ def test_ends_and_truncates(late: str, meanwhile: Callable[[Table], Any], messag
         )
 
 
-def test_not_null_meanwhile() -> None:
+def test_a_concurrent_not_null_is_a_conflict() -> None:
     table = make()
     table.append(data((1, None), (2, 0)))
     old = again(table)

@@ -32,9 +32,9 @@ ROW = {
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    made = Catalog.create_path(tmp_path, DDL)
-    made.append(pa.Table.from_pylist([ROW], made.scan().schema))
-    return made
+    created = Catalog.create_path(tmp_path, DDL)
+    created.append(pa.Table.from_pylist([ROW], created.scan().schema))
+    return created
 
 
 def value(table: Table, column: str) -> Any:
@@ -81,22 +81,24 @@ def value(table: Table, column: str) -> Any:
         ("n", "-2147483648", -(2**31)),
         ("big", "9223372036854775807", 2**63 - 1),
         ("x", "f + big", 2**40 + 0.5),  # a FLOAT and an integer are a DOUBLE
-        ("x", "-0.000005", -5e-06),  # the nearest DOUBLE
+        ("x", "-0.000005", -5e-06),  # the nearest DOUBLE to the decimal literal
         ("f", "0.05", 0.05000000074505806),
-        ("price", "9.999", Decimal("10.00")),  # one digit more than there were
+        ("price", "9.999", Decimal("10.00")),  # one digit more than before
     ],
 )
-def test_what_is_computed(table: Table, column: str, text: str, expected: Any) -> None:
+def test_expressions_compute_as_in_spark(
+    table: Table, column: str, text: str, expected: Any
+) -> None:
     table.update({column: expr(text)})
     assert value(table, column.partition(".")[0]) == expected
 
 
-def test_text_alone_is_text(table: Table) -> None:
+def test_a_string_is_a_value_and_no_expression(table: Table) -> None:
     table.update({"s": "n + 1"})
     assert value(table, "s") == "n + 1"
 
 
-def test_all_see_the_row_as_it_was(table: Table) -> None:
+def test_all_expressions_read_the_values_from_before_the_update(table: Table) -> None:
     table.update({"n": expr("id"), "id": expr("n"), "s": expr("s || s")}, [("id", "=", 1)])
     assert [value(table, column) for column in ("n", "id", "s")] == [1, 10, "aa"]
 
@@ -127,14 +129,16 @@ def test_all_see_the_row_as_it_was(table: Table) -> None:
         ("s", "coalesce(t, n)", "values of one type"),
     ],
 )
-def test_what_can_not_be_computed(table: Table, column: str, text: str, reason: str) -> None:
+def test_overflows_and_invalid_casts_are_refused(
+    table: Table, column: str, text: str, reason: str
+) -> None:
     before = table.scan().to_arrow()
     with pytest.raises(InvalidRequestError, match=reason):
         table.update({column: expr(text)})
     assert table.refresh().scan().to_arrow() == before
 
 
-def test_rows_that_are_not_meant_are_not_computed(table: Table) -> None:
+def test_expressions_run_on_matching_rows_only(table: Table) -> None:
     table.append(pa.Table.from_pylist([{**ROW, "id": 0}], table.scan().schema))
     table.update({"x": expr("n / id")}, [("id", "=", 1)])
     assert sorted(table.scan(columns=["x"]).to_arrow()["x"].to_pylist()) == [1.5, 10.0]
@@ -145,14 +149,14 @@ def test_rows_that_are_not_meant_are_not_computed(table: Table) -> None:
     [("ts", "coalesce(ts, d)"), ("s", "coalesce(s, b)"), ("d", "coalesce(d, ts)")],
 )
 def test_values_of_several_types_are_not_mixed(tmp_path: Path, column: str, text: str) -> None:
-    """Midnight depends on the time zone, which is the session's in Spark; bytes are no text."""
+    """Midnight depends on the session's time zone in Spark, and bytes are not text."""
     table = Catalog.create_path(tmp_path / "t", "id INT, d DATE, ts TIMESTAMP, s STRING, b BINARY")
     table.append(pa.table({"id": pa.array([1], pa.int32())}))
     with pytest.raises(InvalidRequestError, match="values of one type"):
         table.update({column: expr(text)})
 
 
-def test_null_by_zero_is_null(table: Table) -> None:
+def test_null_divided_by_zero_is_null(table: Table) -> None:
     table.update({"n": None})
     table.update({"x": expr("n / 0")})
     assert value(table, "x") is None
@@ -161,19 +165,19 @@ def test_null_by_zero_is_null(table: Table) -> None:
 @pytest.mark.parametrize(
     "text", ["n +", "", "(n", "n n", "abs(n)", "n ||", "n | 1", "1.2.3", "select 1", "n; drop"]
 )
-def test_what_does_not_parse(text: str) -> None:
+def test_invalid_expressions_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError, match="expression"):
         expr(text)
 
 
-def test_a_column_that_is_not_there(table: Table) -> None:
+def test_an_unknown_column_is_refused(table: Table) -> None:
     with pytest.raises(NotFoundError, match=r"no column host; .* write text in quotes"):
         table.update({"s": expr("host")})
     with pytest.raises(InvalidRequestError, match="many values in one row"):
         table.update({"n": expr("l.element + 1")})
 
 
-def test_a_table_with_a_primary_key(tmp_path: Path) -> None:
+def test_update_by_expression_of_a_keyed_table(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, "k INT, n INT", primary_key=["k"])
     table.upsert(pa.table({"k": pa.array([1, 2], pa.int32()), "n": pa.array([5, 6], pa.int32())}))
     table.update({"n": expr("n * k")}, [("k", "=", 2)])

@@ -1,4 +1,4 @@
-"""Variants beside values that are written in another Arrow type than they are stored in."""
+"""Variants next to values that arrive in another Arrow type than they are stored in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIVE, EMPTY = b"\x0c\x05", b"\x01\x00\x00"
 
 
 def variants(mask: list[bool]) -> pa.Array:
-    """As Spark gives them: where a variant is null, so are the parts of it."""
+    """As Spark passes them: where a variant is null, so are its children."""
     parts = [
         pa.array([None if null else part for null in mask], pa.binary()) for part in (FIVE, EMPTY)
     ]
@@ -41,7 +41,9 @@ def variants(mask: list[bool]) -> pa.Array:
         ),
     ],
 )
-def test_a_null_beside_times_of_another_zone(tmp_path: Path, type_: str, within: object) -> None:
+def test_null_variants_next_to_timestamps_of_another_zone(
+    tmp_path: Path, type_: str, within: object
+) -> None:
     times = pa.array([0, 1_000_000, None], pa.timestamp("us", "Pacific/Apia"))
     inner = pa.StructArray.from_arrays([variants([False, True, True]), times], names=["v", "at"])
     table = Catalog(tmp_path).create_table("t", f"s {type_}")
