@@ -1,4 +1,4 @@
-"""Wide tables and many schema versions: work grows with what is there, never faster; by counts."""
+"""Wide tables and many schema versions: work grows linearly, as counted in calls, not in seconds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rows(count: int) -> pa.Table:
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions are called, those in C too."""
+    """The number of function calls, including those in C."""
     count = 0
 
     def hook(frame: object, event: str, argument: object) -> None:
@@ -69,7 +69,7 @@ def add_many(table: Table, count: int) -> None:
 
 
 def costs(place: Path, count: int) -> dict[str, int]:
-    """What is called for a table of so many columns."""
+    """The number of calls for each operation on a table of that many columns."""
     catalog, made = Catalog(place), list[Table]()
     found = {"create": calls(lambda: made.append(catalog.create_table("t", ddl(count))))}
     (table,), data = made, rows(count)
@@ -87,19 +87,19 @@ def costs(place: Path, count: int) -> dict[str, int]:
     return found | {name: calls(work) for name, work in works.items()}
 
 
-def test_nothing_is_quadratic_in_columns(tmp_path: Path) -> None:
+def test_no_operation_is_quadratic_in_columns(tmp_path: Path) -> None:
     costs(tmp_path / "warm", 12)
     once, twice = costs(tmp_path / "once", 260), costs(tmp_path / "twice", 520)
     grown = {name: twice[name] / once[name] for name in once}
     assert {name: ratio for name, ratio in grown.items() if ratio > 2.2} == {}
 
 
-def least(work: Callable[[], object]) -> int:
-    """The least of some: now and then a checkpoint is written after a commit."""
+def minimum(work: Callable[[], object]) -> int:
+    """The minimum of several runs, since a checkpoint follows some commits."""
     return min(calls(work) for _ in range(3))
 
 
-def test_an_alter_costs_the_same_whatever_came_before(tmp_path: Path) -> None:
+def test_an_alter_costs_the_same_after_any_number_of_versions(tmp_path: Path) -> None:
     table = Catalog(tmp_path).create_table("t", ddl(40))
 
     def alter() -> None:
@@ -111,14 +111,14 @@ def test_an_alter_costs_the_same_whatever_came_before(tmp_path: Path) -> None:
 
     for _ in range(10):
         alter()
-    few = least(alter)
+    few = minimum(alter)
     for _ in range(50):
         alter()
     assert table.schema.version > 100
-    assert least(alter) <= few * 1.02
+    assert minimum(alter) <= few * 1.02
     again = Catalog(tmp_path).load_table("t")
-    again.alter().rename_column("c0", "z").commit()  # what is looked up once after a load
-    assert least(lambda: again.alter().set_property("p", "q").commit()) <= few
+    again.alter().rename_column("c0", "z").commit()  # what is computed once after a load
+    assert minimum(lambda: again.alter().set_property("p", "q").commit()) <= few
 
 
 CHANGES: list[Callable[[Any], Any]] = [
@@ -138,7 +138,7 @@ CHANGES: list[Callable[[Any], Any]] = [
 
 
 def altered(place: Path) -> Table:
-    """A table of many schemas, under each of which rows were written."""
+    """A table with many schema versions, and rows written under each of them."""
     table = Catalog(place).create_table("t", ddl(4))
     for change in CHANGES:
         table.append(rows(4).select([n for n in table.schema.names if n in ("c2", "c3")]))
@@ -150,7 +150,7 @@ def checkpointed(table: Table) -> None:
     table.log.write_checkpoint(table.state)
 
 
-def test_schemas_as_deltas_are_what_they_were(
+def test_schemas_stored_as_deltas_are_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
@@ -163,7 +163,7 @@ def test_schemas_as_deltas_are_what_they_were(
     assert len(again.state.schemas) == len(CHANGES) + 1
     assert again.state.features == table.state.features
     assert again.maintenance.verify(every_version=True).is_clean
-    # What was dropped is known still: its physical name is not given again.
+    # The physical name of a dropped column is still known, and not reused.
     again.alter().add_column("renamed", "INT").add_column("x", "INT").commit()
     physical = {c.name: c.physical_name for c in again.schema.columns}
     assert (physical["renamed"], physical["c1"], physical["x"]) == ("renamed", "c1_11", "x_13")
@@ -185,7 +185,7 @@ def many(count: int) -> Schemas:
     )
 
 
-def test_newer_versions_come_while_older_ones_are_looked_at() -> None:
+def test_newer_versions_are_added_while_older_ones_are_read() -> None:
     """Another thread may read commits that are newer than a state."""
     schemas = many(3)
     found = iter(schemas)
@@ -194,7 +194,7 @@ def test_newer_versions_come_while_older_ones_are_looked_at() -> None:
     assert list(found) == [1, 2]
 
 
-def test_looking_at_every_version_takes_steps_like_their_number(
+def test_reading_every_version_takes_linearly_many_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps, remembered = [], Schemas._cached
@@ -203,7 +203,7 @@ def test_looking_at_every_version_takes_steps_like_their_number(
     )
     schemas = many(1000)
     assert [schema.columns[0].name for schema in schemas.values()] == [f"c{n}" for n in range(1000)]
-    assert len(steps) < 40_000, "a step a version that lies between would be half a million"
+    assert len(steps) < 40_000, "one step per version in between would be half a million"
 
 
 def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ def test_a_library_without_deltas_refuses_by_name(
     [[[0, 4]], [[0, 2], [1, 1]], [[-1, 1]], [[0]], [[0, True]], [7], [[2**62, 2**62]]],
     ids=["too many", "twice", "negative", "no count", "a boolean", "a number", "far away"],
 )
-def test_deltas_that_can_not_be_are_read_from_the_log(
+def test_impossible_deltas_are_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[Any]
 ) -> None:
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 2)
@@ -261,9 +261,7 @@ def test_deltas_that_can_not_be_are_read_from_the_log(
     assert not found.maintenance.verify().is_clean
 
 
-def test_a_load_puts_no_old_schema_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_builds_no_old_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     for number in range(70):
@@ -278,7 +276,7 @@ def test_a_load_puts_no_old_schema_together(
     assert len(checked) == 3
 
 
-def test_two_that_follow_one_state_keep_their_own(tmp_path: Path) -> None:
+def test_two_successors_of_one_state_are_independent(tmp_path: Path) -> None:
     first = Catalog(tmp_path).create_table("t", "a INT")
     base = first.state.schemas
     one, other = (
@@ -317,7 +315,7 @@ def narrow_lists(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("narrow_lists")
-def test_statistics_in_lists_are_what_they_were(tmp_path: Path) -> None:
+def test_statistics_stored_in_lists_are_read_back(tmp_path: Path) -> None:
     table = altered(tmp_path)
     expected = known(table)
     assert expected["c3.max"].count(None) < len(CHANGES)
@@ -330,7 +328,7 @@ def test_statistics_in_lists_are_what_they_were(tmp_path: Path) -> None:
     again = Catalog(tmp_path).load_table("t")
     assert known(again) == expected
     assert again.maintenance.verify(deep=True, every_version=True).is_clean
-    # Lists that are there are taken on: columns that came and went, segments that went.
+    # Existing lists are carried on: columns were added and dropped, segments removed.
     again.alter().add_column("new", "INT", default=3).drop_column("c1").commit()
     again.delete([("_sequence", "<", 4)])
     again.append(pa.table({"c3": TYPES["TIMESTAMP"], "new": TYPES["INT"]}))
@@ -392,7 +390,7 @@ def test_a_wide_checkpoint_has_few_columns(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("narrow_lists")
 @pytest.mark.parametrize("damage", ["missing", "type", "long", "ids"])
-def test_lists_that_can_not_be_are_read_from_the_log(
+def test_impossible_lists_are_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     table = altered(tmp_path)
@@ -419,7 +417,7 @@ def test_lists_that_can_not_be_are_read_from_the_log(
     assert not again.maintenance.verify().is_clean
 
 
-def test_picked_and_rearranged() -> None:
+def test_lists_can_be_filtered_and_reordered() -> None:
     lists = pa.chunked_array([[[1, 2, 3], None, [4]], [[5, None]]], pa.list_(pa.int64()))
     sliced = lists.slice(1)
     assert statistic_lists.at_place(lists, 0).to_pylist() == [1, None, 4, 5]
@@ -432,7 +430,7 @@ def test_picked_and_rearranged() -> None:
 # --- older checkpoints --------------------------------------------------------------------------
 
 
-def test_older_checkpoints_lie_at_growing_distances() -> None:
+def test_older_checkpoints_are_kept_at_growing_distances() -> None:
     kept: set[int] = set()
     for newest in range(16, 20_001, 16):
         kept = set(retained_checkpoints(dict.fromkeys([*kept, newest], 4000)))
@@ -445,7 +443,7 @@ def test_older_checkpoints_lie_at_growing_distances() -> None:
     assert len(versions) < 200
 
 
-def test_older_checkpoints_are_no_larger_than_the_log_can_bear() -> None:
+def test_the_size_of_older_checkpoints_is_bounded() -> None:
     mib = 1024 * 1024
     kept: dict[int, int] = {}
     for newest in range(1000, 200_001, 1000):
@@ -457,7 +455,7 @@ def test_older_checkpoints_are_no_larger_than_the_log_can_bear() -> None:
     assert retained_checkpoints({1: 100 * mib, 2: 10, 3: 10, 4: 10}) == {3, 4}
 
 
-def test_nothing_is_spared_below_the_floor() -> None:
+def test_no_checkpoint_below_the_oldest_retained_version_is_kept() -> None:
     sizes = dict.fromkeys([16, 64, 128, 512, 528, 544], 10)
     assert retained_checkpoints(sizes, 128) == {128, 512, 528, 544}
     assert retained_checkpoints(sizes, 540) == {528, 544}

@@ -1,14 +1,21 @@
-"""The cells of the conflict matrix, as FORMAT.md, section 11, writes them."""
+"""The cells of the conflict matrix, as FORMAT.md, section 11, writes them, and cases of them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from conflicts.planned import Planned, Step
 
 FORMAT = Path(__file__).parents[2] / "catalog" / "FORMAT.md"
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _NOTES = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+
+Refusal = tuple[type[Exception], str]
+"""An error, and a pattern of its message."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,34 @@ class Cell:
     theirs: str
     text: str
     notes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operation, a concurrent commit, and the expected outcome.
+
+    Args:
+        row, column: the cell.
+        mine: the operation, planned on the base.
+        theirs: what others commit after the base version.
+        refused: the error; None if it is committed.
+        note: the note that decides the outcome.
+        before: the commits before the base version.
+        table: options of the table, if it is not the plain one.
+        noop: whether the operation succeeds without an entry.
+        holds: a condition on the table afterwards.
+    """
+
+    row: str
+    column: str
+    mine: Step
+    theirs: Step
+    refused: Refusal | None = None
+    note: int | None = None
+    before: tuple[Step, ...] = ()
+    table: dict[str, Any] = field(default_factory=dict)
+    noop: bool = False
+    holds: Callable[[Planned], bool] = lambda _: True
 
 
 def _parsed(text: str) -> tuple[str, tuple[int, ...]]:

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from conflicts.cases import CASES, Case, drop
-from conflicts.cells import Cell, read_matrix
+from conflicts.cases import CASES, drop
+from conflicts.cells import Case, Cell, read_matrix
 from conflicts.planned import Planned, now
 from versioned_catalog.conflicts.matrix import MATRIX
 from versioned_catalog.conflicts.operations import Operation

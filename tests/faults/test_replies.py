@@ -40,22 +40,22 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def warehouse(tmp_path: Path) -> Path:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
     catalog.create_table("n.t", "id LONG").append(ids(1))
     return tmp_path
 
 
-def interrupted(folder: Path, fault: Fault, after: Callable[[], object]) -> Table:
+def interrupted(warehouse: Path, fault: Fault, after: Callable[[], object]) -> Table:
     """The table, on a store whose first put to its log is interrupted after it took effect."""
     plan, interruption = Plan(0, fault, only=LOG), Interruption(LOG, after=after)
-    store = InterruptedStore(LocalStore(str(folder)), plan, interruption)
+    store = InterruptedStore(LocalStore(str(warehouse)), plan, interruption)
     return Catalog.over(store).load_table("n.t")
 
 
-def fresh(folder: Path) -> Table:
-    return Catalog(folder).load_table("n.t")
+def fresh(warehouse: Path) -> Table:
+    return Catalog(warehouse).load_table("n.t")
 
 
 def shown(table: Table) -> list[int]:
@@ -63,9 +63,9 @@ def shown(table: Table) -> list[int]:
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_REPLY, Fault.REPLY_TAKEN])
-def test_the_acknowledged_version_is_our_own(fault: Fault, folder: Path) -> None:
-    rival = fresh(folder)
-    table = interrupted(folder, fault, lambda: rival.refresh().append(ids(3)))
+def test_the_acknowledged_version_is_our_own(fault: Fault, warehouse: Path) -> None:
+    rival = fresh(warehouse)
+    table = interrupted(warehouse, fault, lambda: rival.refresh().append(ids(3)))
     assert table.append(ids(2)) == 2, "not the version of the other writer, which came after"
     assert table.version == 2
     assert shown(table) == [1, 2], "concurrent commits are visible after refresh()"
@@ -78,25 +78,25 @@ def test_the_acknowledged_version_is_our_own(fault: Fault, folder: Path) -> None
     ]
 
 
-def test_another_writer_commits_while_the_outcome_is_unknown(folder: Path) -> None:
-    rival = fresh(folder)
-    table = interrupted(folder, Fault.LOST_REQUEST, lambda: rival.append(ids(3)))
+def test_another_writer_commits_while_the_outcome_is_unknown(warehouse: Path) -> None:
+    rival = fresh(warehouse)
+    table = interrupted(warehouse, Fault.LOST_REQUEST, lambda: rival.append(ids(3)))
     assert table.append(ids(2)) == 3
-    assert shown(fresh(folder)) == [1, 3, 2]
+    assert shown(fresh(warehouse)) == [1, 3, 2]
 
 
-def test_a_conflicting_commit_while_the_outcome_is_unknown(folder: Path) -> None:
-    rival = fresh(folder)
+def test_a_conflicting_commit_while_the_outcome_is_unknown(warehouse: Path) -> None:
+    rival = fresh(warehouse)
     table = interrupted(
-        folder, Fault.LOST_REQUEST, lambda: rival.alter().set_not_null("id").commit()
+        warehouse, Fault.LOST_REQUEST, lambda: rival.alter().set_not_null("id").commit()
     )
     with pytest.raises(Exception, match="NOT NULL"):
         table.append(pa.table({"id": pa.array([None], pa.int64())}))
-    assert fresh(folder).version == 2
+    assert fresh(warehouse).version == 2
 
 
 @pytest.mark.parametrize("landed", [True, False])
-def test_a_store_that_stops_replying(landed: bool, folder: Path) -> None:
+def test_a_store_that_stops_replying(landed: bool, warehouse: Path) -> None:
     class Gone(FaultyStore):
         gone = False
 
@@ -116,17 +116,17 @@ def test_a_store_that_stops_replying(landed: bool, folder: Path) -> None:
                 self._inner.put_if_absent(path, data, dated)
             return Put.UNKNOWN
 
-    table = Catalog.over(Gone(LocalStore(str(folder)), Plan())).load_table("n.t")
+    table = Catalog.over(Gone(LocalStore(str(warehouse)), Plan())).load_table("n.t")
     with pytest.raises(CommitOutcomeUnknown) as caught:
         table.append(ids(2))
     assert caught.value.commit_id in str(caught.value)
-    found = fresh(folder).find_commit(caught.value.commit_id, 1)
+    found = fresh(warehouse).find_commit(caught.value.commit_id, 1)
     assert found == (2 if landed else None)
-    assert shown(fresh(folder)) == ([1, 2] if landed else [1])
-    fresh(folder).append(ids(3))
+    assert shown(fresh(warehouse)) == ([1, 2] if landed else [1])
+    fresh(warehouse).append(ids(3))
 
 
-def test_a_lost_reply_and_then_a_store_that_can_not_be_read(folder: Path) -> None:
+def test_a_lost_reply_and_then_a_store_that_can_not_be_read(warehouse: Path) -> None:
     """The retried put is answered "taken", but the entry there can't be read."""
 
     class Blind(FaultyStore):
@@ -144,14 +144,14 @@ def test_a_lost_reply_and_then_a_store_that_can_not_be_read(folder: Path) -> Non
             self.blind = True
             return super().put_if_absent(path, data, dated)
 
-    store = Blind(LocalStore(str(folder)), Plan(0, Fault.REPLY_TAKEN, only=LOG))
+    store = Blind(LocalStore(str(warehouse)), Plan(0, Fault.REPLY_TAKEN, only=LOG))
     table = Catalog.over(store).load_table("n.t")
     with pytest.raises(CommitOutcomeUnknown) as caught:
         table.append(ids(2))
-    assert fresh(folder).find_commit(caught.value.commit_id) == 2
+    assert fresh(warehouse).find_commit(caught.value.commit_id) == 2
 
 
-def test_a_request_that_arrives_late(folder: Path) -> None:
+def test_a_request_that_arrives_late(warehouse: Path) -> None:
     """It takes effect after the outcome was reported as unknown: it is found, and it is there once."""
     late: list[tuple[str, bytes]] = []
 
@@ -163,21 +163,21 @@ def test_a_request_that_arrives_late(folder: Path) -> None:
             late.append((path, data))
             return Put.UNKNOWN
 
-    store = Late(LocalStore(str(folder)), Plan())
+    store = Late(LocalStore(str(warehouse)), Plan())
     table = Catalog.over(store).load_table("n.t")
     with pytest.raises(CommitOutcomeUnknown) as caught:
         table.append(ids(2))
     assert {path for path, _ in late} == {f"_versioned/log/{2:020d}.json"}
     assert len({data for _, data in late}) == 1, "the same entry every time"
     assert len(late) == PUT_TRIES
-    assert fresh(folder).find_commit(caught.value.commit_id) is None
-    outcomes = [LocalStore(str(folder / "n/t")).put_if_absent(*request) for request in late]
+    assert fresh(warehouse).find_commit(caught.value.commit_id) is None
+    outcomes = [LocalStore(str(warehouse / "n/t")).put_if_absent(*request) for request in late]
     assert outcomes == [Put.WON] + [Put.TAKEN] * (len(late) - 1)
-    assert fresh(folder).find_commit(caught.value.commit_id) == 2
-    assert shown(fresh(folder)) == [1, 2]
+    assert fresh(warehouse).find_commit(caught.value.commit_id) == 2
+    assert shown(fresh(warehouse)) == [1, 2]
 
 
-def test_a_store_that_reports_a_missing_entry_as_taken(folder: Path) -> None:
+def test_a_store_that_reports_a_missing_entry_as_taken(warehouse: Path) -> None:
     """A store that contradicts itself causes an error, not an endless loop."""
 
     puts: list[str] = []
@@ -192,7 +192,7 @@ def test_a_store_that_reports_a_missing_entry_as_taken(folder: Path) -> None:
             return Put.TAKEN
 
     with pytest.raises(CommitOutcomeUnknown):
-        Catalog.over(Liar(LocalStore(str(folder)), Plan())).load_table("n.t").append(ids(2))
+        Catalog.over(Liar(LocalStore(str(warehouse)), Plan())).load_table("n.t").append(ids(2))
 
 
 WAREHOUSE: dict[str, Callable[[Catalog], object]] = {
@@ -206,7 +206,7 @@ WAREHOUSE: dict[str, Callable[[Catalog], object]] = {
 @pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN])
 @pytest.mark.parametrize("operation", WAREHOUSE)
 def test_changes_of_names_take_effect_once(
-    operation: str, fault: Fault, folder: Path, tmp_path: Path
+    operation: str, fault: Fault, warehouse: Path, tmp_path: Path
 ) -> None:
     recorded = Plan(only="put")
     calls = 2 if operation in ("create_table", "drop_table") else 1
@@ -235,13 +235,13 @@ def test_changes_of_names_take_effect_once(
         assert len(list((folder / "_versioned/log").iterdir())) == 3
 
 
-def test_an_unreadable_entry_is_not_written(folder: Path) -> None:
-    table = fresh(folder)
+def test_an_unreadable_entry_is_not_written(warehouse: Path) -> None:
+    table = fresh(warehouse)
     plan = table.transaction().plan_write(ids(2).schema)
     (record,) = plan.write(ids(2).schema, iter(ids(2).to_batches()), table.store)
     with pytest.raises(CorruptTableError):
         table.transaction().commit_append(plan, [replace(record, schema_version=7)])
-    assert fresh(folder).version == 1
+    assert fresh(warehouse).version == 1
     assert table.transaction().commit_append(plan, [record]) == 2
 
 
@@ -256,13 +256,13 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     "error", [pa.ArrowInvalid("x"), MemoryError(), OSError(28, "full"), KeyError("bug")]
 )
 def test_a_failure_after_a_commit_does_not_fail_it(
-    error: Exception, folder: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> bytes:
         raise error
 
     monkeypatch.setattr(TableCodec, "encode_checkpoint", fail)
-    table = fresh(folder)
+    table = fresh(warehouse)
     assert table.append(ids(2)) == 2
     assert table.append(ids(3)) == 3
-    assert shown(fresh(folder)) == [1, 2, 3]
+    assert shown(fresh(warehouse)) == [1, 2, 3]
