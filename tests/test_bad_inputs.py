@@ -109,7 +109,7 @@ NAMES: list[Request] = [
     ("open backtick", lambda b: b.catalog.load_table("db.`t"), BAD, "db.`t"),
     ("number as name", lambda b: b.catalog.load_table(5), BAD, "5 is not a valid name"),  # type: ignore[arg-type]
     ("no name", lambda b: b.catalog.create_namespace(None), BAD, "None"),  # type: ignore[arg-type]
-    ("half a character", lambda b: b.catalog.create_namespace(X), BAD, "half a character"),
+    ("unpaired surrogate", lambda b: b.catalog.create_namespace(X), BAD, "half a character"),
     (
         "long name",
         lambda b: b.catalog.create_table("db." + "x" * 300, "a INT"),
@@ -122,7 +122,7 @@ NAMES: list[Request] = [
     ("folder with a table", lambda b: Catalog.create_path(b.folder, "a INT"), TAKEN, "already"),
     ("empty path", lambda _: Catalog(" "), BAD, "is not a location"),
     ("number as path", lambda _: Catalog(5), BAD, "5 is not a location"),  # type: ignore[arg-type]
-    ("zero in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "holds a null character"),
+    ("NUL in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "holds a null character"),
     ("credentials in a URL", lambda _: Catalog("s3://k:s@bucket/x"), BAD, "holds credentials"),
     ("no bucket", lambda _: Catalog("s3://"), BAD, "s3://<bucket>"),
     ("unknown protocol", lambda _: Catalog.load_path("what://x"), BAD, "what://"),
@@ -193,7 +193,7 @@ CREATES: list[Request] = [
     ("property number", lambda b: b.create(properties={"p": 1}), BAD, "'p' = 1"),
     ("properties as list", lambda b: b.create(properties=["p"]), BAD, "properties"),
     ("comment number", lambda b: b.create(comment=5), BAD, "comment"),
-    ("comment of halves", lambda b: b.create(comment=X), BAD, "half a character"),
+    ("comment of an unpaired surrogate", lambda b: b.create(comment=X), BAD, "half a character"),
 ]
 
 ALTERS: list[Request] = [
@@ -304,7 +304,7 @@ ALTERS: list[Request] = [
         BAD,
         "must be text, got 5",
     ),
-    ("comment halves", lambda b: b.alter().set_comment("id", X).commit(), BAD, "half a"),
+    ("comment of a surrogate", lambda b: b.alter().set_comment("id", X).commit(), BAD, "half a"),
     ("size", lambda b: b.alter().set_property("target_segment_bytes", "no").commit(), BAD, "'no'"),
     ("sort", lambda b: b.alter().set_property("sort_by", "no").commit(), GONE, "no"),
     ("property", lambda b: b.alter().set_property("p", None).commit(), BAD, "'p' = None"),
@@ -408,7 +408,7 @@ READS: list[Request] = [
     ("filter of bool", lambda b: b.filter("id", "=", True), BAD, "column id"),
     ("filter of a time", lambda b: b.filter("ts", "<", "noon"), BAD, "column ts"),
     ("filter of time of day", lambda b: b.filter("ts", "<", dt.time(1)), BAD, "column ts"),
-    ("filter of halves", lambda b: b.filter("name", "=", X), BAD, "column name"),
+    ("filter of a surrogate", lambda b: b.filter("name", "=", X), BAD, "column name"),
     ("operator", lambda b: b.filter("id", "~", 1), BAD, "'~' is not an operator"),
     ("in a text", lambda b: b.filter("name", "in", "abc"), BAD, "filter on name"),
     ("in nothing", lambda b: b.filter("id", "in", None), BAD, "filter on id"),
@@ -471,9 +471,9 @@ def reload(bench: Bench) -> list[dict[str, Any]]:
 def edit(path: Path, member: str, value: Any) -> None:
     """Set a value at a dotted path of a JSON file; ... removes the member."""
     entry = json.loads(path.read_text())
-    *way, last = [int(part) if part.isdecimal() else part for part in member.split(".")]
+    *parents, last = [int(part) if part.isdecimal() else part for part in member.split(".")]
     inside = entry
-    for part in way:
+    for part in parents:
         inside = inside[part if isinstance(inside, list) else str(part)]
     key = last if isinstance(inside, list) else str(last)
     if value is ...:

@@ -305,7 +305,7 @@ def test_a_reader_of_a_sound_log_writes_nothing(
     make(tmp_path / "t")
 
     def refuse(self: LocalStore) -> datetime:
-        raise AssertionError("a file was made")
+        raise AssertionError("a file was created")
 
     monkeypatch.setattr(LocalStore, "now", refuse)
     table = load(tmp_path / "t")

@@ -146,8 +146,8 @@ def test_every_refusal_names_its_table(bench: Bench) -> None:
         for name, act, _, _ in group:
             with pytest.raises(VersionedError) as caught:
                 act(bench)
-            places = (table, table.replace(".", "/"))
-            if not any(place in str(caught.value) for place in places):
+            locations = (table, table.replace(".", "/"))
+            if not any(location in str(caught.value) for location in locations):
                 silent.append((name, str(caught.value)))
     assert silent == []
 

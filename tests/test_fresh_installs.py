@@ -50,12 +50,12 @@ def test_sql_on_each_pyspark(spark: str, built: tuple[Path, Path], tmp_path: Pat
     wheel, source = built
     environment = Environment.new(tmp_path / "venv")
     environment.install(f"pyspark-versioned[spark] @ {wheel.as_uri()}", f"pyspark=={spark}.*")
-    told = shown(environment, tmp_path / "wheel")
-    assert told["pyspark"].startswith(spark)
-    assert told["from"].startswith(str(tmp_path))
-    assert {name: told["shown"][name] for name in SHOWN} == SHOWN
+    output = shown(environment, tmp_path / "wheel")
+    assert output["pyspark"].startswith(spark)
+    assert output["from"].startswith(str(tmp_path))
+    assert {name: output["shown"][name] for name in SHOWN} == SHOWN
     environment.install("--reinstall-package", "pyspark-versioned", "--no-deps", source)
-    assert shown(environment, tmp_path / "source")["shown"] == told["shown"]
+    assert shown(environment, tmp_path / "source")["shown"] == output["shown"]
 
 
 def test_an_isolated_install_of_the_checkout_has_the_jar(tmp_path: Path) -> None:
@@ -65,5 +65,5 @@ def test_an_isolated_install_of_the_checkout_has_the_jar(tmp_path: Path) -> None
     shutil.copytree(ROOT, tree, ignore=ignored)
     environment = Environment.new(tmp_path / "venv")
     environment.install(tree, "pip")
-    ask = "import pyspark_versioned; print(pyspark_versioned.jar_path())"
-    assert run(environment.python, "-c", ask, cwd=tmp_path).startswith(str(tmp_path / "venv"))
+    code = "import pyspark_versioned; print(pyspark_versioned.jar_path())"
+    assert run(environment.python, "-c", code, cwd=tmp_path).startswith(str(tmp_path / "venv"))

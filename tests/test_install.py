@@ -108,12 +108,12 @@ def test_a_local_connect_server_gets_the_jar_without_a_warning(
     monkeypatch.delenv("SPARK_LOCAL_REMOTE", raising=False)
     given = Builder(spark__remote="local[2]")
     assert options(given, "one")["spark.jars"] == jar
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         for key in ("spark.jars", "spark.sql.extensions", "spark.ui.enabled"):
             warnings.warn(
                 f"Failed to set {key} to Some(x) due to [CANNOT_MODIFY_CONFIG]", stacklevel=1
             )
-    assert [str(one.message).split()[3] for one in told] == ["spark.ui.enabled"]
+    assert [str(one.message).split()[3] for one in caught] == ["spark.ui.enabled"]
 
 
 def test_storage_options_and_relative_folders() -> None:
@@ -183,8 +183,8 @@ def wheel_names(where: Path) -> list[str]:
 
 def required(where: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """The packages that an isolated build requires besides hatchling."""
-    ask = "import hatchling.build as b; print(b.get_requires_for_build_wheel())"
-    return run(where, "-c", ask, **environment)
+    code = "import hatchling.build as b; print(b.get_requires_for_build_wheel())"
+    return run(where, "-c", code, **environment)
 
 
 def put_jar(where: Path, jar: str) -> None:
@@ -234,8 +234,8 @@ def test_a_source_distribution_has_the_jar_and_all_build_files(
     put_jar(copy, jar)
     done = build(copy, "sdist", **no_compiler)
     assert done.returncode == 0, done.stderr
-    (made,) = (copy / "dist").glob("*.tar.gz")
-    with tarfile.open(made) as archive:
+    (archive_path,) = (copy / "dist").glob("*.tar.gz")
+    with tarfile.open(archive_path) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     done = build(unpacked, **no_compiler)
@@ -270,10 +270,10 @@ def test_a_build_without_a_jar_can_be_requested(copy: Path, no_compiler: dict[st
     assert done.returncode == 0, done.stderr
     assert JAR not in wheel_names(copy)
     assert "no SQL" in done.stdout + done.stderr
-    ask = "import pyspark_versioned; pyspark_versioned.jar_path()"
-    told = run(copy, "-c", ask, PYTHONPATH=f"{copy / 'connector'}:{copy / 'catalog'}")
-    assert "SQL needs the jar of pyspark-versioned" in told.stderr.splitlines()[-1]
-    assert "VERSIONED_NO_JAR unset" in told.stderr.splitlines()[-1]
+    code = "import pyspark_versioned; pyspark_versioned.jar_path()"
+    done = run(copy, "-c", code, PYTHONPATH=f"{copy / 'connector'}:{copy / 'catalog'}")
+    assert "SQL needs the jar of pyspark-versioned" in done.stderr.splitlines()[-1]
+    assert "VERSIONED_NO_JAR unset" in done.stderr.splitlines()[-1]
 
 
 def test_a_build_against_an_older_pyspark_is_refused(copy: Path, tmp_path: Path) -> None:
@@ -289,14 +289,14 @@ def test_a_build_against_an_older_pyspark_is_refused(copy: Path, tmp_path: Path)
 
 def zipped(tmp_path: Path) -> Path:
     """The packages as a zip for ``--py-files``."""
-    made = tmp_path / "pyspark_versioned.zip"
-    with zipfile.ZipFile(made, "w") as archive:
+    archive_path = tmp_path / "pyspark_versioned.zip"
+    with zipfile.ZipFile(archive_path, "w") as archive:
         for root in (ROOT / "connector", ROOT / "catalog"):
             for package in ("pyspark_versioned", "versioned_catalog"):
                 for file in (root / package).rglob("*"):
                     if file.suffix in (".py", ".jar"):
                         archive.write(file, file.relative_to(root))
-    return made
+    return archive_path
 
 
 def run_from(archive: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -310,22 +310,22 @@ def run_from(archive: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 def test_the_jar_of_a_zip_is_a_temporary_copy(tmp_path: Path, jar: str) -> None:
-    ask = (
+    code = (
         "import pathlib, zlib, pyspark_versioned as p; j = p.jar_path(); assert j == p.jar_path(); "
         "print(j); print(zlib.crc32(pathlib.Path(j).read_bytes())); print(p.__file__)"
     )
-    told = run_from(zipped(tmp_path), "-c", ask).stdout.splitlines()
-    assert "pyspark_versioned.zip" in told[2]
-    assert int(told[1]) == zlib.crc32(Path(jar).read_bytes())
-    assert not Path(told[0]).exists()
-    assert not Path(told[0]).parent.exists()
+    done = run_from(zipped(tmp_path), "-c", code).stdout.splitlines()
+    assert "pyspark_versioned.zip" in done[2]
+    assert int(done[1]) == zlib.crc32(Path(jar).read_bytes())
+    assert not Path(done[0]).exists()
+    assert not Path(done[0]).parent.exists()
 
 
 def test_stored_settings_do_not_name_a_temporary_copy(tmp_path: Path) -> None:
     archive = zipped(tmp_path)
-    ask = ("-m", "pyspark_versioned", "conf", "--warehouse", "/w")
-    refused = run_from(archive, *ask)
+    code = ("-m", "pyspark_versioned", "conf", "--warehouse", "/w")
+    refused = run_from(archive, *code)
     assert refused.returncode == 1
     assert f"python -m zipfile -e {archive}" in refused.stderr
-    told = run_from(archive, *ask, "--jar", "hdfs://host/versioned-spark.jar")
-    assert "spark.jars hdfs://host/versioned-spark.jar\n" in told.stdout
+    done = run_from(archive, *code, "--jar", "hdfs://host/versioned-spark.jar")
+    assert "spark.jars hdfs://host/versioned-spark.jar\n" in done.stdout

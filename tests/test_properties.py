@@ -36,7 +36,7 @@ OWN = [
 ]
 
 Sets = Callable[[Path, str], Any]
-WAYS: dict[str, Sets] = {
+SETTERS: dict[str, Sets] = {
     "create_path": lambda root, key: Catalog.create_path(
         root / "p", "a INT", properties={key: "x"}
     ),
@@ -60,19 +60,19 @@ def _catalog(root: Path) -> Catalog:
     return catalog
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("setter", SETTERS)
 @pytest.mark.parametrize(("key", "meant"), TYPOS.items())
 def test_the_error_for_a_typo_suggests_the_key(
-    tmp_path: Path, way: str, key: str, meant: str
+    tmp_path: Path, setter: str, key: str, meant: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=f"{key} is unknown; did you mean {meant}\\?"):
-        WAYS[way](tmp_path, key)
+        SETTERS[setter](tmp_path, key)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_user_s_own_keys_are_kept(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("setter", SETTERS)
+def test_a_user_s_own_keys_are_kept(tmp_path: Path, setter: str) -> None:
     for key in OWN:
-        WAYS[way](tmp_path / key, key)
+        SETTERS[setter](tmp_path / key, key)
 
 
 def test_internal_properties_can_not_be_set(tmp_path: Path) -> None:

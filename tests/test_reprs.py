@@ -51,10 +51,10 @@ def test_repr_of_an_alteration(table: Table) -> None:
 def test_repr_of_a_scan(table: Table) -> None:
     plain = repr(table.scan())
     assert plain == f"Scan('{table.location}', version=0, columns=['id', 'ts', 'host', 's'])"
-    asked = [
+    filters_ = [
         [("id", ">", 1), ("host", "in", ["a", "it's"])],
         [("s.x", "!=", 3), ("_schema_version", "=", 0)],
     ]
-    filtered = repr(table.scan(columns=["id"], filters=asked, limit=5))
+    filtered = repr(table.scan(columns=["id"], filters=filters_, limit=5))
     assert "columns=['id'], where (id > 1 AND host IN ('a', 'it\\'s')) OR (s.x " in filtered
     assert filtered.endswith(", limit=5)")

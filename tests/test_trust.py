@@ -107,7 +107,7 @@ def test_a_pipe_does_not_block(name: str, table: Table) -> None:
         (b'{"format":1,"comment":"\\ud800"}', "not JSON"),
         ('{"format":1}'.encode("utf-16"), "not JSON"),
     ],
-    ids=["many values", "half a character", "another encoding"],
+    ids=["many values", "unpaired surrogate", "another encoding"],
 )
 def test_invalid_json_is_refused(content: bytes, fragment: str) -> None:
     with pytest.raises(CorruptTableError, match=fragment):
@@ -195,8 +195,8 @@ def test_early_times_round_trip(table: Table) -> None:
 def test_the_number_of_splits_is_bounded(table: Table) -> None:
     """The log states 2**46 bytes for each segment: half a million splits of 128 MiB."""
     edit(entry(table, 1), lambda e: e.update(added=[e["added"][0] | {"bytes": SEGMENT_BYTES}] * 3))
-    pieces = pack(Catalog.load_path(table.location).scan().tasks())
-    assert 3 <= len(pieces) <= SCAN_SPLITS + 3
+    splits = pack(Catalog.load_path(table.location).scan().tasks())
+    assert 3 <= len(splits) <= SCAN_SPLITS + 3
 
 
 # Stubs.
@@ -386,10 +386,10 @@ def test_thrift() -> None:
 
 
 def test_footers_that_crash_pyarrow_are_refused(tmp_path: Path) -> None:
-    """A case that fuzzing found: PyArrow crashes when it is asked for the column."""
+    """A case that fuzzing found: PyArrow crashes when it reads the column."""
     case = Path(__file__).parent / "fuzz" / "cases" / "footer" / "histogram"
-    ask = "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).to_dict()"
-    done = subprocess.run([sys.executable, "-c", ask, str(case)], capture_output=True, check=False)
+    code = "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).to_dict()"
+    done = subprocess.run([sys.executable, "-c", code, str(case)], capture_output=True, check=False)
     assert done.returncode < 0, "PyArrow no longer crashes: is the check still needed?"
     with pytest.raises(CorruptTableError, match="an invalid footer"):
         read_footer(case.read_bytes())

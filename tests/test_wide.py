@@ -68,11 +68,11 @@ def add_many(table: Table, count: int) -> None:
     change.commit()
 
 
-def costs(place: Path, count: int) -> dict[str, int]:
+def costs(folder: Path, count: int) -> dict[str, int]:
     """The number of calls for each operation on a table of that many columns."""
-    catalog, made = Catalog(place), list[Table]()
-    found = {"create": calls(lambda: made.append(catalog.create_table("t", ddl(count))))}
-    (table,), data = made, rows(count)
+    catalog, created = Catalog(folder), list[Table]()
+    found = {"create": calls(lambda: created.append(catalog.create_table("t", ddl(count))))}
+    (table,), data = created, rows(count)
     works: dict[str, Callable[[], object]] = {
         "append": lambda: table.append(data),
         "alter": lambda: table.alter().add_column("x", "INT").commit(),
@@ -81,7 +81,7 @@ def costs(place: Path, count: int) -> dict[str, int]:
         "scan by name": lambda: list(table.scan([f"c{n}" for n in range(count)]).to_batches()),
         "plan": lambda: table.scan(filters=[("c0", ">", 2)]).tasks(),
         "checkpoint": lambda: table.log.write_checkpoint(table.state),
-        "load": lambda: Catalog(place).load_table("t"),
+        "load": lambda: Catalog(folder).load_table("t"),
         "delete": lambda: table.delete([("c0", ">", 2)]),
     }
     return found | {name: calls(work) for name, work in works.items()}
@@ -137,9 +137,9 @@ CHANGES: list[Callable[[Any], Any]] = [
 ]
 
 
-def altered(place: Path) -> Table:
+def altered(folder: Path) -> Table:
     """A table with many schema versions, and rows written under each of them."""
-    table = Catalog(place).create_table("t", ddl(4))
+    table = Catalog(folder).create_table("t", ddl(4))
     for change in CHANGES:
         table.append(rows(4).select([n for n in table.schema.names if n in ("c2", "c3")]))
         change(table.alter()).commit()
@@ -174,8 +174,8 @@ def _made_at(table: Table) -> dict[int, int]:
     return {e.head.version: e.schema.version for e in entries if e.schema is not None}
 
 
-def stored(place: Path) -> dict[str, Any]:
-    newest = max((place / CHECKPOINTS).iterdir())
+def stored(folder: Path) -> dict[str, Any]:
+    newest = max((folder / CHECKPOINTS).iterdir())
     return json.loads(pq.read_schema(newest).metadata[b"versioned.state"])
 
 
@@ -245,10 +245,10 @@ def test_impossible_deltas_are_read_from_the_log(
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 2)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     table.alter().rename_column("b", "z").commit()
-    made = schemas_json.schemas_to_json
+    original = schemas_json.schemas_to_json
 
     def damaged(schemas: Schemas) -> dict[str, Any]:
-        found = made(schemas)
+        found = original(schemas)
         found["older_schemas"][0]["columns"] = columns
         return found
 
@@ -267,8 +267,10 @@ def test_a_load_builds_no_old_schema(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number in range(70):
         table.alter().rename_column("a" if number % 2 == 0 else "z", "az"[1 - number % 2]).commit()
     checkpointed(table)
-    checked, made = list[int](), Schema.__post_init__
-    monkeypatch.setattr(Schema, "__post_init__", lambda self: [made(self), checked.append(1)][0])
+    checked, original = list[int](), Schema.__post_init__
+    monkeypatch.setattr(
+        Schema, "__post_init__", lambda self: [original(self), checked.append(1)][0]
+    )
     found = Catalog(tmp_path).load_table("t")
     assert len(checked) == 1
     assert found.state.schemas[3].names == ["z", "b", "c"]
@@ -288,7 +290,7 @@ def test_two_successors_of_one_state_are_independent(tmp_path: Path) -> None:
     )
     assert (one[0].names, one[1].names) == (["a"], ["a"])
     assert (other[0].names, other[1].names) == (["a"], ["b"])
-    own = [[column.name for told in two.deltas() for column in told.own] for two in (one, other)]
+    own = [[column.name for texts in two.deltas() for column in texts.own] for two in (one, other)]
     assert own == [[], ["a"]]
     assert (list(base), 1 in base) == ([0], False)
     onwards = other.grown(Schema(first.schema.columns, 2))
@@ -349,9 +351,9 @@ def test_bounds_in_lists_are_read_in_the_type_that_they_were_written_in(tmp_path
     table.alter().change_type("d", "TIMESTAMP_NTZ").change_type("i", "DECIMAL(12,2)").commit()
     checkpointed(table)
     found = Catalog(tmp_path).load_table("t")
-    told = {name: [str(value) for value in values] for name, values in known(found).items()}
-    assert (told["d.min"], told["d.max"]) == (["1970-01-02 00:00:00"], ["1970-01-03 00:00:00"])
-    assert (told["i.min"], told["i.max"]) == (["1.00"], ["2.00"])
+    texts = {name: [str(value) for value in values] for name, values in known(found).items()}
+    assert (texts["d.min"], texts["d.max"]) == (["1970-01-02 00:00:00"], ["1970-01-03 00:00:00"])
+    assert (texts["i.min"], texts["i.max"]) == (["1.00"], ["2.00"])
     assert found.scan(filters=[("i", "=", 2)]).to_arrow().num_rows == 1
 
 
@@ -438,8 +440,8 @@ def test_older_checkpoints_are_kept_at_growing_distances() -> None:
     assert versions[0] == 16
     assert versions[-2:] == [19_984, 20_000]
     for low, high in itertools.pairwise(versions):
-        asked = min(max((20_000 - low) // 16, 16), 256)
-        assert high - low <= 2 * asked + 16
+        wanted = min(max((20_000 - low) // 16, 16), 256)
+        assert high - low <= 2 * wanted + 16
     assert len(versions) < 200
 
 

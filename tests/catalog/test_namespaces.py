@@ -142,7 +142,7 @@ def test_the_keys_to_unset_must_be_a_list(catalog: Catalog, keys: Any) -> None:
 
 
 def test_a_missing_namespace_is_reported(catalog: Catalog) -> None:
-    for ask in (
+    for request in (
         lambda: catalog.namespace_properties("no"),
         lambda: catalog.alter_namespace("no", {"k": "v"}),
         lambda: catalog.drop_namespace("no", cascade=True),
@@ -150,7 +150,7 @@ def test_a_missing_namespace_is_reported(catalog: Catalog) -> None:
         lambda: catalog.list_namespaces("no"),
     ):
         with pytest.raises(NotFoundError, match="there is no namespace no"):
-            ask()
+            request()
 
 
 def test_a_namespace_with_contents_is_dropped_only_by_cascade(

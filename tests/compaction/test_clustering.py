@@ -60,10 +60,10 @@ def test_a_frequent_value_gets_the_middle_of_its_ranks() -> None:
     assert positions[0] < positions[2] < positions[1] < positions[3]
 
 
-def table_of_points(place: Path, **more: Any) -> Table:
+def table_of_points(folder: Path, **more: Any) -> Table:
     """A grid of points, in segments that each hold points from all over it."""
     properties = {"target_segment_bytes": "2000"}
-    table = Catalog.create_path(place, "a INT, b INT, c STRING", properties=properties, **more)
+    table = Catalog.create_path(folder, "a INT, b INT, c STRING", properties=properties, **more)
     points = [(a, b, f"{a}-{b}") for a in range(SIDE) for b in range(SIDE)]
     Random(1).shuffle(points)
     for first in range(16):

@@ -92,7 +92,7 @@ def test_a_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> None:
     late = Catalog.load_path(tmp_path / "t")
     tasks = late.maintenance.plan_compaction(paths=paths(late))
     done = [(task, task.run(late.store)) for task in tasks]
-    assert [made for _, made in done] == [()]
+    assert [records_ for _, records_ in done] == [()]
     table.refresh().rollback(2)
     assert late.maintenance.commit_compaction(tasks, done).removed == 0
     assert shown(late.refresh()) == []
@@ -155,7 +155,7 @@ def test_an_expired_concurrent_rollback_fails_the_compaction(tmp_path: Path) -> 
     late = Catalog.load_path(tmp_path / "t")
     tasks = late.maintenance.plan_compaction(paths=paths(late))
     done = [(task, task.run(late.store)) for task in tasks]
-    assert [made for _, made in done] == [()]
+    assert [records_ for _, records_ in done] == [()]
     table.refresh().rollback(2)
     table.append(rows(("b", 1, 1.0)))
     tick()

@@ -647,12 +647,12 @@ def test_conflicting_changes_are_refused(mine: Change, theirs: list[Change], wor
 # --- random changes in any order ----------------------------------------------------------------
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
-PLACES = st.fixed_dictionaries({}, optional={"after": NAMES}) | st.just({"first": True})
+POSITIONS = st.fixed_dictionaries({}, optional={"after": NAMES}) | st.just({"first": True})
 CHANGES: st.SearchStrategy[Change] = st.one_of(
-    st.builds(lambda n, place: AddColumn((n,), INT, **place), NAMES, PLACES),
+    st.builds(lambda n, position: AddColumn((n,), INT, **position), NAMES, POSITIONS),
     st.builds(lambda n: DropColumn((n,)), NAMES),
     st.builds(lambda n, m: RenameColumn((n,), m), NAMES, NAMES),
-    st.builds(lambda n, place: MoveColumn((n,), **place), NAMES, PLACES),
+    st.builds(lambda n, position: MoveColumn((n,), **position), NAMES, POSITIONS),
     st.builds(lambda n: ChangeType((n,), Atom.LONG), NAMES),
     st.builds(lambda n, v: SetDefault((n,), v), NAMES, st.none() | st.integers(0, 9)),
     st.builds(lambda n: SetNotNull((n,)), NAMES),

@@ -41,14 +41,14 @@ def _rows(race: Outcome) -> Iterable[str]:
     if lost := wanted - found:
         yield f"lost rows: {sorted(lost)[:5]}"
     if doubled := found - wanted:
-        yield f"rows nobody wrote so often: {sorted(doubled)[:5]}"
+        yield f"duplicate or unknown rows: {sorted(doubled)[:5]}"
 
 
 def _commits(race: Outcome) -> Iterable[str]:
     operations = {row["version"]: row["operation"] for row in race.history}
     told = Counter([version for version, _ in race.acknowledged] + race.altered)
     if any(count > 1 for count in told.values()):
-        yield "two writers were told the same version"
+        yield "two writers were given the same version"
     for version, _ in race.acknowledged:
         if operations.get(version) != "append":
             yield f"the append at {version} is not in the history"
@@ -56,7 +56,7 @@ def _commits(race: Outcome) -> Iterable[str]:
         if operations.get(version) != "alter":
             yield f"the ALTER at {version} is not in the history"
     if len(told) != sum(operation in ("append", "alter") for operation in operations.values()):
-        yield "there are commits that nobody was told of"
+        yield "there are commits that were not acknowledged to any writer"
 
 
 def _order(history: list[dict[str, Any]]) -> Iterable[str]:

@@ -88,7 +88,7 @@ def _gaps(log: Log) -> Iterable[str]:
     if sorted(log.operations) != list(range(len(log.operations))):
         yield "the versions have gaps"
     if strange := set(log.rows) - set(log.operations):
-        yield f"rows of versions that are not there: {sorted(strange)[:5]}"
+        yield f"rows of versions that do not exist: {sorted(strange)[:5]}"
 
 
 def _acknowledged(commits: Sequence[Commit], log: Log) -> Iterable[str]:
@@ -96,7 +96,7 @@ def _acknowledged(commits: Sequence[Commit], log: Log) -> Iterable[str]:
     landed = [commit for commit in commits if commit.outcome == LANDED]
     for version, count in Counter(commit.version for commit in landed).items():
         if count > 1:
-            yield f"version {version} was told {count} times"
+            yield f"version {version} was given {count} times"
     for commit in landed:
         if commit.version is None or log.operations.get(commit.version) != commit.what:
             yield f"lost: {commit.what} {commit.version} of {commit.who}"
@@ -105,7 +105,7 @@ def _acknowledged(commits: Sequence[Commit], log: Log) -> Iterable[str]:
         sure = sum(commit.what == what for commit in landed)
         maybe = sum(commit.what == what and commit.outcome == OPEN for commit in commits)
         if not sure <= there <= sure + maybe:
-            yield f"{there} of {what}, where {sure} were told and {maybe} left open"
+            yield f"{there} of {what}, where {sure} were acknowledged and {maybe} left open"
 
 
 def _rows(commits: Sequence[Commit], log: Log) -> Iterable[str]:
@@ -118,13 +118,13 @@ def _rows(commits: Sequence[Commit], log: Log) -> Iterable[str]:
         places = [at.pop(row, []) for row in commit.rows]
         found = {version for place in places for version in place}
         if any(len(place) > 1 for place in places):
-            yield f"doubled: {commit.rows} of {commit.who} at {sorted(found)}"
+            yield f"duplicate: {commit.rows} of {commit.who} at {sorted(found)}"
         elif len(found) > 1 or len({len(place) for place in places}) > 1:
-            yield f"half there: {commit.rows} of {commit.who} at {sorted(found)}"
+            yield f"half committed: {commit.rows} of {commit.who} at {sorted(found)}"
         elif commit.outcome == LANDED and commit.rows and found != {commit.version}:
-            yield f"lost: {commit.rows} of {commit.who}, told {commit.version}, at {sorted(found)}"
+            yield f"lost: {commit.rows} of {commit.who}, given {commit.version}, at {sorted(found)}"
         elif commit.outcome == REFUSED and found:
-            yield f"refused, and there: {commit.rows} of {commit.who} at {sorted(found)}"
+            yield f"refused, but committed: {commit.rows} of {commit.who} at {sorted(found)}"
     if at:
         yield f"rows that nobody wrote: {sorted(at)[:5]}"
 
@@ -166,6 +166,6 @@ def _seen(looks: Sequence[Look], log: Log) -> Iterable[str]:
                 missing = sorted((Counter(expected) - Counter(seen)).elements())[:5]
                 yield f"{look.who} at {look.version} saw {wrong}, did not see {missing}"
         if look.version not in log.operations:
-            yield f"{look.who} read {look.version}, which is not there"
+            yield f"{look.who} read {look.version}, which does not exist"
         elif look.count is not None and look.count != totals[look.version]:
             yield f"{look.who} at {look.version} counted {look.count}, not {totals[look.version]}"

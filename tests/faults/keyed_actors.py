@@ -57,7 +57,7 @@ class Stage:
     partitioned_by: Sequence[str] = ()
     history: list[Snapshot] = field(default_factory=list)
     asks: list[Ask] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    descriptions: list[str] = field(default_factory=list)
     stamp: int = 0
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class Stage:
             assert not is_late(self.history, base, mine), f"it overwrote newer rows: {mine}"
             self.history.append(after(self.history, base, mine))
             self.asks.append(mine)
-            self.told.append(f"v{self.newest} on {base}: {mine}")
+            self.descriptions.append(f"v{self.newest} on {base}: {mine}")
 
     def check(self) -> None:
         table = self.load()
@@ -119,7 +119,7 @@ class Stage:
         assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
     def _about(self, version: int) -> str:
-        return f"version {version} of\n" + "\n".join(self.told)
+        return f"version {version} of\n" + "\n".join(self.descriptions)
 
     # Random requests
 
@@ -238,7 +238,7 @@ class Stage:
             pending.commit()
         except CommitConflictError as error:
             assert self.may_fail(pending, before), f"{error}: {self._about(before)}"
-            self.told.append(f"refused, planned on {pending.base}: {pending.ask}")
+            self.descriptions.append(f"refused, planned on {pending.base}: {pending.ask}")
         else:
             self.landed(pending.ask)
             reading = pending.ask["do"] in ("delete", "update")
@@ -305,7 +305,7 @@ class Stage:
             assert changed or self.may_fail(Pending(ask, base, lambda: None), before), (
                 f"{error}: {self._about(before)}"
             )
-            self.told.append(f"refused, planned on {base}: {ask}")
+            self.descriptions.append(f"refused, planned on {base}: {ask}")
             return
         self.landed(ask)
         if self.newest == before:

@@ -22,7 +22,7 @@ OPERATIONS = {"upsert": "append", "replace": "overwrite"}
 
 CONFLICT = "CommitConflictError"
 READING = ("delete", "update", "replace")
-OF_NOBODY = ("create", "fence", "expire")
+UNREQUESTED = ("create", "fence", "expire")
 """Operations that are committed without a request."""
 
 
@@ -142,13 +142,13 @@ class Judge:
         """Every commit was requested, and committed once."""
         for commit_id, count in Counter(entry.commit_id for entry in self.log).items():
             if count > 1:
-                yield f"doubled: {commit_id} is there {count} times"
+                yield f"duplicate: {commit_id} was committed {count} times"
         for version, entry in enumerate(self.log):
             asked = self._by_id.get(entry.commit_id)
-            if asked is None and entry.operation not in OF_NOBODY:
-                yield f"version {version} ({entry.operation}) was asked for by nobody"
+            if asked is None and entry.operation not in UNREQUESTED:
+                yield f"version {version} ({entry.operation}) was not requested"
             if asked is not None and _operation(asked.ask) != entry.operation:
-                yield f"version {version} is a {entry.operation}, and was to {asked.ask['do']}"
+                yield f"version {version} is a {entry.operation}, but {asked.ask['do']} was requested"
             if entry.base >= version:
                 yield f"version {version} says that it was planned on {entry.base}"
 
@@ -157,11 +157,11 @@ class Judge:
         for asked in self.asked:
             at = self._version_of.get(asked.commit_id)
             if asked.outcome == REFUSED and at is not None:
-                yield f"refused, and there at {at}: {asked}"
+                yield f"refused, but committed at {at}: {asked}"
             if asked.outcome == LANDED and at is None and not self._is_nothing(asked):
                 yield f"lost: {asked}"
             if asked.outcome == LANDED and at is not None and at != asked.version:
-                yield f"told {asked.version}, and there at {at}: {asked}"
+                yield f"acknowledged as {asked.version}, but at {at}: {asked}"
 
     def _is_nothing(self, asked: Asked) -> bool:
         """Whether the request had nothing to do at a version on which it may have been evaluated."""
@@ -181,7 +181,7 @@ class Judge:
         """Writes that read nothing never conflict, and others only with writes of the same keys."""
         for asked in self.asked:
             if asked.said.startswith(CONFLICT) and not self._may_conflict(asked):
-                yield f"refused for no reason: {asked}"
+                yield f"refused without a reason: {asked}"
 
     def _may_conflict(self, asked: Asked) -> bool:
         since = self.log[asked.since + 1 :]
@@ -196,7 +196,7 @@ class Judge:
     def _looks(self) -> Iterable[str]:
         for seen in self.seen:
             if seen.version >= len(self.snapshots):
-                yield f"{seen.who} read {seen.version}, which is not there"
+                yield f"{seen.who} read {seen.version}, which does not exist"
                 continue
             yield from _wrong(seen, self.snapshots[seen.version])
 
@@ -228,11 +228,11 @@ def _wrong(seen: Seen, wanted: Snapshot) -> Iterable[str]:
     if list(seen.names) != wanted.names:
         yield f"{where} saw the columns {seen.names}, not {wanted.names}"
         return
-    places = [
+    positions = [
         next(at for at, column in enumerate(wanted.columns) if column.id == part)
         for part in KEY_PARTS
     ]
-    found = {tuple(row[at] for at in places): tuple(row) for row in seen.rows}
+    found = {tuple(row[at] for at in positions): tuple(row) for row in seen.rows}
     expected = wanted.shown
     if seen.where is not None:
         expected = {key: expected[key] for key in wanted.matching(seen.where)}
@@ -241,7 +241,7 @@ def _wrong(seen: Seen, wanted: Snapshot) -> Iterable[str]:
     if lost := expected.keys() - found.keys():
         yield f"{where} did not see {sorted(lost)[:5]}"
     if more := found.keys() - expected.keys():
-        yield f"{where} saw {sorted(more)[:5]}, which are not there"
+        yield f"{where} saw {sorted(more)[:5]}, which do not exist"
     for key in sorted(found.keys() & expected.keys()):
         if found[key] != expected[key]:
             yield f"{where} saw {found[key]}, not {expected[key]}"

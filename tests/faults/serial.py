@@ -46,7 +46,7 @@ def _of_one(done: Done, states: list[State], serializable: bool) -> Iterable[str
     seen = [row for row in base if row[1] == done.key] if done.what in READS else []
     if done.version is None:
         if seen:
-            yield f"{done}: there was something to do"
+            yield f"{done}: it did nothing, although rows matched"
         return
     before, after = states[done.version - 1], states[done.version]
     if missing := Counter(seen) - Counter(before):
@@ -54,11 +54,11 @@ def _of_one(done: Done, states: list[State], serializable: bool) -> Iterable[str
     if serializable and done.what in READS:
         now = [row for row in before if row[1] == done.key]
         if Counter(now) != Counter(seen):
-            yield f"{done}: write skew, it saw {seen}, and there was {now}"
+            yield f"{done}: write skew, it read {seen}, and the rows before it were {now}"
     if done.what == "rollback":
         expected = Counter(states[done.to])
         if Counter(before) != Counter(base):
-            yield f"{done}: it took back what it had not seen"
+            yield f"{done}: it undid a commit that it had not seen"
     else:
         expected = Counter(before) - Counter(seen) + Counter(_added(done, seen))
     if Counter(after) != expected:

@@ -49,8 +49,10 @@ class Interleaving:
         )
         self.folder = table.location
         for _ in range(2):
-            made = tuple((next(self.numbers), key, 0) for key in range(KEYS))
-            self.done.append(Done("append", table.version, table.append(rows(*made)), rows=made))
+            new_rows = tuple((next(self.numbers), key, 0) for key in range(KEYS))
+            self.done.append(
+                Done("append", table.version, table.append(rows(*new_rows)), rows=new_rows)
+            )
         self.clients = [Catalog.load_path(self.folder) for _ in range(3)]
 
     def run(self, steps: int) -> None:
@@ -66,13 +68,13 @@ class Interleaving:
     def act(self, client: Table, what: str) -> None:
         base, commit_id = client.version, str(uuid4())
         key = self.random.randrange(KEYS)
-        made = ((next(self.numbers), self.random.randrange(KEYS), 0),)
+        new_rows = ((next(self.numbers), self.random.randrange(KEYS), 0),)
         to = self.random.randint(max(0, base - 2), base)
         counter = client.schema.column(3).name
         try:
             match what:
                 case "append":
-                    client.append(rows(*made).rename_columns(["row", "k", counter]))
+                    client.append(rows(*new_rows).rename_columns(["row", "k", counter]))
                 case "delete":
                     client.delete([("k", "=", key)], commit_id=commit_id)
                 case "increment":
@@ -80,9 +82,9 @@ class Interleaving:
                     client.update(assignments, [("k", "=", key)], commit_id=commit_id)
                 case "replace":
                     plan = client.transaction().plan_write(
-                        rows(*made).rename_columns(["row", "k", counter]).schema
+                        rows(*new_rows).rename_columns(["row", "k", counter]).schema
                     )
-                    batches = rows(*made).rename_columns(["row", "k", counter]).to_batches()
+                    batches = rows(*new_rows).rename_columns(["row", "k", counter]).to_batches()
                     records = plan.write(batches[0].schema, iter(batches), client.store)
                     client.transaction().commit_overwrite_where(plan, records, [("k", "=", key)])
                 case "alter":
@@ -94,12 +96,12 @@ class Interleaving:
             self.refused += 1
             return
         version: int | None = client.version
-        tells = ("delete", "increment", "rollback", "alter")
-        if what in tells and client.find_commit(commit_id) is None:
+        reporting = ("delete", "increment", "rollback", "alter")
+        if what in reporting and client.find_commit(commit_id) is None:
             version = None
         if what in ("rollback", "alter") and version is None:
             return
-        added = made if what in ("append", "replace") else ()
+        added = new_rows if what in ("append", "replace") else ()
         self.done.append(Done(what, base, version, key, added, to))
 
     @cached_property

@@ -106,13 +106,13 @@ def with_rows(catalog: Catalog, name: str, mode: Any, how: dict[str, Any]) -> Ta
     plan = catalog.plan_rows(name, placement, operation, data.schema)
     store = catalog._store.child(placement.folder)
     records = tuple(plan.write(data.schema, iter(data.to_batches()), store))
-    made = replace(operation, records=records)
-    return catalog.commit_creation(name, placement, made, f"{mode} with rows")
+    with_records = replace(operation, records=records)
+    return catalog.commit_creation(name, placement, with_records, f"{mode} with rows")
 
 
-def history(place: Path, how: dict[str, Any]) -> Table:
+def history(folder: Path, how: dict[str, Any]) -> Table:
     """A table with each kind of commit that adds segments."""
-    catalog = Catalog(place)
+    catalog = Catalog(folder)
     catalog.create_namespace("n")
     table = with_rows(catalog, "n.t", "create", how)
     for number in range(4):
@@ -396,7 +396,7 @@ def test_stubs_need_no_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_reader_is_overtaken_by_expire_and_vacuum(tmp_path: Path) -> None:
-    """The reader holds an entry whose manifest is gone; the log has a stub in its place now."""
+    """The reader holds an entry whose manifest is gone; the log has a stub in its folder now."""
     table = make(tmp_path)
     data = table.store.read(table.log.entry_path(1))
     assert data is not None
@@ -415,9 +415,9 @@ def test_a_dropped_table_frees_its_manifests(tmp_path: Path) -> None:
     tick()
     Catalog.vacuum_path(tmp_path / "t", NOW, dry_run=False, force=True)
     assert not stored(table)
-    made = Catalog.create_path(tmp_path / "t", "id LONG, b STRING")
-    made.append(rows(9))
-    assert shown(again(made)) == [9]
+    created = Catalog.create_path(tmp_path / "t", "id LONG, b STRING")
+    created.append(rows(9))
+    assert shown(again(created)) == [9]
 
 
 @pytest.mark.usefixtures("small")
@@ -498,7 +498,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         f"must be a file of {FOLDER}/",
     ),
     "another name": (lambda t, p: point(t, f"{FOLDER}/x.parquet"), "with the name of a manifest"),
-    "a way out": (lambda t, p: point(t, f"{FOLDER}/../../x"), "leads outside"),
+    "a path out of the folder": (lambda t, p: point(t, f"{FOLDER}/../../x"), "leads outside"),
     "no object": (lambda t, p: edit(t, manifest=str(p)), "manifest"),
     "no length": (lambda t, p: point(t, NAME, bytes=-1), "impossible size, -1 bytes"),
     "no table": (lambda t, p: rewrite_bytes(t, p, b"PAR1 and so on"), "is not a whole Parquet"),

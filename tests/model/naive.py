@@ -418,7 +418,7 @@ def update(model: Model, assignments: list[tuple[Any, Any]], filters: Any) -> li
     Args:
         model: the table.
         assignments: (the keys that lead to a field, the value as written or ``Of``).
-        filters: which rows.
+        filters: the rows to update; None for all.
 
     Raises:
         Refused: a value is null although that is not allowed.

@@ -32,7 +32,7 @@ def run(histories: type[Any], seeds: Iterator[int] | range, steps: int) -> None:
 
     Args:
         histories: the class of the state machine.
-        seeds: which ones.
+        seeds: the seeds.
         steps: the number of steps of each history.
     """
     for seed in seeds:

@@ -42,13 +42,13 @@ class Search:
 
 @dataclass(frozen=True)
 class Switch:
-    """A safeguard that is taken out.
+    """A safeguard that can be removed.
 
     Args:
         name: the macro.
         spec, sizes, quick: as in ``Search``.
-        what: the protocol without it, in words, and the hole that it closes, if any.
-        deep: search depth first, for a counterexample that is too long for the shortest to be found.
+        what: the protocol without it, in words, and the gap that it closes, if any.
+        deep: search depth first, if the shortest counterexample takes too long to find.
     """
 
     name: str
@@ -61,14 +61,14 @@ class Switch:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Args:
-        states, depth: how many states it stored, and its longest path.
-        seconds, megabytes: processor time and memory that it took.
+        states, depth: the number of stored states, and the longest path.
+        seconds, megabytes: the processor time and memory that it took.
         complete: whether all states were searched, and no error was found.
         invariant: the name of the invariant that fails; None if none does.
-        steps: how it comes to fail.
+        steps: the steps that lead to the failure.
     """
 
     states: int
@@ -241,7 +241,7 @@ def search(spec: str, macros: list[str], *, shortest: bool) -> Found:
 
     Args:
         spec: its name.
-        macros: what the preprocessor is given.
+        macros: definitions for the preprocessor.
         shortest: search breadth first, which finds a shortest counterexample.
     """
     source = HERE / f"{spec}.pml"

@@ -24,9 +24,9 @@ def ints(*values: int) -> pa.Table:
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    made = Catalog(tmp_path)
-    made.create_table("t", "a INT, f DOUBLE").append(ints(1))
-    return made
+    catalog = Catalog(tmp_path)
+    catalog.create_table("t", "a INT, f DOUBLE").append(ints(1))
+    return catalog
 
 
 def wide(table: Table, count: int) -> Table:

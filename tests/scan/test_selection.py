@@ -166,8 +166,8 @@ def test_selection_of_random_segments_equals_the_model(seed: int) -> None:
     assert found.deltas.decode() == [one.delta for one in live]
     for a_below, v_below in ((float("inf"), float("inf")), (15, float("inf")), (15, 5), (-1, 5)):
         conditions = [("a", "<", a_below), ("v", "<", v_below)]
-        asked = [one for one in conditions if one[2] != float("inf")]
-        filter = table.scan(filters=asked).filter if asked else None
+        bounded = [one for one in conditions if one[2] != float("inf")]
+        filter = table.scan(filters=bounded).filter if bounded else None
         model = modelled(live, a_below, v_below, bool(buckets))
         check(select(state, filter, None, prune=True), model, live)
     everything = modelled(live, float("inf"), float("inf"), bool(buckets))

@@ -85,14 +85,14 @@ FILTERS: list[tuple[Any, set[Any], int]] = [
 # DELETE
 
 
-@pytest.mark.parametrize("filters, gone, touched", FILTERS)
+@pytest.mark.parametrize("filters, gone, rewritten", FILTERS)
 def test_delete_removes_the_matching_rows(
-    days: Table, filters: Any, gone: set[Any], touched: int
+    days: Table, filters: Any, gone: set[Any], rewritten: int
 ) -> None:
     before, version = paths(days), days.version
     assert days.delete(filters, commit_id="me") == version + bool(gone)
     assert shown(days) == sorted([(k, 0) for k in KEYS - gone], key=repr)
-    assert len(before - paths(days)) == touched
+    assert len(before - paths(days)) == rewritten
     assert days.find_commit("me") == (version + 1 if gone else None)
     assert days.scan(version=version).count() == 8
     if gone:
@@ -249,14 +249,14 @@ def test_delete_by_metadata_alone(days: Table, filters: Any, whole: bool, gone: 
 # UPDATE
 
 
-@pytest.mark.parametrize("filters, changed, touched", FILTERS)
+@pytest.mark.parametrize("filters, changed, rewritten", FILTERS)
 def test_update_changes_the_matching_rows(
-    days: Table, filters: Any, changed: set[Any], touched: int
+    days: Table, filters: Any, changed: set[Any], rewritten: int
 ) -> None:
     before, version = paths(days), days.version
     assert days.update({"v": 9}, filters, commit_id="me") == version + bool(changed)
     assert shown(days) == sorted([(k, 9 if k in changed else 0) for k in KEYS], key=repr)
-    assert len(before - paths(days)) == touched
+    assert len(before - paths(days)) == rewritten
     assert days.find_commit("me") == (version + 1 if changed else None)
     if changed:
         assert again(days).inspect.history()["operation"].to_pylist()[-1] == "update"
