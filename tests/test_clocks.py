@@ -279,7 +279,7 @@ def test_a_table_without_ttl_needs_no_time(tmp_path: Path, monkeypatch: pytest.M
     table.alter().set_property("team", "ops").commit()
 
     def refuse(*_: object) -> datetime:
-        raise AssertionError("requests for the time")
+        raise AssertionError("the time was read")
 
     for name in ("now", "time", "modified"):
         monkeypatch.setattr(LocalStore, name, refuse)

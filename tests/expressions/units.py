@@ -1,4 +1,4 @@
-"""Units (segments or row groups) described by statistics, written by hand or statistics from rows."""
+"""Units (segments or row groups) described by statistics, written by hand or collected from rows."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def _rows(race: Outcome) -> Iterable[str]:
 
 def _commits(race: Outcome) -> Iterable[str]:
     operations = {row["version"]: row["operation"] for row in race.history}
-    told = Counter([version for version, _ in race.acknowledged] + race.altered)
-    if any(count > 1 for count in told.values()):
+    given = Counter([version for version, _ in race.acknowledged] + race.altered)
+    if any(count > 1 for count in given.values()):
         yield "two writers were given the same version"
     for version, _ in race.acknowledged:
         if operations.get(version) != "append":
@@ -55,7 +55,7 @@ def _commits(race: Outcome) -> Iterable[str]:
     for version in race.altered:
         if operations.get(version) != "alter":
             yield f"the ALTER at {version} is not in the history"
-    if len(told) != sum(operation in ("append", "alter") for operation in operations.values()):
+    if len(given) != sum(operation in ("append", "alter") for operation in operations.values()):
         yield "there are commits that were not acknowledged to any writer"
 
 

@@ -126,7 +126,7 @@ def _rows(commits: Sequence[Commit], log: Log) -> Iterable[str]:
         elif commit.outcome == REFUSED and found:
             yield f"refused, but committed: {commit.rows} of {commit.who} at {sorted(found)}"
     if at:
-        yield f"rows that nobody wrote: {sorted(at)[:5]}"
+        yield f"rows that no commit wrote: {sorted(at)[:5]}"
 
 
 def _real_time(commits: Sequence[Commit], looks: Sequence[Look]) -> Iterable[str]:

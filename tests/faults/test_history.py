@@ -66,7 +66,7 @@ PLANTED: dict[str, tuple[tuple[Commit, ...], tuple[Look, ...], Log, str]] = {
         LOG,
         "refused, but committed",
     ),
-    "rows without a writer": (COMMITS, LOOKS, rows(v3=(77,)), "nobody wrote"),
+    "rows without a writer": (COMMITS, LOOKS, rows(v3=(77,)), "no commit wrote"),
     "a commit without a writer": (
         COMMITS,
         LOOKS,

@@ -154,7 +154,7 @@ def test_views_and_tables_never_share_a_name(
 
 @pytest.mark.parametrize("at", ["put n/v/_versioned/log/N.json", NAMES])
 def test_the_loser_of_a_race_for_a_name_drops_its_table(at: str, warehouse: Path) -> None:
-    """Two creations of one name; the other one runs between any two steps of ours."""
+    """Two creations of one name; the other one runs between any two steps of the first."""
     catalog = racing(warehouse, create("n.v", "theirs"), at)
     with pytest.raises(AlreadyExistsError):
         catalog.create_table("n.v", "mine INT")

@@ -57,10 +57,10 @@ def alterer(folder: str, results: Any) -> None:
         results.put(("alter", change.commit(), ()))
 
 
-def outcome(table: Table, told: list[tuple[str, int, tuple[int, ...]]]) -> Outcome:
+def outcome(table: Table, replies: list[tuple[str, int, tuple[int, ...]]]) -> Outcome:
     return Outcome(
-        acknowledged=[(version, rows) for kind, version, rows in told if kind == "append"],
-        altered=[version for kind, version, _ in told if kind == "alter"],
+        acknowledged=[(version, rows) for kind, version, rows in replies if kind == "append"],
+        altered=[version for kind, version, _ in replies if kind == "alter"],
         rows=table.scan(columns=["id"]).to_arrow()["id"].to_pylist(),
         history=table.inspect.history()
         .select(["version", "operation", "time", "schema_version"])
@@ -82,11 +82,11 @@ def race(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, list[
     workers.append(fork.Process(target=alterer, args=(str(folder), results)))
     for worker in workers:
         worker.start()
-    told = [results.get(timeout=120) for _ in range(WRITERS * APPENDS + ALTERS)]
+    replies = [results.get(timeout=120) for _ in range(WRITERS * APPENDS + ALTERS)]
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0] * (WRITERS + 1)
-    return folder, outcome(Catalog.load_path(folder), told), told
+    return folder, outcome(Catalog.load_path(folder), replies), replies
 
 
 def test_concurrent_appends_and_alters_all_succeed(race: tuple[Path, Outcome, list[Any]]) -> None:
@@ -110,7 +110,7 @@ def test_the_checker_rejects_planted_faults(race: tuple[Path, Outcome, list[Any]
 def test_the_checker_rejects_a_real_lost_commit(
     race: tuple[Path, Outcome, list[Any]], tmp_path: Path
 ) -> None:
-    folder, _, told = race
+    folder, _, replies = race
     copy = tmp_path / "t"
     shutil.copytree(folder, copy)
     shutil.rmtree(copy / "_versioned/checkpoint")
@@ -125,26 +125,26 @@ def test_the_checker_rejects_a_real_lost_commit(
             entry["base_version"] -= 1
             path.with_name(f"{entry['version']:020d}.json").write_text(json.dumps(entry))
     log[-1].unlink()
-    assert findings(outcome(Catalog.load_path(copy), told))
+    assert findings(outcome(Catalog.load_path(copy), replies))
 
 
 def test_threads_in_memory() -> None:
     folder = f"memory://{uuid4()}"
     Catalog.create_path(folder, "id LONG")
-    told: list[tuple[str, int, tuple[int, ...]]] = []
+    replies: list[tuple[str, int, tuple[int, ...]]] = []
 
     def work(writer: int) -> None:
         table = Catalog.load_path(folder)
         for number in range(50):
             row = writer * 1000 + number
-            told.append(("append", table.append(ids(row)), (row,)))
+            replies.append(("append", table.append(ids(row)), (row,)))
 
     threads = [threading.Thread(target=work, args=(writer,)) for writer in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert findings(outcome(Catalog.load_path(folder), told)) == []
+    assert findings(outcome(Catalog.load_path(folder), replies)) == []
 
 
 # Races by hand: ``old`` was loaded before ``new`` committed.

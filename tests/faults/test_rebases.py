@@ -325,9 +325,9 @@ def test_one_thread_wins_a_name_in_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(MemoryFileSystem, "exists", slow)
     with ThreadPoolExecutor(4) as pool:
-        told = list(pool.map(lambda n: store.put_if_absent("x", b"%d" % n), range(4)))
-    assert told.count(Put.WON) == 1
-    assert store.read("x") == b"%d" % told.index(Put.WON)
+        replies = list(pool.map(lambda n: store.put_if_absent("x", b"%d" % n), range(4)))
+    assert replies.count(Put.WON) == 1
+    assert store.read("x") == b"%d" % replies.index(Put.WON)
 
 
 def test_threads_that_write_and_read_at_once() -> None:

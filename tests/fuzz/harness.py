@@ -42,9 +42,9 @@ def fuzz(target: str, seed: str, count: int, seconds: float, folder: Path) -> Ou
             check=False,
         )
         if done.returncode == 0:
-            told = json.loads(done.stdout.splitlines()[-1])
-            found.tried += told["tried"]
-            found.peak_mib = max(found.peak_mib, told["peak_mib"])
+            report = json.loads(done.stdout.splitlines()[-1])
+            found.tried += report["tried"]
+            found.peak_mib = max(found.peak_mib, report["peak_mib"])
             break
         current = folder / "current"
         assert current.exists(), done.stderr

@@ -59,12 +59,12 @@ def entry(root: Path, version: int) -> Path:
 def recover(root: Path) -> tuple[Recovered, Table]:
     """Recover the table; check that the old folder is unchanged and that the new table is whole."""
     before = everything(root / "t")
-    told = Catalog.recover(root / "t", root / "new")
+    result = Catalog.recover(root / "t", root / "new")
     assert everything(root / "t") == before
     table = Catalog.load_path(root / "new")
     assert table.maintenance.verify(deep=True, every_version=True).findings == ()
-    assert (told.rows, told.version) == (table.count(), table.version)
-    return told, table
+    assert (result.rows, result.version) == (table.count(), table.version)
+    return result, table
 
 
 def no_checkpoints(root: Path) -> None:
@@ -74,15 +74,15 @@ def no_checkpoints(root: Path) -> None:
 
 def test_recover_a_table_without_damage(tmp_path: Path) -> None:
     old = make(tmp_path)
-    told, new = recover(tmp_path)
+    result, new = recover(tmp_path)
     assert rows(new) == rows(old)
-    assert (told.known_until, told.guessed) == (7, ())
-    assert list(told.left.values()) == ["was removed by a commit"]
+    assert (result.known_until, result.guessed) == (7, ())
+    assert list(result.left.values()) == ["was removed by a commit"]
     assert new.schema.columns == old.schema.columns
     assert (new.properties, new.comment) == (old.properties, old.comment)
     assert new.state.table_uuid == old.state.table_uuid
     assert dict(new.state.applications) == {"sink": 4}
-    assert any("now = 4" in sentence for sentence in told.unknown)
+    assert any("now = 4" in sentence for sentence in result.unknown)
     # It is an ordinary table.
     new.append(pa.table({"id": [6], "c": ["w"]}))
     new.alter().drop_column("d").add_column("d", "string").commit()
@@ -99,13 +99,13 @@ def test_recover_without_the_last_entries(tmp_path: Path) -> None:
     make(tmp_path)
     for version in (5, 6, 7):
         entry(tmp_path, version).unlink()
-    told, new = recover(tmp_path)
-    assert told.known_until == 4
-    assert len(told.certain) == 3
+    result, new = recover(tmp_path)
+    assert result.known_until == 4
+    assert len(result.certain) == 3
     # The copy of row 2 that the DELETE wrote is there beside the old row, and so is row 1.
     assert [row["id"] for row in rows(new)] == [1, 2, 2, 3, 4, 5]
-    assert len(told.guessed) == 2
-    assert any("2 segments that no entry names" in sentence for sentence in told.unknown)
+    assert len(result.guessed) == 2
+    assert any("2 segments that no entry names" in sentence for sentence in result.unknown)
 
 
 @pytest.mark.parametrize("damage", ["corrupt", "lost"])
@@ -116,19 +116,19 @@ def test_recover_without_an_entry_in_the_middle(damage: str, tmp_path: Path) -> 
         entry(tmp_path, 6).unlink()
     else:
         entry(tmp_path, 6).write_text("{")
-    told, new = recover(tmp_path)
-    assert told.known_until == 5
+    result, new = recover(tmp_path)
+    assert result.known_until == 5
     assert rows(new) == expected
-    assert any(f"log/{6:020d}.json" in sentence for sentence in told.unknown)
+    assert any(f"log/{6:020d}.json" in sentence for sentence in result.unknown)
 
 
 def test_rows_that_a_lost_entry_removed_return(tmp_path: Path) -> None:
     make(tmp_path)
     entry(tmp_path, 5).write_text("{")
-    told, new = recover(tmp_path)
-    assert told.known_until == 4
+    result, new = recover(tmp_path)
+    assert result.known_until == 4
     assert [row["id"] for row in rows(new)] == [1, 2, 2, 3, 4, 5]
-    assert len(told.guessed) == 1
+    assert len(result.guessed) == 1
 
 
 def test_recover_without_the_first_entries_and_checkpoints(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_recover_without_the_first_entries_and_checkpoints(tmp_path: Path) -> No
     no_checkpoints(tmp_path)
     for version in (0, 1):
         entry(tmp_path, version).unlink()
-    told, new = recover(tmp_path)
-    assert told.known_until == -1
+    result, new = recover(tmp_path)
+    assert result.known_until == -1
     assert rows(new) == expected, "later entries name the removed segments"
 
 
@@ -147,8 +147,8 @@ def test_recover_from_a_checkpoint_alone(tmp_path: Path) -> None:
     old.log.write_checkpoint(old.state)
     expected = rows(old)
     shutil.rmtree(tmp_path / FOLDER / "log")
-    told, new = recover(tmp_path)
-    assert (told.known_until, told.guessed) == (7, ())
+    result, new = recover(tmp_path)
+    assert (result.known_until, result.guessed) == (7, ())
     assert rows(new) == expected
     assert new.properties == {"team": "ops"}
 
@@ -156,14 +156,14 @@ def test_recover_from_a_checkpoint_alone(tmp_path: Path) -> None:
 def test_recover_from_segments_alone(tmp_path: Path) -> None:
     make(tmp_path)
     shutil.rmtree(tmp_path / FOLDER)
-    told, new = recover(tmp_path)
-    assert (told.known_until, told.certain) == (-1, ())
-    assert len(told.guessed) == 5
+    result, new = recover(tmp_path)
+    assert (result.known_until, result.certain) == (-1, ())
+    assert len(result.guessed) == 5
     assert [row["id"] for row in rows(new)] == [1, 2, 2, 3, 4, 5]
     assert new.schema.names == ["id", "c", "d"]
     assert [row["d"] for row in rows(new)] == [9, 9, 9, 9, 9, 5]
     assert new.properties == {}
-    shown = " ".join(told.unknown)
+    shown = " ".join(result.unknown)
     for what in (
         "deleted, updated",
         "order of the commits",
@@ -181,9 +181,9 @@ def test_schema_versions_without_a_segment(tmp_path: Path) -> None:
         table.alter().add_column(f"c{number}", "int", default=number).commit()
     table.append(ids(2))
     shutil.rmtree(tmp_path / FOLDER)
-    told, new = recover(tmp_path)
+    result, new = recover(tmp_path)
     assert rows(new) == [{"id": n, "c0": 0, "c1": 1, "c2": 2} for n in (1, 2)]
-    assert any("schema versions 1, 2, " in sentence for sentence in told.unknown)
+    assert any("schema versions 1, 2, " in sentence for sentence in result.unknown)
 
 
 def test_a_damaged_segment_is_left_out_and_reported(tmp_path: Path) -> None:
@@ -194,11 +194,11 @@ def test_a_damaged_segment_is_left_out_and_reported(tmp_path: Path) -> None:
     (tmp_path / "t" / paths[0]).write_bytes(data)
     (tmp_path / "t" / paths[1]).write_bytes(b"PAR1")
     (tmp_path / "t" / paths[2]).unlink()
-    told, new = recover(tmp_path)
-    assert told.left[paths[0]].startswith("is damaged")
-    assert told.left[paths[1]].startswith("is damaged")
-    assert told.left[paths[2]] == "is missing"
-    assert len(told.certain) == new.inspect.segments().num_rows == 1
+    result, new = recover(tmp_path)
+    assert result.left[paths[0]].startswith("is damaged")
+    assert result.left[paths[1]].startswith("is damaged")
+    assert result.left[paths[2]] == "is missing"
+    assert len(result.certain) == new.inspect.segments().num_rows == 1
 
 
 def test_old_orphan_segments_are_not_recovered(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_old_orphan_segments_are_not_recovered(tmp_path: Path) -> None:
     _, (orphan,) = write(table, 99)
     os.utime(tmp_path / "t" / orphan.path, (0, 0))
     table.append(ids(6))
-    told, new = recover(tmp_path)
-    assert "left from a failed write" in told.left[orphan.path]
+    result, new = recover(tmp_path)
+    assert "left from a failed write" in result.left[orphan.path]
     assert 99 not in [row["id"] for row in rows(new)]
 
 
@@ -218,10 +218,10 @@ def test_partitions_and_former_incarnations(tmp_path: Path) -> None:
     table.append(ids(1, 2, 3, 4, 5))
     keys = sorted(map(str, table.inspect.segments()["partition"].to_pylist()))
     shutil.rmtree(tmp_path / FOLDER)
-    told, new = recover(tmp_path)
+    result, new = recover(tmp_path)
     assert [row["id"] for row in rows(new)] == [1, 2, 3, 4, 5]
     assert sorted(map(str, new.inspect.segments()["partition"].to_pylist())) == keys
-    assert list(told.left.values()) == [
+    assert list(result.left.values()) == [
         "is of another table, or of an earlier incarnation of this one"
     ]
 
@@ -230,9 +230,9 @@ def test_recover_a_dropped_table(tmp_path: Path) -> None:
     table = make(tmp_path)
     expected = rows(table)
     table.drop()
-    told, new = recover(tmp_path)
+    result, new = recover(tmp_path)
     assert rows(new) == expected
-    assert any("dropped at version 8" in sentence for sentence in told.unknown)
+    assert any("dropped at version 8" in sentence for sentence in result.unknown)
 
 
 def test_a_folder_without_log_and_segments_is_refused(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_interleaved_jobs_lose_nothing(
         root = tmp_path / str(at)
         shutil.copytree(tmp_path / "t", root / "t")
         table = stepped(root, at, rivals(root)[rival])
-        with suppress(CommitConflictError):  # the error tells to run it again
+        with suppress(CommitConflictError):  # a conflict, after which it is run again
             JOBS[job](table)
         check_whole(root, rows.get)
         for again in (expire, vacuum):

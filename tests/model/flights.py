@@ -181,7 +181,7 @@ class InFlight:
         raise NotImplementedError
 
     def version_model(self, version: int) -> Model:
-        """The model as it was at a version."""
+        """The model as of a version."""
         then = self.model.past[version]
         return replace(self.model, fields=then.fields, rows=list(then.rows), fixed=then.fixed)
 

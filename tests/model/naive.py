@@ -246,7 +246,7 @@ def alter(model: Model, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
                 raise Refused(f"{now.name} holds nulls")
         hosted = len(path) == 1 or path[-2].key in before
         if then is None and hosted and not now.nullable and now.read_default is None:
-            raise Refused(f"{now.name} is new, and null in the rows that are there")
+            raise Refused(f"{now.name} is new, and null in existing rows")
     return fields
 
 

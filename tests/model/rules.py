@@ -219,7 +219,9 @@ def _serial(planned: Planned, now: Model, log: Log, outcome: Verdict, stubs: boo
             outcome.may.append("7: segments came or went")
             before, after = now.past[number - 1], now.past[number]
             if _met(planned, now, before, after):
-                outcome.must.append(f"7: rows that it looked for came or went in {number}")
+                outcome.must.append(
+                    f"7: rows that match its condition were added or removed in {number}"
+                )
     if stubs:
         outcome.may.append("7: an entry is expired")
 

@@ -20,9 +20,9 @@ _DAY = 24 * 3600
 
 def first_seed() -> int:
     """The first seed, which differs every night; ``VERSIONED_SEED`` sets it for a replay."""
-    told = os.environ.get("VERSIONED_SEED")
-    if told is not None:
-        return int(told)
+    setting = os.environ.get("VERSIONED_SEED")
+    if setting is not None:
+        return int(setting)
     nightly = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
     return int(time.time() // _DAY) * 100_000 if nightly else 0
 

@@ -302,7 +302,7 @@ def _number(pattern: str, text: str) -> float:
 
 
 def _invariant(source: Path, output: str) -> str:
-    """The name of the invariant that fails: it stands in a comment at its assertion."""
+    """The name of the invariant that fails, from the comment at its assertion."""
     failed = re.search(rf"{source.name}:(\d+), Error: assertion violated", output)
     if failed is None:
         first = re.search(r"pan:1: (.*?) \(at depth", output)
