@@ -23,10 +23,10 @@ Step = Callable[[Alteration], Alteration]
 def makes_no_commit(table: Table, step: Step) -> bool:
     """Return whether an ALTER makes no commit and leaves the schema as it is."""
     version, schema = table.version, table.schema
-    said = step(table.alter()).commit()
+    returned = step(table.alter()).commit()
     reread = Catalog.load_path(table.location)
-    assert said == table.version == reread.version
-    return said == version and reread.schema == schema
+    assert returned == table.version == reread.version
+    return returned == version and reread.schema == schema
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_a_rebase_over_the_same_change_makes_no_commit(table: Table) -> None:
     late = Catalog.load_path(table.location)
     table.alter().unset_property("a").rename_column("s", "z").set_default("k", 6).commit()
     assert late.version < table.version
-    said = late.alter().unset_property("a").rename_column("s", "z").set_default("k", 6).commit()
-    assert said == table.version == Catalog.load_path(table.location).version
+    returned = late.alter().unset_property("a").rename_column("s", "z").set_default("k", 6).commit()
+    assert returned == table.version == Catalog.load_path(table.location).version
 
 
 def test_a_change_that_others_undid_is_committed_again(table: Table) -> None:

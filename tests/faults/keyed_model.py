@@ -59,7 +59,7 @@ class Effect:
 
     @property
     def origin(self) -> tuple[int, str, Key]:
-        """The commit that first wrote it."""
+        """The identity of the effect, whichever commit made it live."""
         return (self.version if self.born < 0 else self.born, self.kind, self.key)
 
     def again(self, version: int) -> Effect:

@@ -346,7 +346,7 @@ def seen_in(catalog: Catalog) -> dict[str, Any]:
 
 
 def faults_at(call: str, every: bool) -> list[Fault]:
-    """The faults to try at a call. Before a call that writes nothing, the process is not killed."""
+    """The faults to try at a call; only one for a call that writes nothing, unless ``every``."""
     if not every and call.startswith(("read", "list", "files", "now", "open")):
         return [Fault.FAIL_BEFORE]
     return [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]

@@ -45,7 +45,7 @@ def _put(random: Random, out: bytearray, _: Sequence[bytes]) -> None:
 
 
 def _near_end(random: Random, out: bytearray, _: Sequence[bytes]) -> None:
-    """Change a byte in the footer, if the file has one."""
+    """Change a byte near the end, where Parquet files have their footer."""
     if out:
         out[-1 - random.randrange(min(len(out), 3000))] = random.randrange(256)
 

@@ -37,7 +37,7 @@ def reserve(root: Path) -> Path:
 
 @pytest.fixture
 def fill(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let creating files fail as on a full disk while certain files exist; return the error's text."""
+    """Make the creation of files fail, as on a full disk, while any of the given files exists."""
 
     def full_while(*there: Path, number: int = errno.ENOSPC) -> None:
         def make_file(path: str, mode: str = "r", *more: Any, **named: Any) -> Any:
@@ -70,8 +70,8 @@ def test_a_vacuum_uses_the_reserve_and_restores_it(
     fill(reserve(tmp_path), number=number)
     with pytest.raises(StorageError, match=os.strerror(number)):
         table.append(ids(4))
-    message = vacuum(table)
-    assert message.fence == 3
+    result = vacuum(table)
+    assert result.fence == 3
     assert not orphans & data(tmp_path)
     assert len(reserve(tmp_path).read_bytes()) == RESERVE_BYTES
     assert reserve(tmp_path).read_bytes() != old
@@ -182,8 +182,8 @@ def test_a_vacuum_on_a_disk_without_a_free_block(at: str, small_disk: Path) -> N
     fill_up(small_disk / "t/data" / ORPHAN if at == "data" else small_disk / "other")
     with pytest.raises(StorageError, match="No space left"):
         table.append(ids(4))
-    message = vacuum(load(small_disk))
-    assert len(message.segments) == (2 if at == "data" else 1)
+    result = vacuum(load(small_disk))
+    assert len(result.segments) == (2 if at == "data" else 1)
     load(small_disk).append(ids(4))
     assert shown(load(small_disk)) == [2, 3, 4]
     assert load(small_disk).maintenance.verify(deep=True).is_clean

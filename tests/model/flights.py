@@ -229,7 +229,7 @@ class InFlight:
             return
         flight = self.flights.pop(random.randrange(len(self.flights)))
         self.absorb()
-        if flight.removes_base is not None and self._came_back(flight.removes_base):
+        if flight.removes_base is not None and self._was_restored(flight.removes_base):
             return  # the model does not know the segments of rows that are hidden by others
         if flight.landed and flight.base + 1 < self.model.floor:
             # A stub does not name the segments of its commit, so only live segments are refused.
@@ -260,7 +260,7 @@ class InFlight:
             flight.landed = True
             self.flights.append(flight)
 
-    def _came_back(self, base: int) -> bool:
+    def _was_restored(self, base: int) -> bool:
         back = (one.operation == "rollback" and one.added for one in self.log.since(base))
         return self.has_keys() and any(back)
 
@@ -407,13 +407,13 @@ class InFlight:
         """Compaction tasks are planned, run and committed at three different times."""
         tasks = late.maintenance.plan_compaction(paths=self._subset(random, late))
         at_once = random.random() < 0.5
-        done = [(piece, piece.run(late.store)) for piece in tasks] if at_once else []
+        done = [(task, task.run(late.store)) for task in tasks] if at_once else []
 
         def commit(table: Table) -> None:
             nonlocal done
             if len(done) < len(tasks):
                 try:
-                    done = [(piece, piece.run(late.store)) for piece in tasks]
+                    done = [(task, task.run(late.store)) for task in tasks]
                 except AnyError:
                     assert not self.model.keeps(base)
                     return
@@ -421,7 +421,7 @@ class InFlight:
 
         def verdict() -> Verdict:
             live = self.log.live[-1]
-            left = [(piece, made) for piece, made in done if live.issuperset(piece.paths)]
+            left = [(task, records) for task, records in done if live.issuperset(task.paths)]
             outcome = self._judged("compact", base, then, left, tasks)
             if not tasks or (at_once and not left):
                 outcome.nothing, outcome.must = True, []
@@ -437,11 +437,11 @@ class InFlight:
         return Flight("tasks", late, commit, verdict, no_effect)
 
     def _judged(self, kind: str, base: int, then: Model, left: Any, tasks: Any) -> Verdict:
-        added = frozenset(record.path for _, made in left for record in made)
-        removed = frozenset(path for piece, _ in left for path in piece.paths)
+        added = frozenset(record.path for _, records in left for record in records)
+        removed = frozenset(path for task, _ in left for path in task.paths)
         if not left:  # not run yet: any of the segments that is live
             live = self.log.live[-1]
-            paths = [piece.paths for piece in tasks if live.issuperset(piece.paths)]
+            paths = [task.paths for task in tasks if live.issuperset(task.paths)]
             removed = frozenset(path for some in paths for path in some)
         return self.judged(Planned(kind, base, then, added, removed, []))
 
