@@ -489,7 +489,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "no record": (lambda t, p: rewrite(t, p, [None]), "is not a JSON object"),
     "no JSON": (lambda t, p: rewrite(t, p, ["{"]), "is not JSON"),
-    "no path": (lambda t, p: rewrite(t, p, ["{}"]), "path"),
+    "no path": (
+        lambda t, p: rewrite(t, p, ['{"rows":1,"bytes":1,"schema_version":0}']),
+        "the member 'path' is missing",
+    ),
     "nested": (lambda t, p: rewrite(t, p, ['{"path":' + "[" * 5000]), "is not JSON"),
     "outside": (lambda t, p: rewrite(t, p, ['{"path":"../x","rows":1,"bytes":1}']), "outside"),
     "another column": (lambda t, p: rewrite(t, p, ["{}"], "records"), "no column record"),
