@@ -57,7 +57,7 @@ class Mutant:
     new: str
     tests: list[str]
 
-    def places(self, root: Path = ROOT) -> list[tuple[Path, int]]:
+    def occurrences(self, root: Path = ROOT) -> list[tuple[Path, int]]:
         """Find each file and position where `old` occurs inside the symbol."""
         found = set()
         for there in definitions(root).get(self.symbol, ()) if self.old else ():
@@ -70,7 +70,7 @@ class Mutant:
 
     def problems(self, root: Path = ROOT) -> list[str]:
         """List what is stale or wrong in this record."""
-        times = len(self.places(root))
+        times = len(self.occurrences(root))
         missing = [t for t in self.tests if not (root / t.partition("::")[0]).is_file()]
         found = [f"`old` occurs {times} times in {self.symbol}, not once"] if times != 1 else []
         found += [f"no such test file: {test}" for test in missing]
@@ -80,7 +80,7 @@ class Mutant:
 
     def plant(self, root: Path) -> None:
         """Write the fault into a copy of the tree."""
-        ((file, at),) = self.places(root)
+        ((file, at),) = self.occurrences(root)
         text = file.read_text()
         file.write_text(text[:at] + self.new + text[at + len(self.old) :])
 

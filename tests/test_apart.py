@@ -1,4 +1,4 @@
-"""Driver and executors share no clock: time is asked where something is planned or committed."""
+"""Driver and executors share no clock: only planning and committing read the time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ JAVA = re.compile(r"currentTimeMillis|nanoTime|\b(Instant|Local\w+|Zoned\w+)\.no
 PLANNED_OR_COMMITTED = {
     "catalog/versioned_catalog/evolution/bind.py",
     "catalog/versioned_catalog/write/plan.py",
-    # What a store's clock is compared with.
+    # Compares this clock with that of a store.
     "catalog/versioned_catalog/storage/clock.py",
-    # A store of one process.
+    # A store within one process.
     "catalog/versioned_catalog/storage/memory.py",
-    # Where it is given none: a task is given the plan's.
+    # The default of an argument; tasks get the time of the plan.
     "catalog/versioned_catalog/write/row_schema.py",
 }
 
 
-def test_nothing_that_a_task_runs_asks_what_time_it_is() -> None:
+def test_nothing_that_a_task_runs_reads_the_time() -> None:
     asking = {
         str(path.relative_to(ROOT))
         for root in (ROOT / "catalog", ROOT / "connector" / "pyspark_versioned")

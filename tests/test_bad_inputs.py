@@ -1,4 +1,4 @@
-"""Wrong input of every kind, and the error it gives: one root class, and nothing half done."""
+"""Invalid input of every kind: it is refused by a VersionedError, and nothing is half done."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Bench:
         return self.table.alter()
 
     def append(self, **columns: Any) -> None:
-        """Append a row whose columns are Arrow arrays; ``id`` is there unless told otherwise."""
+        """Append a row whose columns are Arrow arrays; ``id`` is added unless it is given."""
         columns = {"id": pa.array([2], INTS)} | columns
         self.table.append(pa.table({k: v for k, v in columns.items() if v is not None}))
 
@@ -70,14 +70,14 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def refused(act: Callable[[], Any], error: type[VersionedError], fragment: str) -> None:
-    """The act raises exactly this error, and its message holds the fragment."""
+    """Check that ``act`` raises exactly this error, with the fragment in its message."""
     with pytest.raises(VersionedError) as caught:
         act()
     assert type(caught.value) is error, caught.value
     assert fragment in str(caught.value)
 
 
-X = "\ud800"  # half a character
+X = "\ud800"  # an unpaired surrogate
 BAD, GONE, TAKEN = InvalidRequestError, NotFoundError, AlreadyExistsError
 ARROW_STRUCT = pa.struct([("x", INTS), ("y", pa.string())])
 
@@ -109,7 +109,7 @@ NAMES: list[Request] = [
     ("open backtick", lambda b: b.catalog.load_table("db.`t"), BAD, "db.`t"),
     ("number as name", lambda b: b.catalog.load_table(5), BAD, "5 is not a valid name"),  # type: ignore[arg-type]
     ("no name", lambda b: b.catalog.create_namespace(None), BAD, "None"),  # type: ignore[arg-type]
-    ("half a character", lambda b: b.catalog.create_namespace(X), BAD, "half a character"),
+    ("unpaired surrogate", lambda b: b.catalog.create_namespace(X), BAD, "half a character"),
     (
         "long name",
         lambda b: b.catalog.create_table("db." + "x" * 300, "a INT"),
@@ -122,7 +122,7 @@ NAMES: list[Request] = [
     ("folder with a table", lambda b: Catalog.create_path(b.folder, "a INT"), TAKEN, "already"),
     ("empty path", lambda _: Catalog(" "), BAD, "is not a location"),
     ("number as path", lambda _: Catalog(5), BAD, "5 is not a location"),  # type: ignore[arg-type]
-    ("zero in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "holds a null character"),
+    ("NUL in a path", lambda _: Catalog("/tmp/a\0b"), BAD, "holds a null character"),
     ("credentials in a URL", lambda _: Catalog("s3://k:s@bucket/x"), BAD, "holds credentials"),
     ("no bucket", lambda _: Catalog("s3://"), BAD, "s3://<bucket>"),
     ("unknown protocol", lambda _: Catalog.load_path("what://x"), BAD, "what://"),
@@ -193,7 +193,7 @@ CREATES: list[Request] = [
     ("property number", lambda b: b.create(properties={"p": 1}), BAD, "'p' = 1"),
     ("properties as list", lambda b: b.create(properties=["p"]), BAD, "properties"),
     ("comment number", lambda b: b.create(comment=5), BAD, "comment"),
-    ("comment of halves", lambda b: b.create(comment=X), BAD, "half a character"),
+    ("comment of an unpaired surrogate", lambda b: b.create(comment=X), BAD, "half a character"),
 ]
 
 ALTERS: list[Request] = [
@@ -304,7 +304,7 @@ ALTERS: list[Request] = [
         BAD,
         "must be text, got 5",
     ),
-    ("comment halves", lambda b: b.alter().set_comment("id", X).commit(), BAD, "half a"),
+    ("comment of a surrogate", lambda b: b.alter().set_comment("id", X).commit(), BAD, "half a"),
     ("size", lambda b: b.alter().set_property("target_segment_bytes", "no").commit(), BAD, "'no'"),
     ("sort", lambda b: b.alter().set_property("sort_by", "no").commit(), GONE, "no"),
     ("property", lambda b: b.alter().set_property("p", None).commit(), BAD, "'p' = None"),
@@ -408,7 +408,7 @@ READS: list[Request] = [
     ("filter of bool", lambda b: b.filter("id", "=", True), BAD, "column id"),
     ("filter of a time", lambda b: b.filter("ts", "<", "noon"), BAD, "column ts"),
     ("filter of time of day", lambda b: b.filter("ts", "<", dt.time(1)), BAD, "column ts"),
-    ("filter of halves", lambda b: b.filter("name", "=", X), BAD, "column name"),
+    ("filter of a surrogate", lambda b: b.filter("name", "=", X), BAD, "column name"),
     ("operator", lambda b: b.filter("id", "~", 1), BAD, "'~' is not an operator"),
     ("in a text", lambda b: b.filter("name", "in", "abc"), BAD, "filter on name"),
     ("in nothing", lambda b: b.filter("id", "in", None), BAD, "filter on id"),
@@ -460,7 +460,7 @@ def test_request(
     assert bench.catalog.list_namespaces() == ["db"]
 
 
-# What stands on storage, made wrong.
+# Invalid stored files.
 
 
 def reload(bench: Bench) -> list[dict[str, Any]]:
@@ -469,11 +469,11 @@ def reload(bench: Bench) -> list[dict[str, Any]]:
 
 
 def edit(path: Path, member: str, value: Any) -> None:
-    """Put a value at a dotted place of a JSON file; ... takes the member away."""
+    """Set a value at a dotted path of a JSON file; ... removes the member."""
     entry = json.loads(path.read_text())
-    *way, last = [int(part) if part.isdecimal() else part for part in member.split(".")]
+    *parents, last = [int(part) if part.isdecimal() else part for part in member.split(".")]
     inside = entry
-    for part in way:
+    for part in parents:
         inside = inside[part if isinstance(inside, list) else str(part)]
     key = last if isinstance(inside, list) else str(last)
     if value is ...:
@@ -576,7 +576,7 @@ def test_schema_with_a_wrong_member(bench: Bench, member: str, value: Any) -> No
         ("added.0.columns.1.max", str(2**40)),
     ],
 )
-def test_bounds_that_are_none(bench: Bench, member: str, value: str) -> None:
+def test_invalid_bounds(bench: Bench, member: str, value: str) -> None:
     edit(bench.path(1), member, value)
     table = Catalog.load_path(bench.folder)
     assert table.scan(columns=["id"]).to_arrow().to_pylist() == [{"id": 1}]
@@ -587,7 +587,7 @@ def test_bounds_that_are_none(bench: Bench, member: str, value: str) -> None:
     )
 
 
-def test_read_default_that_is_none(bench: Bench) -> None:
+def test_invalid_read_default(bench: Bench) -> None:
     bench.alter().add_column("n", "int", default=7).commit()
     edit(bench.path(2), "schema.columns.12.read_default", "seven")
     refused(lambda: reload(bench), CorruptTableError, "seven")
@@ -610,7 +610,7 @@ def test_read_default_that_is_none(bench: Bench) -> None:
         b'{"format":' + b"1" * 10_000 + b"}",
     ],
 )
-def test_entry_that_is_none(bench: Bench, content: bytes) -> None:
+def test_invalid_entry(bench: Bench, content: bytes) -> None:
     bench.path(1).write_bytes(content)
     refused(lambda: reload(bench), CorruptTableError, str(bench.path(1)))
 
@@ -642,18 +642,18 @@ def test_entries_of_two_tables(bench: Bench, tmp_path: Path) -> None:
     refused(lambda: reload(bench), CorruptTableError, "another table")
 
 
-def test_ids_that_would_be_given_again(bench: Bench) -> None:
+def test_column_ids_that_would_be_reused(bench: Bench) -> None:
     edit(bench.path(0), "next_column_id", 12)
     refused(lambda: reload(bench), CorruptTableError, str(bench.path(0)))
 
 
-def test_log_that_does_not_begin(bench: Bench) -> None:
+def test_log_without_its_first_entry(bench: Bench) -> None:
     entry = json.loads(bench.path(1).read_text()) | {"version": 0, "base_version": -1}
     bench.path(0).write_text(json.dumps(entry))
     refused(lambda: reload(bench), CorruptTableError, "does not begin")
 
 
-def test_details_mean_nothing(bench: Bench) -> None:
+def test_details_are_ignored(bench: Bench) -> None:
     for details in ({"changes": 5}, {"changes": [1, None]}, {"other": [{}]}):
         edit(bench.path(1), "details", details)
         table = Catalog.load_path(bench.folder)
@@ -661,7 +661,7 @@ def test_details_mean_nothing(bench: Bench) -> None:
         assert table.count() == 1
 
 
-# Features of versions to come.
+# Features of later releases.
 
 
 def write_features(bench: Bench, version: int, read: list[str], write: list[str]) -> None:
@@ -708,7 +708,7 @@ def test_features_outlast_a_checkpoint(bench: Bench) -> None:
     )
 
 
-def test_format_to_come(bench: Bench) -> None:
+def test_later_format_version(bench: Bench) -> None:
     edit(bench.path(1), "format", 2)
     edit(bench.path(1), "operation", "of the future")
     refused(lambda: reload(bench), UnsupportedFeatureError, "format version 2")
@@ -723,8 +723,8 @@ def test_members_that_need_a_feature(bench: Bench) -> None:
     assert reload(bench)
 
 
-def test_a_row_key_that_can_not_be(bench: Bench) -> None:
-    """A key of columns that may be null, or are not there, is one that nobody wrote."""
+def test_impossible_row_key(bench: Bench) -> None:
+    """No writer commits a key of columns that may be null or do not exist."""
     bench.alter().set_comment("id", "so").commit()
     whole = bench.path(2).read_text()
     for key in ([2], [999], ["id"], [1, 1], 5):
@@ -746,7 +746,7 @@ Footer = dict[bytes, bytes]
 
 
 def rewrite(path: Path, change: Rows, footer: Footer | None = None) -> None:
-    """Write a segment anew with other rows or columns, or with other footer values."""
+    """Rewrite a segment with other rows, columns or footer values."""
     file = pq.ParquetFile(path)
     kept = {k: v for k, v in file.metadata.metadata.items() if k != b"ARROW:schema"}
     table = change(file.read()).replace_schema_metadata(None)
@@ -800,7 +800,7 @@ SEGMENTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "of another schema": (
         lambda p: rewrite(p, whole, {b"versioned.schema_version": b"7"}),
-        "another schema version",
+        "was not written with schema version",
     ),
     "with more rows": (
         lambda p: rewrite(p, lambda t: pa.concat_tables([t, t])),
@@ -833,7 +833,7 @@ def test_segment(bench: Bench, kind: str) -> None:
     refused(lambda: reload(bench), CorruptTableError, fragment)
     refused(lambda: reload(bench), CorruptTableError, str(path))
     refused(lambda: list(bench.table.scan().to_batches()), CorruptTableError, fragment)
-    assert bench.table.count() == 1, "the log alone tells how many there are"
+    assert bench.table.count() == 1, "counting needs the log only"
 
 
 def test_damaged_pages(bench: Bench) -> None:
@@ -852,7 +852,7 @@ def test_segments_of_two_tables_swapped(bench: Bench) -> None:
     refused(lambda: reload(bench), CorruptTableError, "not a segment of this table")
 
 
-def test_foreign_files_beside_segments_mean_nothing(bench: Bench) -> None:
+def test_foreign_files_beside_segments_are_ignored(bench: Bench) -> None:
     pq.write_table(pa.table({"id": [9, 9]}), bench.folder / "data" / "0-foreign.parquet")
     shutil.copy(segment(bench), bench.folder / "data" / "0-copy.parquet")
     (bench.folder / "_versioned" / "log" / ".00000000000000000002.json.x.tmp").write_bytes(b"{")
@@ -860,7 +860,7 @@ def test_foreign_files_beside_segments_mean_nothing(bench: Bench) -> None:
     assert [row["id"] for row in reload(bench)] == [1]
 
 
-# Paths that lead outside.
+# Paths that lead out of the table's folder.
 
 
 OUTSIDE = ["../x", "data/../../x", "/etc/passwd", "data\\x", "C:\\x", "data//x", "./x", "x/.", ""]
@@ -904,7 +904,7 @@ def test_link_of_a_table_out_of_its_warehouse(bench: Bench, tmp_path: Path) -> N
     refused(lambda: catalog.load_table("t"), CorruptTableError, "link that leads outside")
 
 
-# Checkpoints are never the truth: the log has it, too.
+# Checkpoints are only caches: the log has the same content.
 
 
 def checkpoint(bench: Bench) -> Path:
@@ -913,7 +913,7 @@ def checkpoint(bench: Bench) -> Path:
 
 
 def restate(path: Path, change: Rows, **members: Any) -> None:
-    """Write a checkpoint anew with other columns or other members of its state."""
+    """Rewrite a checkpoint with other columns or other members of its state."""
     table = pq.read_table(path)
     state = json.loads(table.schema.metadata[b"versioned.state"])
     table = change(table.replace_schema_metadata(None))
@@ -1054,11 +1054,11 @@ def test_features_of_a_warehouse(bench: Bench) -> None:
     refused(catalog.list_namespaces, UnsupportedFeatureError, "time-machine")
 
 
-# Data that looks odd and is fine.
+# Unusual data that is valid.
 
 
 def odd(bench: Bench) -> Iterator[tuple[str, pa.Array, list[Any]]]:
-    """A column of ``bench.table``, values for it, and what is read back."""
+    """A column of ``bench.table``, values for it, and the values that are read back."""
     nulls = pa.StructArray.from_arrays(
         [pa.array([None, 1], INTS), pa.array([None, "b"])],
         fields=list(ARROW_STRUCT),
@@ -1076,13 +1076,13 @@ def odd(bench: Bench) -> Iterator[tuple[str, pa.Array, list[Any]]]:
     yield "d", pa.array([Decimal("1.2"), None], pa.decimal128(2, 1)), [Decimal("1.20"), None]
 
 
-def test_odd_but_fine(bench: Bench) -> None:
+def test_unusual_data_is_read_back(bench: Bench) -> None:
     for name, values, expected in odd(bench):
         bench.table.overwrite(pa.table({"id": pa.array([1, 2], INTS), name: values}))
         assert bench.table.scan(columns=[name]).to_arrow()[name].to_pylist() == expected
 
 
-def test_chars_inside_are_padded(tmp_path: Path) -> None:
+def test_nested_chars_are_padded(tmp_path: Path) -> None:
     ddl = "s STRUCT<x: CHAR(3)>, l ARRAY<CHAR(2)>, m MAP<CHAR(2), CHAR(3)>"
     table = Catalog.create_path(tmp_path, ddl)
     row = {"s": pa.array([{"x": "a"}]), "l": pa.array([["b"]])}
@@ -1091,7 +1091,7 @@ def test_chars_inside_are_padded(tmp_path: Path) -> None:
     assert table.scan(filters=[("s.x", "=", "a")]).to_arrow().to_pylist() == [padded]
 
 
-def test_nothing_of_the_value_of_an_option_is_told(tmp_path: Path) -> None:
+def test_values_of_options_are_not_shown(tmp_path: Path) -> None:
     secret = base64.b64encode(b"credential").decode()
     with pytest.raises(VersionedError) as caught:
         Catalog("s3://bucket/x", storage_options={"secret": secret})
@@ -1099,8 +1099,8 @@ def test_nothing_of_the_value_of_an_option_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["c", "s.c", "l.element.c"])
-def test_a_column_added_and_made_not_null_at_once(tmp_path: Path, path: str) -> None:
-    """Found by the nightly histories: the rows that are there would show null in it."""
+def test_a_column_added_and_set_not_null_in_one_alter(tmp_path: Path, path: str) -> None:
+    """A case that the nightly histories found: existing rows would show null in the column."""
     table = Catalog(tmp_path).create_path(
         tmp_path / "t", "a INT, s STRUCT<x: INT>, l ARRAY<STRUCT<x: INT>>"
     )

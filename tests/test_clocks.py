@@ -1,4 +1,4 @@
-"""A clock that is wrong loses nothing: times come from the store, and none from the future counts."""
+"""Wrong clocks lose nothing: times come from the store, and a time in the future is ignored."""
 
 from __future__ import annotations
 
@@ -43,39 +43,39 @@ def load(folder: Path) -> Table:
 
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The monotonic clock, which a test moves."""
+    """The monotonic clock, moved by the test."""
     seconds = [1000.0]
     monkeypatch.setattr(clock, "_steady", lambda: seconds[0])
     return seconds
 
 
-def test_a_store_is_asked_once_in_a_while(
+def test_the_time_of_the_store_is_cached(
     steady: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     then = datetime(2020, 1, 1, tzinfo=UTC)
-    asked: list[int] = []
+    requests: list[int] = []
 
-    def ask() -> datetime:
-        asked.append(1)
+    def read_time() -> datetime:
+        requests.append(1)
         return then
 
     one = Clock()
-    assert (one.now(ask), len(asked)) == (then, 1)
+    assert (one.now(read_time), len(requests)) == (then, 1)
     steady[0] += REFRESH_SECONDS - 1
     set_own_clock(monkeypatch, YEAR)
-    assert (one.now(ask), len(asked)) == (then + (REFRESH_SECONDS - 1) * SECOND, 1)
+    assert (one.now(read_time), len(requests)) == (then + (REFRESH_SECONDS - 1) * SECOND, 1)
     steady[0] += 1
-    assert (one.now(ask), len(asked)) == (then, 2)
+    assert (one.now(read_time), len(requests)) == (then, 2)
     one.observe(then + DAY)
-    assert (one.now(ask), len(asked)) == (then + DAY, 2)
+    assert (one.now(read_time), len(requests)) == (then + DAY, 2)
     steady[0] = 5.0
-    assert (one.now(ask), len(asked)) == (then, 3), "the machine was started again"
+    assert (one.now(read_time), len(requests)) == (then, 3), "the machine was restarted"
     assert pickle.loads(pickle.dumps(one))._last is None, (
         "another machine was started at another time"
     )
 
 
-def test_a_clock_that_agrees_is_the_finer_one(
+def test_the_local_clock_is_used_while_it_agrees_with_the_store(
     steady: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Clock()
@@ -87,7 +87,7 @@ def test_a_clock_that_agrees_is_the_finer_one(
     assert one.now(before.now) == before
 
 
-def test_a_store_that_can_not_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_without_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silence(monkeypatch)
     store = LocalStore(str(tmp_path))
     assert abs(store.time() - datetime.now(UTC)) < SECOND
@@ -96,7 +96,7 @@ def test_a_store_that_can_not_be_asked(tmp_path: Path, monkeypatch: pytest.Monke
     assert not LocalStore(str(tmp_path)).clock.is_own
 
 
-def test_a_disk_says_its_time_before_the_folder_is_there(tmp_path: Path) -> None:
+def test_a_disk_reports_its_time_before_the_folder_exists(tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path / "a/b"))
     assert abs(store.now() - datetime.now(UTC)) < SECOND
     assert os.listdir(tmp_path) == []
@@ -139,7 +139,7 @@ def test_commits_are_dated_by_the_store(tmp_path: Path, by: timedelta) -> None:
     assert table.at(timestamp=datetime.now(UTC)).version == 3
 
 
-def test_a_new_table_that_is_recovered_is_dated_by_its_store(
+def test_a_recovered_table_is_dated_by_its_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Catalog.create_path(tmp_path / "t", "a INT").append(pa.table({"a": pa.array([1], pa.int32())}))
@@ -151,7 +151,7 @@ def test_a_new_table_that_is_recovered_is_dated_by_its_store(
 def test_a_commit_that_is_far_ahead_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store can't be asked beforehand; the date of the entry's own file shows it."""
+    """The store reports no time in advance; the date of the entry's own file shows that it is late."""
     table = make(tmp_path / "t")
     silence(monkeypatch)
     set_own_clock(monkeypatch, YEAR)
@@ -169,7 +169,7 @@ def test_a_commit_that_is_far_ahead_is_refused(
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_a_log_that_is_ahead_goes_on(
+def test_a_log_dated_in_the_future_can_be_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: bool
 ) -> None:
     make(tmp_path / "t")
@@ -184,7 +184,7 @@ def test_a_log_that_is_ahead_goes_on(
     assert steps == [timedelta(microseconds=1)] * 2
 
 
-def test_names_whose_log_is_ahead_go_on(tmp_path: Path) -> None:
+def test_a_warehouse_dated_in_the_future_can_be_continued(tmp_path: Path) -> None:
     Catalog(tmp_path).create_namespace("n")
     put_ahead(tmp_path, [0])
     Catalog(tmp_path).create_table("n.t", "a INT")
@@ -193,30 +193,28 @@ def test_names_whose_log_is_ahead_go_on(tmp_path: Path) -> None:
     assert Catalog(tmp_path).list_tables("n") == ["t"]
 
 
-# Rows that are too old.
+# Rows that expire by age.
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-def test_a_commit_from_the_future_hides_no_young_row(tmp_path: Path, keyed: bool) -> None:
+def test_a_commit_dated_in_the_future_hides_no_recent_row(tmp_path: Path, keyed: bool) -> None:
     table = make(tmp_path / "t", keyed=keyed)
     table.set_tag("x")
     put_ahead(tmp_path / "t", [2])
     table = load(tmp_path / "t")
-    assert ages(table) == [0, 5], "and the old one is hidden"
+    assert ages(table) == [0, 5], "the old row is hidden"
     assert (table.count(), table.scan(columns=["age"]).count()) == (2, 2)
     table.append(readings(2 * DAY, host="b"))
     assert ages(table) == [0, 2, 5]
     assert table.scan(filters=[("age", ">", 1)]).count() == 2
     table.maintenance.compact(strategy="full")
     assert (ages(table), table.state.segments.rows) == ([0, 2, 5], 3)
-    assert count_rows(table.scan()) == 3, (
-        "no row of it is too old: metadata knows how many there are"
-    )
+    assert count_rows(table.scan()) == 3, "no row is too old, so metadata give the number of rows"
     table.update({"age": 3}, [("age", "=", 2)])
     table.delete([("age", "=", 0)])
     assert ages(load(tmp_path / "t")) == [3, 5]
     table.alter().unset_property("ttl").commit()
-    assert ages(table) == [3, 5], "taking it away brings nothing back, and hides nothing"
+    assert ages(table) == [3, 5], "unsetting ttl neither restores nor hides a row"
     table.append(readings(100 * DAY, 9 * DAY, host="c"))
     assert ages(table) == [3, 5, 9]
     table.alter().set_property("ttl", "10 days").commit()
@@ -224,17 +222,17 @@ def test_a_commit_from_the_future_hides_no_young_row(tmp_path: Path, keyed: bool
     assert ages(table, version=2) == [0, 5]
 
 
-def test_rows_of_versions_that_lie_in_the_future_grow_no_older(
+def test_rows_of_versions_dated_in_the_future_do_not_age(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The age of rows is counted to when the version was committed, whenever it is read."""
+    """The age of a row counts up to the commit of the version that is read, whenever it is read."""
     make(tmp_path / "t")
     put_ahead(tmp_path / "t", [0, 1])
     monkeypatch.setattr(LocalStore, "now", lambda self: datetime.now(UTC) + 30 * DAY)
     assert ages(load(tmp_path / "t")) == [0, 5]
 
 
-def test_a_row_that_a_compaction_left_out_is_hidden_for_ever(tmp_path: Path) -> None:
+def test_a_row_that_a_compaction_dropped_stays_hidden(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     put_ahead(tmp_path / "t", [0, 1], by=6 * DAY)
     table = load(tmp_path / "t")
@@ -244,8 +242,8 @@ def test_a_row_that_a_compaction_left_out_is_hidden_for_ever(tmp_path: Path) -> 
     assert ages(load(tmp_path / "t")) == [0, 5]
 
 
-def test_a_floor_from_the_future_is_not_believed(tmp_path: Path) -> None:
-    """An ALTER of an old library left it, after a commit from the future."""
+def test_a_ttl_floor_in_the_future_is_ignored(tmp_path: Path) -> None:
+    """An ALTER of an old library left it behind, after a commit dated in the future."""
     table = make(tmp_path / "t")
     floor = str(int((datetime.now(UTC) + YEAR).timestamp() * 1e6))
     table.alter().unset_property("ttl").commit()
@@ -256,13 +254,13 @@ def test_a_floor_from_the_future_is_not_believed(tmp_path: Path) -> None:
     put_ahead(tmp_path / "t", [1, 2])
     table = load(tmp_path / "t")
     assert table.state.properties["ttl_floor"] == floor
-    assert ages(table) == [0, 5, 100], "what it hid rightly is not known any more"
+    assert ages(table) == [0, 5, 100], "what the lost time hid is unknown"
     table.set_tag("x")
-    assert "ttl_floor" not in table.state.properties, "that time would come"
+    assert "ttl_floor" not in table.state.properties, "it would take effect later"
     assert ages(load(tmp_path / "t")) == [0, 5, 100]
 
 
-def test_a_rollback_does_not_bring_a_floor_from_the_future_back(tmp_path: Path) -> None:
+def test_a_rollback_does_not_restore_a_ttl_floor_in_the_future(tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     table.alter().unset_property("ttl").commit()
     path = tmp_path / "t/_versioned/log" / f"{2:020d}.json"
@@ -276,12 +274,12 @@ def test_a_rollback_does_not_bring_a_floor_from_the_future_back(tmp_path: Path) 
     assert ages(table) == [0, 5, 100]
 
 
-def test_a_table_without_ttl_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_without_ttl_needs_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path / "t", ttl=None)
     table.alter().set_property("team", "ops").commit()
 
     def refuse(*_: object) -> datetime:
-        raise AssertionError("asked for the time")
+        raise AssertionError("the time was read")
 
     for name in ("now", "time", "modified"):
         monkeypatch.setattr(LocalStore, name, refuse)
@@ -290,7 +288,7 @@ def test_a_table_without_ttl_asks_nobody(tmp_path: Path, monkeypatch: pytest.Mon
     assert table.maintenance.plan_compaction(strategy="full")
 
 
-def test_a_reader_that_may_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_without_write_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "t")
     put_ahead(tmp_path / "t", [1])
     silence(monkeypatch)
@@ -303,11 +301,11 @@ def test_a_reader_that_may_not_write(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_reader_of_a_sound_log_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even to ask for the time: the entry's own date shows that its time is past."""
+    """It does not even get the time of the store: the entry's file is dated after the entry."""
     make(tmp_path / "t")
 
     def refuse(self: LocalStore) -> datetime:
-        raise AssertionError("a file was made")
+        raise AssertionError("a file was created")
 
     monkeypatch.setattr(LocalStore, "now", refuse)
     table = load(tmp_path / "t")
@@ -315,11 +313,11 @@ def test_a_reader_of_a_sound_log_writes_nothing(
     assert table.at(timestamp=datetime.now(UTC)).version == 1
 
 
-# Versions as of a time.
+# Time travel by time.
 
 
 def pause(folder: Path) -> datetime:
-    """A time between what was committed and what is not yet, by the dates of files, too."""
+    """A moment between two commits, also by the dates of files."""
     while True:
         probe = folder / "probe"
         probe.touch()
@@ -348,8 +346,8 @@ def test_every_version_is_found_by_its_time(tmp_path: Path) -> None:
         table.at(timestamp=datetime.now(UTC) - YEAR)
 
 
-def test_versions_are_found_where_old_ones_are_expired(tmp_path: Path) -> None:
-    """A stub is younger than the versions after it."""
+def test_versions_are_found_by_time_after_an_expiry(tmp_path: Path) -> None:
+    """A stub's file is younger than the versions after it."""
     table = make(tmp_path / "t", ttl=None)
     for number in range(4):
         table.append(readings(HOUR, host=str(number)))
@@ -360,14 +358,14 @@ def test_versions_are_found_where_old_ones_are_expired(tmp_path: Path) -> None:
     pause(tmp_path / "t")
     for version in range(5):
         path = tmp_path / "t/_versioned/log" / f"{version:020d}.json"
-        os.utime(path)  # as a stub is written
+        os.utime(path)  # as writing the stub does
     assert load(tmp_path / "t").at(timestamp=between).version == 5
 
 
-# What is guessed of a broken table.
+# Recovery from damaged logs.
 
 
-def test_what_came_after_a_commit_from_the_future_is_recovered(tmp_path: Path) -> None:
+def test_commits_after_one_dated_in_the_future_are_recovered(tmp_path: Path) -> None:
     table = make(tmp_path / "t", ttl=None, keyed=False)
     put_ahead(tmp_path / "t", [1])
     stale = load(tmp_path / "t")
@@ -379,13 +377,13 @@ def test_what_came_after_a_commit_from_the_future_is_recovered(tmp_path: Path) -
     records = plan.write(data.schema, iter(data.to_batches()), stale.store)
     stale.transaction().commit_append(plan, records)
     (tmp_path / "t/_versioned/log" / f"{3:020d}.json").unlink()
-    told = Catalog.recover(tmp_path / "t", tmp_path / "new")
-    assert (told.known_until, told.guessed) == (2, (records[0].path,))
+    report = Catalog.recover(tmp_path / "t", tmp_path / "new")
+    assert (report.known_until, report.guessed) == (2, (records[0].path,))
     assert ages(load(tmp_path / "new")) == [0, 1, 2, 5, 100]
 
 
 def test_a_folder_that_can_not_be_written_to(tmp_path: Path) -> None:
-    """A real one, where this process is not allowed everything."""
+    """With real permissions, on a machine where this process is not root."""
     make(tmp_path / "t")
     put_ahead(tmp_path / "t", [1])
     folder = tmp_path / "t"

@@ -1,4 +1,4 @@
-"""What the connector may import: in Python from inside the catalog, in Java one package from another."""
+"""Allowed imports of the connector: in Python from the catalog, in Java from package to package."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ JAVA_ABOVE = {"extension", "procedure", "view"}
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The modules that a file imports when it is loaded or later."""
+    """The modules that a file imports, also inside functions."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
             case ast.ImportFrom(module=str(module)):

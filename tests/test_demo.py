@@ -1,4 +1,4 @@
-"""The demo, run as a newcomer runs it; what it must print is worked out here with plain Python."""
+"""The demo as a newcomer runs it; its expected output is computed in plain Python."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lines(warehouse: Path) -> list[str]:
-    """What the demo prints, spaces made single."""
+    """The demo's output, with runs of spaces reduced to one."""
     done = run("--keep", str(warehouse))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
@@ -77,7 +77,7 @@ def test_months_and_changes(lines: list[str], flights: list[dict[str, str]]) -> 
     by_month = [sum(f["month"] == str(month) for f in flights) for month in range(1, 13)]
     assert sum(by_month) == 336_776
     assert [line.split(": ")[1] for line in loaded] == [f"{rows:,} rows" for rows in by_month]
-    # its version, the change, how long it took, one commit, nothing rewritten
+    # the version, the change, its duration, one commit, nothing rewritten
     altered = [re.fullmatch(r"\d+ (.+) \d+\.\d 1 none", line) for line in table]
     assert [match[1] for match in altered if match] == CHANGES
     no_departure = sum(f["dep_delay"] == "NA" and f["month"] != "12" for f in flights)
@@ -106,7 +106,7 @@ def test_final_table(lines: list[str]) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.spark
-def test_answers(lines: list[str], flights: list[dict[str, str]]) -> None:
+def test_queries(lines: list[str], flights: list[dict[str, str]]) -> None:
     for month in range(1, 13):
         assert month_line(flights, month) in lines
     march = [f for f in flights if int(f["month"]) <= 3]
@@ -166,7 +166,7 @@ def test_missing_java_is_one_line(tmp_path: Path) -> None:
     assert "install a JDK 17" in done.stderr
 
 
-def test_a_wrong_answer_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_result_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     spec = importlib.util.spec_from_file_location("flights_demo", DEMO)
     assert spec is not None
     assert spec.loader is not None

@@ -17,7 +17,7 @@ PUBLIC = [
     if not isinstance(public := getattr(versioned_catalog, name), type)
     or not issubclass(public, VersionedError)
 ]
-"""The public API but for its errors; each part has an example."""
+"""The public API without its errors; each part has an example."""
 
 
 def examples() -> list[doctest.DocTest]:

@@ -1,4 +1,4 @@
-"""Errors carry a condition and a SQLSTATE, and name the table that they are about."""
+"""Errors have a condition and a SQLSTATE, and name the table that they are about."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BY_CLASS = {
 
 
 @pytest.mark.parametrize("kind", BY_CLASS)
-def test_of_a_class(kind: type[VersionedError]) -> None:
+def test_each_error_class_has_a_condition(kind: type[VersionedError]) -> None:
     error = kind("what is wrong")
     assert (error.condition, error.sqlstate) == (
         "VERSIONED_" + BY_CLASS[kind][0],
@@ -126,7 +126,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_condition(bench: Bench, name: str) -> None:
+def test_every_request_raises_its_condition(bench: Bench, name: str) -> None:
     act, condition, sqlstate, says = CASES[name]
     with pytest.raises(VersionedError) as caught:
         act(bench)
@@ -146,13 +146,13 @@ def test_every_refusal_names_its_table(bench: Bench) -> None:
         for name, act, _, _ in group:
             with pytest.raises(VersionedError) as caught:
                 act(bench)
-            places = (table, table.replace(".", "/"))
-            if not any(place in str(caught.value) for place in places):
+            locations = (table, table.replace(".", "/"))
+            if not any(location in str(caught.value) for location in locations):
                 silent.append((name, str(caught.value)))
     assert silent == []
 
 
-def test_a_message_says_a_table_once(bench: Bench) -> None:
+def test_a_message_names_the_table_once(bench: Bench) -> None:
     with pytest.raises(NotFoundError) as caught:
         bench.table.scan(version=9)
     assert str(caught.value) == "db.t has no version 9; the newest is 1"

@@ -1,4 +1,4 @@
-"""What a checkout builds, in environments of its own: each PySpark, from a wheel and from source."""
+"""The wheel and the source distribution, installed in fresh environments with each PySpark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jar import ROOT
 pytestmark = pytest.mark.nightly
 
 SHOWN = {
-    "count": [[82]],  # 90 of range, less 10 deleted, plus 2000 and 1001
+    "count": [[82]],  # 90 of range, minus 10 deleted, plus 2000 and 1001
     "sum": [[90 * 89 // 2 - sum(range(10, 20)) + 2000 + 1001]],
     "merged": [[1, "merged", None], [2000, "inserted", 7]],
     "overwritten": [[1001, "over", 1.5]],
@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def shown(environment: Environment, folder: Path) -> Any:
-    """What the statements show, run from a folder that has nothing of ours."""
+    """The results of the statements, run in an empty folder."""
     folder.mkdir()
     script = shutil.copy(ROOT / "tests" / "run_installed.py", folder)
     out = run(environment.python, script, folder / "warehouse", cwd=folder)
@@ -46,24 +46,24 @@ def shown(environment: Environment, folder: Path) -> Any:
 
 @pytest.mark.parametrize("spark", ["4.1", "4.2", "4.3"])
 def test_sql_on_each_pyspark(spark: str, built: tuple[Path, Path], tmp_path: Path) -> None:
-    """One jar for all of them, from the wheel and, without a JDK, from the source distribution."""
+    """One jar works with all: from the wheel and, without a JDK, from the source distribution."""
     wheel, source = built
     environment = Environment.new(tmp_path / "venv")
     environment.install(f"pyspark-versioned[spark] @ {wheel.as_uri()}", f"pyspark=={spark}.*")
-    told = shown(environment, tmp_path / "wheel")
-    assert told["pyspark"].startswith(spark)
-    assert told["from"].startswith(str(tmp_path))
-    assert {name: told["shown"][name] for name in SHOWN} == SHOWN
+    output = shown(environment, tmp_path / "wheel")
+    assert output["pyspark"].startswith(spark)
+    assert output["from"].startswith(str(tmp_path))
+    assert {name: output["shown"][name] for name in SHOWN} == SHOWN
     environment.install("--reinstall-package", "pyspark-versioned", "--no-deps", source)
-    assert shown(environment, tmp_path / "source")["shown"] == told["shown"]
+    assert shown(environment, tmp_path / "source")["shown"] == output["shown"]
 
 
 def test_an_isolated_install_of_the_checkout_has_the_jar(tmp_path: Path) -> None:
-    """``pip install .`` where there is no PySpark yet."""
+    """``pip install .`` without PySpark installed."""
     tree = tmp_path / "tree"
     ignored = shutil.ignore_patterns("jars", "__pycache__", ".*", "dist")
     shutil.copytree(ROOT, tree, ignore=ignored)
     environment = Environment.new(tmp_path / "venv")
     environment.install(tree, "pip")
-    ask = "import pyspark_versioned; print(pyspark_versioned.jar_path())"
-    assert run(environment.python, "-c", ask, cwd=tmp_path).startswith(str(tmp_path / "venv"))
+    code = "import pyspark_versioned; print(pyspark_versioned.jar_path())"
+    assert run(environment.python, "-c", code, cwd=tmp_path).startswith(str(tmp_path / "venv"))

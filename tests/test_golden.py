@@ -1,4 +1,4 @@
-"""Tables that were written once by format version 1 stay readable and writable: tests/golden."""
+"""The tables in tests/golden, written by format version 1, stay readable and writable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def at(month: int, day: int) -> dt.datetime:
 
 Row = dict[str, Any]
 
-FIRST: list[Row] = [  # as of version 1
+FIRST: list[Row] = [  # the rows of version 1
     {
         "ts": at(2, 29),
         "host": "a",
@@ -102,7 +102,7 @@ def cpu(catalog: Catalog) -> Table:
 
 
 def rows(table: Table, **how: Any) -> list[Row]:
-    """The rows in the order of time and host, which is that of the lists above."""
+    """The rows ordered by time and host, as in the lists above."""
     found = table.scan(**how).to_arrow().to_pylist()
     return sorted(found, key=lambda row: (row["ts"], row["host"] is None, str(row["host"])))
 
@@ -111,7 +111,7 @@ def by_time(found: list[Row]) -> list[Row]:
     return sorted(found, key=lambda row: (row["ts"], row["usage_user"] is None, row["host"]))
 
 
-def test_names(catalog: Catalog) -> None:
+def test_column_names_of_each_version(catalog: Catalog) -> None:
     assert catalog.list_namespaces() == ["metrics"]
     assert catalog.list_tables("metrics") == ["cpu"]
     assert catalog.list_tables() == ["lives"]
@@ -146,7 +146,7 @@ def test_filters(cpu: Table) -> None:
             cpu.scan(filters=filters, prune=prune).count()
             for filters in (
                 [("host", "=", "unknown")],
-                [("host", "=", "a")],  # of the column that was dropped
+                [("host", "=", "a")],  # the dropped column's values
                 [("host", "in", ["e", "d"])],
                 [("place.row", "=", 7)],
                 [("place.row", "is null")],
@@ -193,14 +193,14 @@ def test_append_and_alter(cpu: Table) -> None:
     }
 
 
-def test_a_table_that_was_made_again(catalog: Catalog) -> None:
+def test_a_table_that_was_dropped_and_created_again(catalog: Catalog) -> None:
     table = catalog.load_table("lives")
     assert table.scan().to_arrow().to_pylist() == [{"b": "new", "a": Decimal("2.00")}]
     assert table.scan(version=1).to_arrow().to_pylist() == [{"a": 1, "b": "old"}]
     assert [column.id for column in table.schema.columns] == [3, 4]
 
 
-def test_it_stays_small() -> None:
+def test_the_golden_tables_are_small() -> None:
     files = [path for path in GOLDEN.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 60_000
     assert {json.loads(p.read_bytes())["format"] for p in files if "log" in p.parts} == {1}

@@ -18,7 +18,7 @@ def shown(table: Table, version: int | None = None) -> list[tuple[object, ...]]:
     return sorted(tuple(row.values()) for row in found)
 
 
-def test_it_is_what_it_was(tmp_path: Path) -> None:
+def test_the_keyed_golden_table_is_unchanged(tmp_path: Path) -> None:
     shutil.copytree(GOLDEN, tmp_path / "t")
     for keep_checkpoints in (True, False):
         if not keep_checkpoints:

@@ -1,4 +1,4 @@
-"""The page on what is guaranteed names tests that are there."""
+"""docs/guarantees.md cites tests that exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from jar import ROOT
 
 
-def test_the_tests_that_are_named_exist() -> None:
+def test_the_cited_tests_exist() -> None:
     page = (ROOT / "docs" / "guarantees.md").read_text()
     named = set(re.findall(r"`(tests/[\w/]+(?:\.py)?)", page))
     assert len(named) > 10

@@ -1,4 +1,4 @@
-"""One small case for each guard of reading that no other test singles out (see mutants.toml)."""
+"""One small case for each guard of the read path that no other test covers (see mutants.toml)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make(tmp_path: Path) -> Make:
 
 
 def both(table: Table, *filters: Any) -> list[dict[str, Any]]:
-    """What a filter finds, the same with pruning and without."""
+    """The rows that a filter returns; asserts that pruning changes nothing."""
     found = [
         table.scan(filters=list(filters), prune=p).to_arrow().to_pylist() for p in (True, False)
     ]
@@ -87,14 +87,14 @@ def test_a_nan_is_greater_than_the_greatest(make: Make, kind: pa.DataType) -> No
 
 
 def test_row_groups_with_nans_are_read(make: Make) -> None:
-    # All in one segment, so that only what Parquet says of its row groups can prune.
+    # All rows are in one segment, so only the statistics of row groups can prune.
     table = make("f DOUBLE, g DOUBLE")
     table.append(pa.table({"f": [1.0, NAN], "g": [1.0, 2.0]}))
     assert len(both(table, ("f", ">", 5.0))) == 1
     assert both(table, ("g", ">", 5.0)) == []
 
 
-def test_a_bucket_is_of_the_type_that_was_written(make: Make) -> None:
+def test_a_bucket_is_computed_in_the_type_that_was_written(make: Make) -> None:
     table = make("k INT", partitioned_by=["bucket(16, k)"])
     table.append(pa.table({"k": ints(*range(40))}))
     table.alter().change_type("k", "decimal(12,1)").commit()
@@ -139,7 +139,7 @@ def test_bounds_are_read_in_the_type_they_were_written_in(make: Make) -> None:
     assert len(both(table, ("d", ">", "2020-01-01"))) == 1
 
 
-def test_cut_bounds_lose_no_row(make: Make) -> None:
+def test_truncated_bounds_lose_no_row(make: Make) -> None:
     table = make("s STRING, b BINARY")
     text, blob = "x" * 64 + "tail", b"\xfe" * 64 + b"tail"
     table.append(pa.table({"s": [text], "b": [blob]}))
@@ -167,7 +167,7 @@ def test_a_table_with_only_null_parents_may_be_not_null_inside(make: Make) -> No
 
 
 @pytest.mark.parametrize("dropped", ["k", "s", "s.x"])
-def test_what_arranges_a_table_is_not_dropped(make: Make, dropped: str) -> None:
+def test_partition_and_sort_columns_can_not_be_dropped(make: Make, dropped: str) -> None:
     ddl = "k INT, s STRUCT<x: INT, y: INT>, n INT"
     table = make(ddl, partitioned_by=["truncate(10, s.x)"], properties={"sort_by": "k"})
     with pytest.raises(InvalidRequestError, match=f"{dropped} can't be dropped"):
@@ -194,7 +194,7 @@ def test_keys_of_maps_do_not_change(make: Make) -> None:
             alter.commit()
 
 
-def test_names_of_our_own_folders_are_made_others(tmp_path: Path) -> None:
+def test_internal_folder_names_are_escaped(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     for name in ("data", "_versioned", "_VERSIONED_"):
         catalog.create_namespace(name)

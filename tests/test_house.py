@@ -1,4 +1,4 @@
-"""The house is in order: lint, format, types, imports, and what must lie where."""
+"""The repository is in order: lint, format, types, light imports, required files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(*command: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["ruff check", "ruff format --check", "mypy"])
-def test_clean(tool: str) -> None:
+def test_the_tool_finds_nothing(tool: str) -> None:
     run(sys.executable, "-m", *tool.split())
 
 
@@ -56,11 +56,11 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-def test_licence_is_there() -> None:
+def test_the_licence_exists() -> None:
     assert "Apache License" in (ROOT / "LICENSE").read_text()
 
 
-def files_of_the_project() -> list[Path]:
+def project_files() -> list[Path]:
     if (ROOT / ".git").exists() and shutil.which("git"):
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -69,7 +69,7 @@ def files_of_the_project() -> list[Path]:
 
 
 def test_no_file_is_large() -> None:
-    files = [path for path in files_of_the_project() if path.is_file()]
+    files = [path for path in project_files() if path.is_file()]
     large = [p for p in files if p.stat().st_size > 200_000 and p != ROOT / "uv.lock"]
     assert files
     assert not large

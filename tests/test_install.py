@@ -1,4 +1,4 @@
-"""Registering with Spark, and what a build makes; without a JVM."""
+"""Registration with Spark, and the content of built packages; without a JVM."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JAR = "pyspark_versioned/jars/versioned-spark.jar"
 
 
 class Builder:
-    """What ``configure`` uses of Spark's builders, which differ between classic and Connect."""
+    """The part of Spark's session builders, classic and Connect, that ``configure`` uses."""
 
     def __init__(self, **options: str) -> None:
         self._options = {key.replace("__", "."): value for key, value in options.items()}
@@ -65,7 +65,7 @@ def test_spark_4_1_gets_the_catalog_without_views(
     assert found["spark.sql.catalog.versioned"] == "versioned.spark.VersionedCatalog"
 
 
-def test_configure_keeps_what_is_there(jar: str) -> None:
+def test_configure_keeps_existing_settings(jar: str) -> None:
     given = Builder(spark__jars="/a.jar, /b.jar", spark__sql__extensions="my.Extension")
     found = options(given, "one", "two", "two")
     assert found["spark.jars"] == f"/a.jar,/b.jar,{jar}"
@@ -74,7 +74,7 @@ def test_configure_keeps_what_is_there(jar: str) -> None:
     assert found["spark.sql.catalog.two.warehouse"] == "/w/two"
 
 
-def test_configure_keeps_what_the_file_of_defaults_sets(
+def test_configure_keeps_settings_of_spark_defaults(
     jar: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spark-defaults.conf").write_text(
@@ -87,10 +87,10 @@ def test_configure_keeps_what_the_file_of_defaults_sets(
 
 
 @pytest.mark.parametrize("how", ["builder", "environment"])
-def test_a_connect_server_elsewhere_has_its_own_jar(
+def test_a_remote_connect_server_needs_its_own_jar(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client can't bring it, and Spark warns of each attempt."""
+    """A client can't install it, and Spark warns about each attempt."""
     given = Builder(spark__remote="sc://host:15002") if how == "builder" else Builder()
     if how == "environment":
         monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
@@ -102,18 +102,18 @@ def test_a_connect_server_elsewhere_has_its_own_jar(
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_connect_server_here_gets_the_jar_without_a_warning(
+def test_a_local_connect_server_gets_the_jar_without_a_warning(
     jar: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SPARK_LOCAL_REMOTE", raising=False)
     given = Builder(spark__remote="local[2]")
     assert options(given, "one")["spark.jars"] == jar
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         for key in ("spark.jars", "spark.sql.extensions", "spark.ui.enabled"):
             warnings.warn(
                 f"Failed to set {key} to Some(x) due to [CANNOT_MODIFY_CONFIG]", stacklevel=1
             )
-    assert [str(one.message).split()[3] for one in told] == ["spark.ui.enabled"]
+    assert [str(one.message).split()[3] for one in caught] == ["spark.ui.enabled"]
 
 
 def test_storage_options_and_relative_folders() -> None:
@@ -123,12 +123,12 @@ def test_storage_options_and_relative_folders() -> None:
     assert catalog_conf("s3://b/w")["spark.sql.catalog.versioned.warehouse"] == "s3://b/w"
 
 
-def test_a_name_that_is_none() -> None:
+def test_an_invalid_catalog_name_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match=r"a\.b"):
         catalog_conf("/w", "a.b")
 
 
-def test_the_file_in_the_repository_is_what_the_command_prints(jar: str) -> None:
+def test_the_file_in_the_repository_equals_the_command_s_output(jar: str) -> None:
     printed = command.conf_text(
         {**catalog_conf("/data/warehouse"), "spark.pyspark.python": "/path/of/python"}
     )
@@ -138,14 +138,14 @@ def test_the_file_in_the_repository_is_what_the_command_prints(jar: str) -> None
 
 
 def tree(tmp_path: Path) -> Path:
-    """A copy of what builds need, without a jar."""
+    """A copy of the files that builds need, without the jar."""
     copy = tmp_path / "tree"
     for name in ("connector", "catalog"):
         ignored = shutil.ignore_patterns("jars", "__pycache__")
         shutil.copytree(ROOT / name, copy / name, ignore=ignored)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    (copy / ".gitignore").write_text("*.jar\n")  # as here: what git ignores, builds leave out
+    (copy / ".gitignore").write_text("*.jar\n")  # builds leave out files that git ignores
     return copy
 
 
@@ -160,7 +160,7 @@ def no_compiler(tmp_path: Path) -> dict[str, str]:
 
 
 def run(where: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Python in a folder."""
+    """Run Python in a folder."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=where,
@@ -172,7 +172,7 @@ def run(where: Path, *arguments: str, **environment: str) -> subprocess.Complete
 
 
 def build(where: Path, kind: str = "wheel", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build what this Python, without isolation, makes of a tree; it lands in ``dist``."""
+    """Build a package from a tree with this Python, without isolation, into ``dist``."""
     return run(where, "-m", "hatchling", "build", "-t", kind, "-d", "dist", **environment)
 
 
@@ -182,9 +182,9 @@ def wheel_names(where: Path) -> list[str]:
 
 
 def required(where: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Ask what an isolated build needs besides hatchling."""
-    ask = "import hatchling.build as b; print(b.get_requires_for_build_wheel())"
-    return run(where, "-c", ask, **environment)
+    """The packages that an isolated build requires besides hatchling."""
+    code = "import hatchling.build as b; print(b.get_requires_for_build_wheel())"
+    return run(where, "-c", code, **environment)
 
 
 def put_jar(where: Path, jar: str) -> None:
@@ -206,7 +206,7 @@ def test_the_compiler_of_java_home(copy: Path, no_compiler: dict[str, str]) -> N
     assert "pyspark" in required(copy, **{**no_compiler, "JAVA_HOME": home}).stdout
 
 
-def test_an_isolated_build_brings_the_pyspark_that_is_locked(copy: Path) -> None:
+def test_an_isolated_build_uses_the_locked_pyspark(copy: Path) -> None:
     done = required(copy)
     (requirement,) = ast.literal_eval(done.stdout)
     locked = next(
@@ -218,7 +218,7 @@ def test_an_isolated_build_brings_the_pyspark_that_is_locked(copy: Path) -> None
     assert locked in Requirement(requirement).specifier
 
 
-def test_a_jar_that_is_there_needs_nothing(
+def test_a_build_with_an_existing_jar_needs_nothing(
     copy: Path, jar: str, no_compiler: dict[str, str]
 ) -> None:
     put_jar(copy, jar)
@@ -228,14 +228,14 @@ def test_a_jar_that_is_there_needs_nothing(
     assert JAR in wheel_names(copy)
 
 
-def test_a_source_distribution_holds_the_jar_and_all_that_builds_need(
+def test_a_source_distribution_has_the_jar_and_all_build_files(
     copy: Path, jar: str, no_compiler: dict[str, str], tmp_path: Path
 ) -> None:
     put_jar(copy, jar)
     done = build(copy, "sdist", **no_compiler)
     assert done.returncode == 0, done.stderr
-    (made,) = (copy / "dist").glob("*.tar.gz")
-    with tarfile.open(made) as archive:
+    (archive_path,) = (copy / "dist").glob("*.tar.gz")
+    with tarfile.open(archive_path) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     done = build(unpacked, **no_compiler)
@@ -243,10 +243,10 @@ def test_a_source_distribution_holds_the_jar_and_all_that_builds_need(
     assert JAR in wheel_names(unpacked)
 
 
-def test_a_source_distribution_names_all_that_is_tracked() -> None:
+def test_a_source_distribution_includes_all_tracked_files() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     included = set(config["targets"]["sdist"]["include"])
-    # Hatchling takes these by itself.
+    # Hatchling includes these itself.
     included |= {"pyproject.toml", ".gitignore"}
     listed = ("git", "ls-files")
     tracked = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -263,20 +263,20 @@ def test_without_a_compiler_a_build_fails(copy: Path, no_compiler: dict[str, str
         assert "Traceback" not in done.stderr
 
 
-def test_who_asks_for_no_jar_gets_none(copy: Path, no_compiler: dict[str, str]) -> None:
+def test_a_build_without_a_jar_can_be_requested(copy: Path, no_compiler: dict[str, str]) -> None:
     without = {**no_compiler, "VERSIONED_NO_JAR": "1"}
     assert ast.literal_eval(required(copy, **without).stdout) == []
     done = build(copy, **without)
     assert done.returncode == 0, done.stderr
     assert JAR not in wheel_names(copy)
     assert "no SQL" in done.stdout + done.stderr
-    ask = "import pyspark_versioned; pyspark_versioned.jar_path()"
-    told = run(copy, "-c", ask, PYTHONPATH=f"{copy / 'connector'}:{copy / 'catalog'}")
-    assert "SQL needs the jar of pyspark-versioned" in told.stderr.splitlines()[-1]
-    assert "VERSIONED_NO_JAR unset" in told.stderr.splitlines()[-1]
+    code = "import pyspark_versioned; pyspark_versioned.jar_path()"
+    done = run(copy, "-c", code, PYTHONPATH=f"{copy / 'connector'}:{copy / 'catalog'}")
+    assert "SQL needs the jar of pyspark-versioned" in done.stderr.splitlines()[-1]
+    assert "VERSIONED_NO_JAR unset" in done.stderr.splitlines()[-1]
 
 
-def test_an_older_pyspark_is_not_built_against(copy: Path, tmp_path: Path) -> None:
+def test_a_build_against_an_older_pyspark_is_refused(copy: Path, tmp_path: Path) -> None:
     older = tmp_path / "older"
     (older / "pyspark").mkdir(parents=True)
     (older / "pyspark" / "__init__.py").touch()
@@ -288,15 +288,15 @@ def test_an_older_pyspark_is_not_built_against(copy: Path, tmp_path: Path) -> No
 
 
 def zipped(tmp_path: Path) -> Path:
-    """Our packages as ``--py-files`` takes them."""
-    made = tmp_path / "pyspark_versioned.zip"
-    with zipfile.ZipFile(made, "w") as archive:
+    """The packages as a zip for ``--py-files``."""
+    archive_path = tmp_path / "pyspark_versioned.zip"
+    with zipfile.ZipFile(archive_path, "w") as archive:
         for root in (ROOT / "connector", ROOT / "catalog"):
             for package in ("pyspark_versioned", "versioned_catalog"):
                 for file in (root / package).rglob("*"):
                     if file.suffix in (".py", ".jar"):
                         archive.write(file, file.relative_to(root))
-    return made
+    return archive_path
 
 
 def run_from(archive: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -309,23 +309,23 @@ def run_from(archive: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_out_of_a_zip_the_jar_is_a_copy_that_does_not_stay(tmp_path: Path, jar: str) -> None:
-    ask = (
+def test_the_jar_of_a_zip_is_a_temporary_copy(tmp_path: Path, jar: str) -> None:
+    code = (
         "import pathlib, zlib, pyspark_versioned as p; j = p.jar_path(); assert j == p.jar_path(); "
         "print(j); print(zlib.crc32(pathlib.Path(j).read_bytes())); print(p.__file__)"
     )
-    told = run_from(zipped(tmp_path), "-c", ask).stdout.splitlines()
-    assert "pyspark_versioned.zip" in told[2]
-    assert int(told[1]) == zlib.crc32(Path(jar).read_bytes())
-    assert not Path(told[0]).exists()
-    assert not Path(told[0]).parent.exists()
+    done = run_from(zipped(tmp_path), "-c", code).stdout.splitlines()
+    assert "pyspark_versioned.zip" in done[2]
+    assert int(done[1]) == zlib.crc32(Path(jar).read_bytes())
+    assert not Path(done[0]).exists()
+    assert not Path(done[0]).parent.exists()
 
 
-def test_settings_that_are_kept_do_not_name_a_copy(tmp_path: Path) -> None:
+def test_stored_settings_do_not_name_a_temporary_copy(tmp_path: Path) -> None:
     archive = zipped(tmp_path)
-    ask = ("-m", "pyspark_versioned", "conf", "--warehouse", "/w")
-    refused = run_from(archive, *ask)
+    code = ("-m", "pyspark_versioned", "conf", "--warehouse", "/w")
+    refused = run_from(archive, *code)
     assert refused.returncode == 1
     assert f"python -m zipfile -e {archive}" in refused.stderr
-    told = run_from(archive, *ask, "--jar", "hdfs://host/versioned-spark.jar")
-    assert "spark.jars hdfs://host/versioned-spark.jar\n" in told.stdout
+    done = run_from(archive, *code, "--jar", "hdfs://host/versioned-spark.jar")
+    assert "spark.jars hdfs://host/versioned-spark.jar\n" in done.stdout

@@ -1,4 +1,4 @@
-"""The packages of the catalog import one way: each only those above it in this list."""
+"""The packages of the catalog import one way: each only packages that are lower in this list."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYERS = [
     "__init__",
 ]
 # fmt: on
-"""The lowest first. A package and a module beside the packages are of equal standing."""
+"""The lowest layer first; packages and top-level modules are treated alike."""
 
 
 def package(file: Path) -> str:
@@ -35,7 +35,7 @@ def package(file: Path) -> str:
 
 
 def imports() -> Iterator[tuple[Path, str, str]]:
-    """File, the package that it is in, and another package that it imports."""
+    """Each import from another package: the file, its package, and the imported package."""
     for file in sorted(ROOT.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             names = []
@@ -71,5 +71,5 @@ def test_no_import_runs_upward() -> None:
 
 @pytest.mark.parametrize("layer", ["errors", "log", "conflicts", "table"])
 def test_the_check_reads_imports(layer: str) -> None:
-    """Each of these is imported by a package above it."""
+    """Each of these is imported by a higher layer."""
     assert any(imported == layer for _, _, imported in imports())

@@ -1,4 +1,4 @@
-"""What a fresh worker pays for: reading an evolved table does not import pandas (over a second)."""
+"""Reading an evolved table in a fresh worker does not import pandas, which takes over a second."""
 
 from __future__ import annotations
 

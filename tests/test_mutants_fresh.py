@@ -1,4 +1,4 @@
-"""Check that the records of mutants.toml still fit the code; replaying them takes longer."""
+"""The records of mutants.toml still match the code; replaying them takes longer."""
 
 from __future__ import annotations
 

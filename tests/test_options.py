@@ -1,4 +1,4 @@
-"""What the options of reads and writes may be; and streams, which are refused."""
+"""Options of reads and writes, and the refusal of streams."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ TYPOS = {
 }
 
 OTHERS = [
-    # Spark's own, for files, JDBC and tables
+    # Spark's own options, for files, JDBC and tables
     *("path", "paths", "header", "mode", "compression", "inferSchema", "enforceSchema"),
     *("pathGlobFilter", "timeZone", "timestampFormat", "timestampNTZFormat", "dateFormat", "multiLine"),
     *("columnNameOfCorruptRecord", "partitionColumn", "numPartitions", "pushDownLimit"),
     *("partitionOverwriteMode", "maxRecordsPerFile", "spark.sql.shuffle.partitions"),
     *("checkpointLocation", "recursiveFileLookup", "pushDownPredicate", "numRows", "dbtable", "url"),
     "__required_write_privileges__",
-    # Iceberg's and Delta's
+    # options of Iceberg and Delta
     *("snapshot-id", "as-of-timestamp", "branch", "split-size", "fanout-enabled", "overwrite-mode"),
     *("write-format", "check-nullability", "target-file-size-bytes", "snapshot-property.team"),
     *("isolation-level", "compression-codec", "validate-from-snapshot-id", "stream-from-timestamp"),
     *("replaceWhere", "userMetadata", "txnAppId", "txnVersion", "dataChange", "optimizeWrite"),
     *("startingVersion", "endingTimestamp", "readChangeFeed", "schemaLocation", "targetAlias"),
-    # A user's
+    # a user's own option
     *("team", "storage.key", "warehouse"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("option", "meant"), TYPOS.items())
 @pytest.mark.parametrize("case", [str, str.lower])
-def test_a_misspelled_option(option: str, meant: str, case: type[str]) -> None:
-    """Spark hands some options on in lower case."""
+def test_a_misspelled_option_is_refused(option: str, meant: str, case: type[str]) -> None:
+    """Spark passes some options on in lower case."""
     text = f"^versioned.n.t: the option {case(option)} is unknown; did you mean {meant}\\?$"
     with pytest.raises(InvalidRequestError, match=text) as caught:
         check_spelling(["header", case(option)], "versioned.n.t")
     assert caught.value.condition == "VERSIONED_INVALID_OPTION"
 
 
-def test_options_of_others_and_our_own() -> None:
+def test_options_of_others_and_valid_options_are_accepted() -> None:
     check_spelling(OTHERS, "t")
     check_spelling([*TYPOS.values(), *(one.upper() for one in TYPOS.values()), "io"], "t")
 
 
-def test_the_data_source_knows_all_of_its_options() -> None:
+def test_the_data_source_accepts_all_of_its_options() -> None:
     with pytest.raises(
         InvalidRequestError, match=r"(?i)verionAsOf is unknown; did you mean versionAsOf"
     ):
@@ -69,7 +69,7 @@ def test_the_data_source_knows_all_of_its_options() -> None:
         parse_options({"path": "x", "header": "true"})
 
 
-def test_a_stream_without_the_jar(tmp_path: Path) -> None:
+def test_streams_are_refused_without_the_jar(tmp_path: Path) -> None:
     source = VersionedDataSource({"path": str(tmp_path / "t")})
     with pytest.raises(InvalidRequestError, match=f'^{tmp_path}/t: a stream .*save."{tmp_path}/t"'):
         source.streamWriter(StructType(), overwrite=False)

@@ -1,4 +1,4 @@
-"""Predicates as Spark writes them, as filters."""
+"""Translation of Spark's predicates to filters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRUE = PredicateTerm("ALWAYS_TRUE", ())
         ("<=", [FALSE, TRUE], None),
     ],
 )
-def test_constants_of_booleans_are_predicates_to_spark(
+def test_boolean_constants_translate_to_predicates(
     name: str, children: list[Term], expected: object
 ) -> None:
     assert to_unbound(PredicateTerm(name, children)) == expected

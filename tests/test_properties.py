@@ -1,4 +1,4 @@
-"""Keys of table properties: typos are refused, whoever sets them; others are a user's own."""
+"""Keys of table properties: misspelled ones are refused, and a user's own are kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWN = [
 ]
 
 Sets = Callable[[Path, str], Any]
-WAYS: dict[str, Sets] = {
+SETTERS: dict[str, Sets] = {
     "create_path": lambda root, key: Catalog.create_path(
         root / "p", "a INT", properties={key: "x"}
     ),
@@ -60,26 +60,28 @@ def _catalog(root: Path) -> Catalog:
     return catalog
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("setter", SETTERS)
 @pytest.mark.parametrize(("key", "meant"), TYPOS.items())
-def test_a_typo_names_what_was_meant(tmp_path: Path, way: str, key: str, meant: str) -> None:
+def test_the_error_for_a_typo_suggests_the_key(
+    tmp_path: Path, setter: str, key: str, meant: str
+) -> None:
     with pytest.raises(InvalidRequestError, match=f"{key} is unknown; did you mean {meant}\\?"):
-        WAYS[way](tmp_path, key)
+        SETTERS[setter](tmp_path, key)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_keys_of_ones_own_are_kept(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("setter", SETTERS)
+def test_a_user_s_own_keys_are_kept(tmp_path: Path, setter: str) -> None:
     for key in OWN:
-        WAYS[way](tmp_path / key, key)
+        SETTERS[setter](tmp_path / key, key)
 
 
-def test_what_the_table_keeps_by_itself_is_not_set(tmp_path: Path) -> None:
+def test_internal_properties_can_not_be_set(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="ttl_floor is maintained by the table"):
         Catalog.create_path(tmp_path, "a INT", properties={"ttl_floor": "1"})
 
 
-def test_a_key_that_is_there_already_can_be_unset(tmp_path: Path) -> None:
-    """Tables of older releases may have keys that would be refused now."""
+def test_an_existing_invalid_key_can_be_unset(tmp_path: Path) -> None:
+    """Tables of older releases may have keys that are refused today."""
     Catalog.create_path(tmp_path, "a INT", properties={"team": "x"})
     entry = tmp_path / "_versioned/log" / f"{0:020d}.json"
     entry.write_text(entry.read_text().replace("team", "ttl_"))

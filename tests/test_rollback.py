@@ -1,4 +1,4 @@
-"""Going back: rollback, tags, and time travel by tag."""
+"""Rollback, tags, and time travel by tag."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def rows(*pairs: tuple[Any, Any], kind: Any = INTS) -> pa.Table:
 
 @pytest.fixture
 def table() -> Table:
-    place = f"memory://{uuid4()}"
-    made = Catalog.create_path(place, "k INT, v INT", properties={"p": "1"}, comment="c")
-    made.append(rows((1, 1), (2, None)))
-    return made
+    folder = f"memory://{uuid4()}"
+    created = Catalog.create_path(folder, "k INT, v INT", properties={"p": "1"}, comment="c")
+    created.append(rows((1, 1), (2, None)))
+    return created
 
 
 def again(table: Table) -> Table:
@@ -64,7 +64,7 @@ def entry(table: Table, version: int) -> dict[str, Any]:
 # Rollback
 
 
-def test_all_comes_back_in_one_entry(table: Table) -> None:
+def test_a_rollback_is_one_entry(table: Table) -> None:
     kept = table.inspect.segments()["path"].to_pylist()
     table.alter().drop_column("v").add_column("v", "string", default="x").commit()  # 2
     table.alter().set_property("p", "2").set_property("q", "3").commit()  # 3
@@ -88,7 +88,7 @@ def test_all_comes_back_in_one_entry(table: Table) -> None:
     assert table.inspect.segments()["sequence"].to_pylist() == [5]
 
 
-def test_ids_are_never_given_again(table: Table) -> None:
+def test_column_ids_are_never_reused(table: Table) -> None:
     table.alter().add_column("w", "int", default=7).commit()
     table.rollback(1)
     table.alter().add_column("w", "int", default=8).commit()
@@ -114,7 +114,9 @@ def test_a_rollback_is_rolled_back(table: Table) -> None:
 
 
 @pytest.mark.parametrize("how", [lambda t: t, checkpointed])
-def test_to_what_is_there_is_no_commit(table: Table, how: Callable[[Table], Table]) -> None:
+def test_a_rollback_that_changes_nothing_makes_no_commit(
+    table: Table, how: Callable[[Table], Table]
+) -> None:
     table.set_tag("now")
     table = how(table)
     assert table.rollback(table.version) == 2
@@ -123,13 +125,13 @@ def test_to_what_is_there_is_no_commit(table: Table, how: Callable[[Table], Tabl
     table.delete([("k", "=", 3)])
     table.alter().set_comment("k", "x").commit()
     table.alter().set_comment("k", None).commit()
-    assert table.rollback(1) == 6, "what came has gone"
+    assert table.rollback(1) == 6, "the appended rows are gone"
     assert again(table).version == 6
 
 
-def test_comments_and_what_is_not_rolled_back() -> None:
-    place = f"memory://{uuid4()}"
-    table = Catalog.create_path(place, "k INT, v INT", comment="first")
+def test_what_a_rollback_restores_and_what_it_keeps() -> None:
+    folder = f"memory://{uuid4()}"
+    table = Catalog.create_path(folder, "k INT, v INT", comment="first")
     table.append(rows((1, 1)))
     base = table.state
     operation = Replace(creation("k INT, v INT", comment="second"), base.created_uuid, base.version)
@@ -145,7 +147,7 @@ def test_comments_and_what_is_not_rolled_back() -> None:
     assert (shown(table), again(table).comment, again(table).tags) == ([], "second", {"kept": 1})
 
 
-def test_where_to(table: Table) -> None:
+def test_the_target_of_a_rollback(table: Table) -> None:
     time = again(table).inspect.history().to_pylist()[1]["time"]
     table.append(rows((3, 3)))
     table.set_tag("good", 1)
@@ -170,7 +172,7 @@ def test_where_to(table: Table) -> None:
     assert table.find_commit("by tag") == 6
 
 
-def test_beyond_a_drop(table: Table) -> None:
+def test_a_rollback_to_a_former_incarnation_is_refused(table: Table) -> None:
     table.drop()
     table = Catalog.create_path(table.location, "k INT, v INT")
     with pytest.raises(InvalidRequestError, match="version 3 created or replaced the table"):
@@ -191,13 +193,13 @@ def test_segments_keep_their_order_and_statistics(table: Table) -> None:
     assert table.inspect.segments()["path"].to_pylist() == [paths[1], paths[0], paths[2]]
     tail = {s.record.path: s.record.columns for s in table.state.segments.tail}
     assert tail[paths[2]][2] == ColumnStats(nulls=1)
-    assert len(table.scan(filters=[("v", "=", 1)]).tasks()) == 2, "that of 5 is forgotten"
+    assert len(table.scan(filters=[("v", "=", 1)]).tasks()) == 2, "that of 5 has no statistics"
     assert shown(table) == [(1, 1), (2, None), (5, 5), (6, None)]
     assert shown(checkpointed(table)) == [(1, 1), (2, None), (5, 5), (6, None)]
 
 
-def test_from_entries_that_are_expired(table: Table) -> None:
-    """Then statistics are unknown, and nothing else is."""
+def test_a_rollback_over_expired_entries(table: Table) -> None:
+    """Then only the statistics are unknown."""
     table.append(rows((5, 5)))
     path = table.inspect.segments()["path"].to_pylist()[0]
     record = {s.record.path: s.record for s in table.state.segments.tail}[path]
@@ -219,7 +221,7 @@ def test_from_entries_that_are_expired(table: Table) -> None:
         table.rollback(1)
 
 
-def test_partitions_and_sort_order_come_back(table: Table) -> None:
+def test_partitioning_and_sort_order_are_restored(table: Table) -> None:
     table.alter().set_partitioning(["k"]).set_property("sort_by", "v DESC").commit()
     table.append(rows((7, 7)))
     table.rollback(1)
@@ -230,8 +232,8 @@ def test_partitions_and_sort_order_come_back(table: Table) -> None:
     assert shown(table) == [(1, 1), (2, None), (7, 7)]
 
 
-def test_to_a_narrower_type(table: Table) -> None:
-    """Statistics that were widened are those of the narrow type again."""
+def test_a_rollback_to_a_narrower_type(table: Table) -> None:
+    """Statistics that were widened have the narrow type again."""
     table.append(rows((2**31 - 1, 5)))
     table.alter().change_type("k", "decimal(12,2)").commit()
     table = checkpointed(table)
@@ -244,7 +246,7 @@ def test_to_a_narrower_type(table: Table) -> None:
         assert len(one.scan(filters=[("k", ">", 2)]).tasks()) == 1
 
 
-# What others do meanwhile: FORMAT.md, section 11, the row and the column "rollback"
+# Concurrent commits: FORMAT.md, section 11, the row and the column "rollback"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def test_to_a_narrower_type(table: Table) -> None:
         lambda t: t.drop(),
     ],
 )
-def test_a_rollback_takes_nothing_back_unseen(
+def test_a_rollback_conflicts_with_unseen_commits(
     table: Table, meanwhile: Callable[[Table], Any]
 ) -> None:
     table.append(rows((4, 4)))
@@ -277,7 +279,9 @@ def test_a_rollback_takes_nothing_back_unseen(
         lambda t: t.append(rows((3, 3)).slice(0, 0)),
     ],
 )
-def test_what_says_nothing_is_no_conflict(table: Table, meanwhile: Callable[[Table], Any]) -> None:
+def test_a_rollback_does_not_conflict_with_commits_that_change_nothing(
+    table: Table, meanwhile: Callable[[Table], Any]
+) -> None:
     table.append(rows((4, 4)))
     meanwhile(again(table))
     assert table.rollback(1) == 4
@@ -289,14 +293,14 @@ def test_what_says_nothing_is_no_conflict(table: Table, meanwhile: Callable[[Tab
     [
         (lambda t: t.append(rows((3, 3))), [(1, 1), (2, None), (3, 3)]),
         (lambda t: t.alter().add_column("w", "int").commit(), [(1, 1, None), (2, None, None)]),
-        (lambda t: t.overwrite(rows((9, 9))), None),  # its segment went
+        (lambda t: t.overwrite(rows((9, 9))), None),  # its segment was removed
         (lambda t: t.delete([("k", "=", 4)]), None),
         (lambda t: t.delete([("k", "=", 1)]), [(2, None)]),
         (lambda t: t.set_tag("x"), [(1, 1), (2, None)]),
         (lambda t: t.append(rows((3, 3)), merge_schema=True), [(1, 1), (2, None), (3, 3)]),
     ],
 )
-def test_after_a_rollback_of_rows(
+def test_writes_after_a_rollback_of_rows(
     table: Table, late: Callable[[Table], Any], expected: list[Any] | None
 ) -> None:
     table.append(rows((4, 4)))
@@ -310,12 +314,14 @@ def test_after_a_rollback_of_rows(
     assert shown(table) == expected
 
 
-def test_after_a_rollback_of_columns(table: Table) -> None:
+def test_writes_after_a_rollback_of_columns(table: Table) -> None:
     table.alter().drop_column("v").add_column("w", "int", default=5).commit()
     late = [again(table) for _ in range(3)]
     table.rollback(1)
     late[0].append(pa.table({"k": pa.array([3], INTS), "w": pa.array([3], INTS)}))
-    assert shown(table) == [(1, 1), (2, None), (3, None)], "what it lacks shows its read default"
+    assert shown(table) == [(1, 1), (2, None), (3, None)], (
+        "rows without the column show its default"
+    )
     with pytest.raises(CommitConflictError, match="the schema changed"):
         late[1].append(pa.table({"z": pa.array([3], INTS)}), merge_schema=True)
     with pytest.raises(CommitConflictError, match="no longer exists"):
@@ -334,13 +340,13 @@ COPIES: dict[str, Callable[[Table], Any]] = {
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
 @pytest.mark.parametrize("path", ["secret", "s.secret"])
 @pytest.mark.parametrize("late", COPIES.values(), ids=COPIES.keys())
-def test_copied_rows_do_not_lose_a_column_that_is_back(
+def test_copied_rows_do_not_lose_a_restored_column(
     late: Callable[[Table], Any], path: str, isolation: str
 ) -> None:
-    """A rewrite planned while a column was dropped copied its rows without the values of it."""
-    place, properties = f"memory://{uuid4()}", {"isolation": isolation}
+    """A rewrite planned while a column was dropped copied its rows without the column's values."""
+    folder, properties = f"memory://{uuid4()}", {"isolation": isolation}
     columns = "k INT, secret STRING, s STRUCT<a: INT, secret: STRING>"
-    table = Catalog.create_path(place, columns, properties=properties)
+    table = Catalog.create_path(folder, columns, properties=properties)
     inner = pa.struct({"a": INTS, "secret": pa.string()})
     values = {"k": [1, 2], "secret": ["x", "y"], "s": [{"a": 1, "secret": "x"}] * 2}
     before = pa.table(values, pa.schema({"k": INTS, "secret": pa.string(), "s": inner}))
@@ -348,16 +354,16 @@ def test_copied_rows_do_not_lose_a_column_that_is_back(
     table.alter().drop_column(path).commit()
     writer = again(table)
     table.rollback(1)
-    with pytest.raises(CommitConflictError, match=f"brought back the column {path}"):
+    with pytest.raises(CommitConflictError, match=f"rollback restored the column {path}"):
         late(writer)
     assert again(table).scan().to_arrow() == before
     late(again(table))
     left = again(table).scan(filters=[("k", "=", 2)]).to_arrow()
-    assert left == before.slice(1), "planned on the rollback, it keeps the values"
+    assert left == before.slice(1), "a rewrite planned after the rollback keeps the values"
 
 
-def test_a_commit_that_copies_nothing_follows_a_column_that_is_back(table: Table) -> None:
-    """Neither deleted segments nor new rows had values of the column."""
+def test_a_commit_without_copies_may_follow_a_restored_column(table: Table) -> None:
+    """Neither removed segments nor new rows had values of the column."""
     table.append(rows((4, 4)))
     table.alter().drop_column("v").commit()
     late = [again(table) for _ in range(3)]
@@ -370,7 +376,7 @@ def test_a_commit_that_copies_nothing_follows_a_column_that_is_back(table: Table
 
 
 def test_a_column_that_is_newer_than_the_rewrite_is_no_conflict(table: Table) -> None:
-    """Rows that it read had no values of a column that was added later, dropped, and is back."""
+    """The copied rows had no values of a column that was added later, dropped and restored."""
     writer = again(table)
     table.alter().add_column("w", "int", default=5).commit()
     table.alter().drop_column("w").commit()
@@ -379,8 +385,8 @@ def test_a_column_that_is_newer_than_the_rewrite_is_no_conflict(table: Table) ->
     assert shown(table) == [(2, None, 5)]
 
 
-def test_after_a_rollback_to_a_narrower_type(table: Table) -> None:
-    """Without the check the table could not be read any more."""
+def test_writes_after_a_rollback_to_a_narrower_type(table: Table) -> None:
+    """Without the check the table would become unreadable."""
     table.alter().change_type("k", "long").commit()
     late = [again(table) for _ in range(3)]
     table.rollback(1)
@@ -395,7 +401,7 @@ def test_after_a_rollback_to_a_narrower_type(table: Table) -> None:
     assert shown(table) == [(3, 3)]
 
 
-def test_after_a_rollback_to_not_null() -> None:
+def test_writes_after_a_rollback_to_not_null() -> None:
     table = Catalog.create_path(f"memory://{uuid4()}", "k INT NOT NULL, v INT")
     table.append(rows((1, 1)))
     table.alter().drop_not_null("k").commit()
@@ -410,7 +416,7 @@ def test_after_a_rollback_to_not_null() -> None:
 # Tags
 
 
-def test_tags(table: Table) -> None:
+def test_tags_are_set_moved_and_dropped(table: Table) -> None:
     assert table.tags == {}
     assert table.set_tag("first", 0) == 2
     assert table.set_tag("Größe 1") == 3
@@ -422,7 +428,7 @@ def test_tags(table: Table) -> None:
     assert table.scan(version="Größe 1").count() == 2
     assert table.at("first").version == 0
     assert table.set_tag("first", "Größe 1") == 5
-    assert table.set_tag("first", 2, commit_id="none") == 5, "it was so already"
+    assert table.set_tag("first", 2, commit_id="none") == 5, "the tag is unchanged"
     assert table.drop_tag("first", commit_id="me") == 6
     assert (table.tags, table.find_commit("me")) == ({"Größe 1": 2}, 6)
     assert entry(table, 6)["tags"] == {"Größe 1": 2}
@@ -433,14 +439,14 @@ def test_tags(table: Table) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "7", "007", "a\nb", "\x7f", "\x85", "\ud800", None, 7, b"x"])
-def test_names_that_are_no_tags(table: Table, name: Any) -> None:
+def test_invalid_names_of_tags_are_refused(table: Table, name: Any) -> None:
     for act in (table.set_tag, table.drop_tag):
         with pytest.raises(InvalidRequestError, match="tag"):
             act(name)
     assert again(table).version == 1
 
 
-def test_tags_that_are_not_there(table: Table) -> None:
+def test_unknown_tags_are_refused(table: Table) -> None:
     table.set_tag("there")
     for act in (table.drop_tag, table.at, lambda name: table.scan(version=name)):
         with pytest.raises(NotFoundError, match=r"has no tag 'gone' \(the tags: there\)"):
@@ -462,7 +468,7 @@ def test_a_tag_survives_checkpoints_and_ends_with_the_table(table: Table) -> Non
     assert json.loads(said)["tags"] == {"kept": 1}
 
 
-def test_tags_and_lives_of_a_table(table: Table) -> None:
+def test_tags_of_former_incarnations(table: Table) -> None:
     table.set_tag("old", 1)
     late, gone = again(table), again(table)
     replacement = Replace(creation("x INT"), table.state.created_uuid, table.version)
@@ -473,13 +479,13 @@ def test_tags_and_lives_of_a_table(table: Table) -> None:
     again(table).drop()
     with pytest.raises(CommitConflictError, match="dropped"):
         gone.set_tag("older", 0)
-    made = Catalog.create_path(table.location, "x INT")
-    assert made.tags == {}
+    created = Catalog.create_path(table.location, "x INT")
+    assert created.tags == {}
     with pytest.raises(CommitConflictError, match="dropped"):
         late.set_tag("older", 0)
 
 
-def test_two_set_tags_at_once(table: Table) -> None:
+def test_concurrent_changes_of_tags(table: Table) -> None:
     one, two, three = again(table), again(table), again(table)
     one.set_tag("a", 0)
     two.set_tag("b", 1)

@@ -1,4 +1,4 @@
-"""The examples of the documents that the project comes from; answers written by hand."""
+"""The examples of the documents on which the project is based; the results are written by hand."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def rows(table: Table, **how: Any) -> list[dict[str, Any]]:
     return table.scan(**how).to_arrow().to_pylist()
 
 
-def every_way(table: Table, filters: Any = None) -> Iterator[list[dict[str, Any]]]:
-    """The rows by every path that Python has."""
+def read_all(table: Table, filters: Any = None) -> Iterator[list[dict[str, Any]]]:
+    """The rows, read by every API in Python; asserts that they are equal."""
     table.log.write_checkpoint(table.state)
     for view in (table, Catalog.load_path(table.location)):
         for prune in (True, False):
@@ -57,8 +57,8 @@ def kudu(tmp_path: Path) -> Table:
         ([[("col_b", "=", 1)], [("col_b", ">", 998)]], [{"col_a": 1, "col_b": 999}]),
     ],
 )
-def test_kudu(kudu: Table, filters: Any, expected: list[dict[str, Any]]) -> None:
-    for found in every_way(kudu, filters):
+def test_the_example_of_kudu(kudu: Table, filters: Any, expected: list[dict[str, Any]]) -> None:
+    for found in read_all(kudu, filters):
         assert found == expected
 
 
@@ -68,14 +68,14 @@ def test_kudu_before_the_drop(kudu: Table) -> None:
     assert rows(kudu, columns=["col_b"]) == [{"col_b": 999}]
 
 
-def test_materialize(tmp_path: Path) -> None:
+def test_the_example_of_materialize(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t1", "a STRING, b INT")
     table.append(pa.table({"a": ["hello"], "b": pa.array([5], pa.int32())}))
     table.alter().drop_column("b").commit()
     table.alter().add_column("b", "int", default=50).commit()
-    for found in every_way(table, [("b", "=", 5)]):
+    for found in read_all(table, [("b", "=", 5)]):
         assert found == []
-    for found in every_way(table, [("b", "=", 50)]):
+    for found in read_all(table, [("b", "=", 50)]):
         assert found == [{"a": "hello", "b": 50}]
 
 
@@ -95,7 +95,7 @@ def cpu(tmp_path: Path) -> Table:
     return table
 
 
-def test_greptimedb_plan(cpu: Table) -> None:
+def test_the_plan_of_the_example_of_greptimedb(cpu: Table) -> None:
     scan = cpu.scan(columns=["ts", "usage_system", "usage_idle"])
     plan = scan.plan(0)
     source = cpu.state.schemas[0].columns
@@ -136,7 +136,7 @@ NAMES = ["a", "B", "a b", "ß", "key", "element", "`", "日"]
 
 
 def column_lists(types: st.SearchStrategy[DataType]) -> st.SearchStrategy[tuple[Column, ...]]:
-    """Columns without IDs, whose names differ."""
+    """Columns without IDs, with different names."""
     columns = st.builds(
         Column,
         id=st.just(0),
@@ -160,24 +160,24 @@ TYPES = st.recursive(st.sampled_from(LEAVES).map(parse_type), containers, max_le
 
 
 @given(column_lists(TYPES), st.integers(1, 1000), st.integers(0, 9))
-def test_every_schema_comes_back_from_arrow(
+def test_every_schema_converts_to_arrow_and_back(
     columns: tuple[Column, ...], first_id: int, version: int
 ) -> None:
     schema, _ = new_schema(columns, first_id, version)
     arrow = schema_to_arrow(schema)
     assert schema_from_arrow(arrow) == schema
-    # And through Arrow's own serialized form, which is what reaches other processes.
+    # Also through Arrow's serialized form, in which schemas are sent to other processes.
     assert schema_from_arrow(pa.ipc.read_schema(arrow.serialize())) == schema
     bare = schema_from_arrow(arrow.remove_metadata())
     assert to_arrow_schema(bare.columns) == arrow.remove_metadata()
 
 
-def test_metadata_of_other_columns_is_not_believed(cpu: Table) -> None:
+def test_metadata_of_another_schema_is_ignored(cpu: Table) -> None:
     cut = schema_to_arrow(cpu.schema).remove(0)
     assert [column.id for column in schema_from_arrow(cut).columns] == [0] * 5
 
 
 def test_kudu_is_pruned_by_the_default(kudu: Table) -> None:
-    # FORMAT.md, section 14: by the constant 999, not by the bounds of the column that was dropped.
+    # FORMAT.md, section 14: pruned by the constant 999, not by the bounds of the dropped column.
     for literal, pruned in [(1, 1), (999, 0)]:
         assert kudu.scan(filters=[("col_b", "=", literal)]).report().pruned == pruned

@@ -1,4 +1,4 @@
-"""The examples of the documents that keyed tables come from; answers written by hand."""
+"""The examples of the documents on which keyed tables are based; the results are written by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from plans import is_identity, source_needed
-from test_seeds import every_way, rows
+from test_seeds import read_all, rows
 from versioned_catalog import Catalog, Schema, Table
 from versioned_catalog.projection.resolver import plan_columns
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE, arranged_columns
@@ -88,7 +88,7 @@ def test_the_schemas_of_cpu_with_usage_idle(cpu: Table) -> None:
 
 
 def projected(schema: Schema, *wanted: str) -> list[Column]:
-    """What is read of a keyed table: all that merging needs, and what is wanted."""
+    """The columns that a scan of a keyed table reads: those for the merge, and the requested ones."""
     return [
         column
         for column in store_columns(schema)
@@ -116,7 +116,7 @@ def test_the_read_adapter_of_cpu(cpu: Table) -> None:
     assert source_needed(plan, source) == (True, True, True, False, True, True, True)
 
 
-def test_cpu_is_read_as_it_is_wanted(cpu: Table) -> None:
+def test_cpu_is_read_in_the_requested_schema(cpu: Table) -> None:
     cpu.alter().add_column("usage_idle", "double").commit()
     wanted = ["ts", "usage_system", "usage_idle"]
     old = {"ts": THEN, "usage_system": 2.0, "usage_idle": None}
@@ -129,17 +129,17 @@ def test_cpu_is_read_as_it_is_wanted(cpu: Table) -> None:
     ]
 
 
-def ways(table: Table, filters: Any = None) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows by every path that Python has, in the order of their keys."""
-    for found in every_way(table, filters):
+def read_sorted(table: Table, filters: Any = None) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows ordered by key, read by every API in Python; asserts that they are equal."""
+    for found in read_all(table, filters):
         yield sorted(tuple(row.values()) for row in found)
 
 
-# Kudu: what was changed of a column that came or went
+# Kudu: updates of a column that is dropped or added
 
 
 def change(steps: Sequence[Step], table: Table, compacted: int | None) -> None:
-    """All steps, and a compaction after one of them."""
+    """Run all steps, with a compaction after one of them."""
     for at, step in enumerate(steps):
         step(table)
         if at == compacted:
@@ -170,15 +170,19 @@ def keyed(tmp_path: Path) -> Table:
 
 
 @pytest.mark.parametrize("compacted", [None, 0, 1, 2])
-def test_a_change_of_a_column_dropped_since_is_ignored(keyed: Table, compacted: int | None) -> None:
+def test_an_update_of_a_column_dropped_later_is_ignored(
+    keyed: Table, compacted: int | None
+) -> None:
     steps = [put(k=[1, 2], a=[1, 2], b=[1, 2]), patch(k=[1], a=[3], b=[5]), drop("b")]
     change(steps, keyed, compacted)
-    for found in ways(keyed):
+    for found in read_sorted(keyed):
         assert found == [(1, 3), (2, 2)]
 
 
 @pytest.mark.parametrize("compacted", [None, 0, 1, 2, 3, 4])
-def test_and_does_not_come_back(keyed: Table, compacted: int | None) -> None:
+def test_such_an_update_does_not_reappear_in_a_new_column(
+    keyed: Table, compacted: int | None
+) -> None:
     steps = [
         put(k=[1, 2], a=[1, 2], b=[1, 2]),
         patch(k=[1], a=[3], b=[5]),
@@ -196,12 +200,12 @@ def test_and_does_not_come_back(keyed: Table, compacted: int | None) -> None:
         ([("b", "<", 999)], []),
         ([("b", "=", 999), ("k", "=", 1)], all_rows[:1]),
     ]:
-        for found in ways(keyed, filters):
+        for found in read_sorted(keyed, filters):
             assert found == expected
 
 
 @pytest.mark.parametrize("compacted", [None, 0, 1, 2, 3])
-def test_a_change_of_a_column_added_since_lands_on_its_default(
+def test_an_update_of_an_added_column_replaces_its_default(
     keyed: Table, compacted: int | None
 ) -> None:
     steps = [
@@ -212,16 +216,16 @@ def test_a_change_of_a_column_added_since_lands_on_its_default(
     ]
     change(steps, keyed, compacted)
     expected = [(1, 1, 1, 8), (2, 5, 2, 7), (3, 3, 3, 7)]
-    for found in ways(keyed):
+    for found in read_sorted(keyed):
         assert found == expected
-    for found in ways(keyed, [("c", "=", 7)]):
+    for found in read_sorted(keyed, [("c", "=", 7)]):
         assert [row[0] for row in found] == [2, 3]
-    for found in ways(keyed, [("c", "=", 8)]):
+    for found in read_sorted(keyed, [("c", "=", 8)]):
         assert [row[0] for row in found] == [1]
 
 
 @pytest.mark.parametrize("compacted", [None, 0, 1, 2, 3])
-def test_a_change_from_before_a_column_leaves_it_as_it_is(
+def test_an_update_from_before_a_column_keeps_its_default(
     keyed: Table, compacted: int | None
 ) -> None:
     steps = [
@@ -231,7 +235,7 @@ def test_a_change_from_before_a_column_leaves_it_as_it_is(
         patch(k=[2], b=[9]),
     ]
     change(steps, keyed, compacted)
-    for found in ways(keyed):
+    for found in read_sorted(keyed):
         assert found == [(1, 5, 1, 7), (2, 6, 9, 7)]
 
 
@@ -239,7 +243,7 @@ def test_a_change_from_before_a_column_leaves_it_as_it_is(
 
 
 @pytest.mark.parametrize("key", [[], ["a"]], ids=["unkeyed", "keyed"])
-def test_a_delete_does_not_see_what_was_dropped(tmp_path: Path, key: list[str]) -> None:
+def test_a_delete_ignores_values_of_a_dropped_column(tmp_path: Path, key: list[str]) -> None:
     table = Catalog.create_path(tmp_path / "t1", "a STRING, b INT", primary_key=key)
     table.append(pa.table({"a": ["hello"], "b": pa.array([5], INTS)}))
     table.alter().drop_column("b").commit()
@@ -247,27 +251,27 @@ def test_a_delete_does_not_see_what_was_dropped(tmp_path: Path, key: list[str]) 
     version = table.version
     assert table.delete([("b", "=", 5)]) == version
     assert table.update({"b": 6}, [("b", "=", 5)]) == version
-    for found in every_way(table):
+    for found in read_all(table):
         assert found == [{"a": "hello", "b": 50}]
     table.update({"b": 51}, [("b", "=", 50)])
     assert table.delete([("b", "in", [5, 6, 50])]) == version + 1
-    for found in every_way(table):
+    for found in read_all(table):
         assert found == [{"a": "hello", "b": 51}]
     table.delete([("b", "=", 51)])
-    for found in every_way(table):
+    for found in read_all(table):
         assert found == []
     assert rows(table, version=1) == [{"a": "hello", "b": 5}]
 
 
 @pytest.mark.parametrize("key", [[], ["a"]], ids=["unkeyed", "keyed"])
-def test_a_delete_sees_what_is_shown_instead(tmp_path: Path, key: list[str]) -> None:
+def test_a_delete_matches_the_values_that_are_shown(tmp_path: Path, key: list[str]) -> None:
     table = Catalog.create_path(tmp_path / "t1", "a STRING, b INT", primary_key=key)
     table.append(pa.table({"a": ["hello"], "b": pa.array([5], INTS)}))
     table.alter().drop_column("b").add_column("b", "int", default=50).commit()
     table.append(pa.table({"a": ["there"], "b": pa.array([5], INTS)}))
     table.delete([("b", "=", 50)])
-    for found in every_way(table):
+    for found in read_all(table):
         assert found == [{"a": "there", "b": 5}]
     table.append(pa.table({"a": ["hello"]}))
-    for found in every_way(table, [("b", "=", 50)]):
+    for found in read_all(table, [("b", "=", 50)]):
         assert found == [{"a": "hello", "b": 50}]

@@ -1,6 +1,6 @@
-"""What stands on storage is what FORMAT.md says, seen with json and pyarrow.parquet alone.
+"""Stored files follow FORMAT.md, as read by json and pyarrow.parquet alone.
 
-``Log`` is a second reader of the format, as small as it can be, that imports nothing of ours.
+``Log`` is a second reader of the format, as small as possible, that imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Json = Any
 
 
 class Log:
-    """A table's log, folded."""
+    """A table's log, applied entry by entry."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -81,7 +81,7 @@ def physical(column: Json) -> str:
 
 
 def adapt(row: Json, written: list[Json], wanted: list[Json]) -> Json:
-    """The fields of a struct, or of a row, as another schema shows them."""
+    """The fields of a struct or row, converted to another schema."""
     by_id = {column["id"]: column for column in written}
     out = {}
     for column in wanted:
@@ -111,7 +111,7 @@ def convert(found: Any, old: Json, new: Json) -> Any:
 
 
 def value(text: Json, type_: Json) -> Any:
-    """A value text as a value, of the types that these tests use."""
+    """The value of a value text, for the types in these tests."""
     if text is None:
         return None
     match type_:
@@ -129,7 +129,7 @@ def entry_text(folder: Path, version: int) -> str:
 
 
 def listing(folder: Path) -> dict[str, tuple[int, int, str]]:
-    """Every file below a folder: when it was changed, which one it is, and what is in it."""
+    """Every file below a folder: its date, path and content."""
     return {
         str(path.relative_to(folder)): (
             path.stat().st_mtime_ns,
@@ -213,13 +213,13 @@ NESTED = (
 )
 
 
-def test_every_node_has_its_id(tmp_path: Path) -> None:
+def test_every_node_has_its_field_id(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, NESTED)
     table.append(pa.table({"a": pa.array([1], INTS)}))
     log = Log(tmp_path)
     ((path, record),) = log.live.items()
     file = pq.ParquetFile(tmp_path / path)
-    # In pre-order: the parent first.
+    # In pre-order: parents first.
     leaf = dict
     assert [field_ids(field) for field in file.schema_arrow] == [
         leaf(name="a", id=1),
@@ -259,7 +259,7 @@ def test_every_node_has_its_id(tmp_path: Path) -> None:
     ]
 
 
-def test_footer(tmp_path: Path) -> None:
+def test_footer_metadata(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, "a INT, b STRING", partitioned_by=["a"])
     table.alter().rename_column("b", "c").commit()
     table.append(pa.table({"a": pa.array([1], INTS), "c": ["x"]}))
@@ -306,7 +306,7 @@ TYPES = {
 }
 
 
-def test_types(tmp_path: Path) -> None:
+def test_parquet_types(tmp_path: Path) -> None:
     ddl = ", ".join(f"c{i} {sql}" for i, sql in enumerate(TYPES))
     table = Catalog.create_path(tmp_path, ddl)
     table.append(pa.table({"c0": [True]}))
@@ -324,7 +324,9 @@ def test_physical_names(tmp_path: Path) -> None:
     table = Catalog.create_path(
         tmp_path, "`a b` INT, `a.b` INT, __SEQUENCE INT, straße INT, s STRUCT<__op_type: INT>"
     )
-    alter = table.alter().drop_column("straße").add_column("STRASSE", "int")  # equal when folded
+    alter = (
+        table.alter().drop_column("straße").add_column("STRASSE", "int")
+    )  # equal when case-folded
     alter.add_column("`A+B`", "int").drop_column("s.__op_type").add_column("s.x_9", "int")
     alter.add_column("s.__OP_TYPE", "int").add_column("s.x", "int").drop_column("s.x")
     alter.add_column("s.X", "int").commit()
@@ -438,7 +440,7 @@ def test_statistics_of_nested_values(tmp_path: Path) -> None:
     )
     assert found == {
         "1": {"nulls": 1},
-        "2": {"nulls": 1, "min": "5", "max": "5"},  # null of itself, not behind its parent
+        "2": {"nulls": 1, "min": "5", "max": "5"},  # null itself, not below a null parent
         "3": {"nulls": 1},
         "4": {"nulls": 1, "min": "1", "max": "1"},
         "5": {"nulls": 1},
@@ -447,7 +449,7 @@ def test_statistics_of_nested_values(tmp_path: Path) -> None:
     }
 
 
-def test_bounds_are_cut(tmp_path: Path) -> None:
+def test_bounds_are_truncated(tmp_path: Path) -> None:
     top, high, low = "\U0010ffff", "\ud7ff", "é" * 70
     found = statistics(
         tmp_path,
@@ -495,9 +497,9 @@ def test_checkpoint(tmp_path: Path) -> None:
     before = listing(tmp_path)
     table.log.write_checkpoint(table.state)
     after = listing(tmp_path)
-    made = after.keys() - before.keys()
+    created = after.keys() - before.keys()
     path = f"_versioned/checkpoint/{4:020d}.parquet"
-    assert made == {path, "_versioned/last_checkpoint.json"}
+    assert created == {path, "_versioned/last_checkpoint.json"}
     assert all(after[name] == before[name] for name in before)
     assert (tmp_path / "_versioned/last_checkpoint.json").read_text() == '{"version":4}'
 
@@ -546,7 +548,7 @@ def test_checkpoint(tmp_path: Path) -> None:
     assert found["commit_time"].to_pylist() == [dt.datetime.fromisoformat(m) for m in moments]
 
 
-def test_checkpoints_come_by_themselves_and_some_are_kept(tmp_path: Path) -> None:
+def test_checkpoints_are_written_automatically_and_some_are_kept(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, "a INT")
     for _ in range(300):
         table.append(pa.table({"a": pa.array([1], INTS)}))
@@ -558,7 +560,7 @@ def test_checkpoints_come_by_themselves_and_some_are_kept(tmp_path: Path) -> Non
     assert all(re.fullmatch(r"\d{20}\.parquet", name) for name in kept)
     hint = json.loads((tmp_path / "_versioned/last_checkpoint.json").read_text())
     assert hint == {"version": int(kept[-1][:20])}
-    assert len(list((tmp_path / "_versioned/log").iterdir())) == 301, "no entry goes away"
+    assert len(list((tmp_path / "_versioned/log").iterdir())) == 301, "no entry is deleted"
 
 
 # --- the warehouse, drop, rename ----------------------------------------------------------------
@@ -621,7 +623,7 @@ def test_checkpoint_of_a_warehouse(tmp_path: Path) -> None:
     assert Catalog(tmp_path).list_tables("metrics") == ["Cpu load"]
 
 
-def test_rename_moves_nothing(tmp_path: Path) -> None:
+def test_a_rename_moves_no_file(tmp_path: Path) -> None:
     catalog, table = warehouse(tmp_path)
     table.append(pa.table({"a": pa.array([1], INTS)}))
     before = listing(tmp_path)
@@ -630,12 +632,12 @@ def test_rename_moves_nothing(tmp_path: Path) -> None:
     assert after.keys() - before.keys() == {f"_versioned/log/{2:020d}.json"}
     assert {name: after[name] for name in before} == before
     assert catalog.load_table("metrics.other").scan().to_arrow().to_pylist() == [{"a": 1}]
-    # The old name is free; its folder is not.
+    # The old name is free, but not its folder.
     second = catalog.create_table("metrics.Cpu load", "a INT")
     assert second.location.endswith(f"metrics/Cpu%20load-{second.state.table_uuid[:8]}")
 
 
-def test_drop_and_create_go_on(tmp_path: Path) -> None:
+def test_the_log_continues_after_drop_and_create(tmp_path: Path) -> None:
     catalog, table = warehouse(tmp_path)
     table.append(pa.table({"a": pa.array([1], INTS)}))
     table.alter().add_column("b", "int").commit()
@@ -652,7 +654,7 @@ def test_drop_and_create_go_on(tmp_path: Path) -> None:
     assert len(set(uuids[:4])) == 1
     assert uuids[4] != uuids[0]
     assert log.schema["schema_version"] == 2
-    # A new life: its physical names start anew, its IDs do not.
+    # A new incarnation: physical names start again, column IDs continue.
     assert [(c["id"], physical(c)) for c in log.schema["columns"]] == [(3, "a"), (4, "c")]
     assert log.live == {}
 
@@ -692,7 +694,7 @@ def test_no_alter_rewrites_a_file(tmp_path: Path) -> None:
     assert Log(tmp_path).rows() == table.scan().to_arrow().to_pylist()
 
 
-def test_properties_and_comment_are_told_when_they_change(tmp_path: Path) -> None:
+def test_properties_and_comment_are_written_when_they_change(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, "a INT", properties={"k": "v"}, comment="c")
     table.alter().set_property("l", "w").commit()
     table.alter().unset_property("k").commit()
@@ -735,7 +737,7 @@ def test_defaults_are_text(tmp_path: Path) -> None:
     assert columns["d"]["write_default"] == {"value": "2.000"}
 
 
-def test_now_is_a_name_for_writers_and_a_value_for_rows(tmp_path: Path) -> None:
+def test_a_default_of_now_is_a_name_in_the_schema_and_a_value_in_rows(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path, "a INT, t TIMESTAMP DEFAULT current_timestamp()")
     column = Log(tmp_path).schema["columns"][1]
     assert column["write_default"] == {"function": "current_timestamp"}

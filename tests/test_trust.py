@@ -1,4 +1,4 @@
-"""An untrusted table can't take all memory, or keep a reader busy for ever (docs/trust.md)."""
+"""An untrusted table can't exhaust memory, or keep a reader busy indefinitely (docs/trust.md)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ INTS = pa.int32()
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    made = Catalog.create_path(tmp_path / "t", "a INT, s STRING")
-    made.append(pa.table({"a": pa.array([1], INTS)}))
-    return made
+    created = Catalog.create_path(tmp_path / "t", "a INT, s STRING")
+    created.append(pa.table({"a": pa.array([1], INTS)}))
+    return created
 
 
 def entry(table: Table, version: int) -> Path:
@@ -107,7 +107,7 @@ def test_a_pipe_does_not_block(name: str, table: Table) -> None:
         (b'{"format":1,"comment":"\\ud800"}', "not JSON"),
         ('{"format":1}'.encode("utf-16"), "not JSON"),
     ],
-    ids=["many values", "half a character", "another encoding"],
+    ids=["many values", "unpaired surrogate", "another encoding"],
 )
 def test_invalid_json_is_refused(content: bytes, fragment: str) -> None:
     with pytest.raises(CorruptTableError, match=fragment):
@@ -195,8 +195,8 @@ def test_early_times_round_trip(table: Table) -> None:
 def test_the_number_of_splits_is_bounded(table: Table) -> None:
     """The log states 2**46 bytes for each segment: half a million splits of 128 MiB."""
     edit(entry(table, 1), lambda e: e.update(added=[e["added"][0] | {"bytes": SEGMENT_BYTES}] * 3))
-    pieces = pack(Catalog.load_path(table.location).scan().tasks())
-    assert 3 <= len(pieces) <= SCAN_SPLITS + 3
+    splits = pack(Catalog.load_path(table.location).scan().tasks())
+    assert 3 <= len(splits) <= SCAN_SPLITS + 3
 
 
 # Stubs.
@@ -218,7 +218,7 @@ def _too_long(*_: Any) -> None:
 
 @pytest.fixture
 def patience() -> Iterator[None]:
-    """Ends a test that would run for ever."""
+    """End a test that would run indefinitely."""
     before = signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(60)
     yield
@@ -239,14 +239,14 @@ def test_very_many_stubs() -> None:
     table = Catalog.create_path("memory://stubs", "a INT")
     for value in range(1100):
         table.alter().set_property("p", str(value)).commit()
-    store, timeline = table.store, table.log
-    states = {state.version: state for _, state in timeline.walk(table.version)}
+    store, log = table.store, table.log
+    states = {state.version: state for _, state in log.walk(table.version)}
     for version in range(0, table.version, 2):
-        path = timeline.entry_path(version)
+        path = log.entry_path(version)
         known = json.loads(store.read(path) or b"")
         kept = {key: known[key] for key in ("format", "version", "commit_id", "time")}
         store.overwrite(path, json.dumps({**kept, "stub": True, "floor": version + 1}).encode())
-        store.overwrite(timeline.kept_path(version + 1), state_to_bytes(states[version + 1]))
+        store.overwrite(log.kept_path(version + 1), state_to_bytes(states[version + 1]))
     store.overwrite("_versioned/last_checkpoint.json", b'{"version":1}')
     assert Catalog.load_path("memory://stubs").properties == {"p": "1099"}
 
@@ -300,7 +300,7 @@ def test_a_checkpoint_with_one_long_text_in_all_rows_is_refused(name: str, table
 
 
 def test_a_checkpoint_whose_pages_decompress_too_far_is_refused(table: Table) -> None:
-    """300 MB of one letter, in well compressed pages of 10 MB."""
+    """300 MB of one letter, in highly compressible pages of 10 MB."""
 
     def swollen(rows: pa.Table) -> pa.Table:
         index = pa.array([0] * 30, INTS)
@@ -339,13 +339,13 @@ def varint(number: int) -> bytes:
     return out + bytes([number])
 
 
-def test_a_footer_of_too_many_parts_is_refused() -> None:
+def test_a_footer_of_too_many_values_is_refused() -> None:
     """40 MB of column chunks of 3 bytes each, for each of which PyArrow takes 800."""
     columns = b"\x19\xfc" + varint(13_000_000) + b"\x26\x08\x00" * 13_000_000 + b"\x00"
     footer = b"\x15\x02\x19\x1c" + b"\x00" + b"\x16\x00\x19\x1c" + columns + b"\x00"
     data = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
     before = peak_mib()
-    with pytest.raises(CorruptTableError, match="a footer with too many parts"):
+    with pytest.raises(CorruptTableError, match=r"a footer of more than \d+ fields and values"):
         open_parquet(pa.BufferReader(data), "x")
     assert peak_mib() - before < 700
 
@@ -385,11 +385,11 @@ def test_thrift() -> None:
         Reader(data, most=2).struct()
 
 
-def test_footers_that_end_the_process_in_pyarrow_are_refused(tmp_path: Path) -> None:
-    """A case that fuzzing found: PyArrow ends the process when it is asked for the column."""
+def test_footers_that_crash_pyarrow_are_refused(tmp_path: Path) -> None:
+    """A case that fuzzing found: PyArrow crashes when it reads the column."""
     case = Path(__file__).parent / "fuzz" / "cases" / "footer" / "histogram"
-    ask = "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).to_dict()"
-    done = subprocess.run([sys.executable, "-c", ask, str(case)], capture_output=True, check=False)
-    assert done.returncode < 0, "PyArrow was mended: is the check still needed?"
+    code = "import sys, pyarrow.parquet as pq; pq.read_metadata(sys.argv[1]).row_group(0).to_dict()"
+    done = subprocess.run([sys.executable, "-c", code, str(case)], capture_output=True, check=False)
+    assert done.returncode < 0, "PyArrow no longer crashes: is the check still needed?"
     with pytest.raises(CorruptTableError, match="an invalid footer"):
         read_footer(case.read_bytes())

@@ -1,4 +1,4 @@
-"""Wide tables and many schema versions: work grows with what is there, never faster; by counts."""
+"""Wide tables and many schema versions: work grows linearly, as counted in calls, not in seconds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows(count: int) -> pa.Table:
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions are called, those in C too."""
+    """The number of function calls, including those in C."""
     count = 0
 
     def hook(frame: object, event: str, argument: object) -> None:
@@ -62,11 +62,11 @@ def add_many(table: Table, count: int) -> None:
     change.commit()
 
 
-def costs(place: Path, count: int) -> dict[str, int]:
-    """What is called for a table of so many columns."""
-    catalog, made = Catalog(place), list[Table]()
-    found = {"create": calls(lambda: made.append(catalog.create_table("t", ddl(count))))}
-    (table,), data = made, rows(count)
+def costs(folder: Path, count: int) -> dict[str, int]:
+    """The number of calls for each operation on a table of that many columns."""
+    catalog, created = Catalog(folder), list[Table]()
+    found = {"create": calls(lambda: created.append(catalog.create_table("t", ddl(count))))}
+    (table,), data = created, rows(count)
     works: dict[str, Callable[[], object]] = {
         "append": lambda: table.append(data),
         "alter": lambda: table.alter().add_column("x", "INT").commit(),
@@ -75,25 +75,25 @@ def costs(place: Path, count: int) -> dict[str, int]:
         "scan by name": lambda: list(table.scan([f"c{n}" for n in range(count)]).to_batches()),
         "plan": lambda: table.scan(filters=[("c0", ">", 2)]).tasks(),
         "checkpoint": lambda: table.log.write_checkpoint(table.state),
-        "load": lambda: Catalog(place).load_table("t"),
+        "load": lambda: Catalog(folder).load_table("t"),
         "delete": lambda: table.delete([("c0", ">", 2)]),
     }
     return found | {name: calls(work) for name, work in works.items()}
 
 
-def test_nothing_is_quadratic_in_columns(tmp_path: Path) -> None:
+def test_no_operation_is_quadratic_in_columns(tmp_path: Path) -> None:
     costs(tmp_path / "warm", 12)
     once, twice = costs(tmp_path / "once", 260), costs(tmp_path / "twice", 520)
     grown = {name: twice[name] / once[name] for name in once}
     assert {name: ratio for name, ratio in grown.items() if ratio > 2.2} == {}
 
 
-def least(work: Callable[[], object]) -> int:
-    """The least of some: now and then a checkpoint is written after a commit."""
+def minimum(work: Callable[[], object]) -> int:
+    """The minimum of several runs, since a checkpoint follows some commits."""
     return min(calls(work) for _ in range(3))
 
 
-def test_an_alter_costs_the_same_whatever_came_before(tmp_path: Path) -> None:
+def test_an_alter_costs_the_same_after_any_number_of_versions(tmp_path: Path) -> None:
     table = Catalog(tmp_path).create_table("t", ddl(40))
 
     def alter() -> None:
@@ -105,14 +105,14 @@ def test_an_alter_costs_the_same_whatever_came_before(tmp_path: Path) -> None:
 
     for _ in range(10):
         alter()
-    few = least(alter)
+    few = minimum(alter)
     for _ in range(50):
         alter()
     assert table.schema.version > 100
-    assert least(alter) <= few * 1.02
+    assert minimum(alter) <= few * 1.02
     again = Catalog(tmp_path).load_table("t")
-    again.alter().rename_column("c0", "z").commit()  # what is looked up once after a load
-    assert least(lambda: again.alter().set_property("p", "q").commit()) <= few
+    again.alter().rename_column("c0", "z").commit()  # what is computed once after a load
+    assert minimum(lambda: again.alter().set_property("p", "q").commit()) <= few
 
 
 CHANGES: list[Callable[[Any], Any]] = [
@@ -131,9 +131,9 @@ CHANGES: list[Callable[[Any], Any]] = [
 ]
 
 
-def altered(place: Path) -> Table:
-    """A table of many schemas, under each of which rows were written."""
-    table = Catalog(place).create_table("t", ddl(4))
+def altered(folder: Path) -> Table:
+    """A table with many schema versions, and rows written under each of them."""
+    table = Catalog(folder).create_table("t", ddl(4))
     for change in CHANGES:
         table.append(rows(4).select([n for n in table.schema.names if n in ("c2", "c3")]))
         change(table.alter()).commit()
@@ -144,7 +144,7 @@ def checkpointed(table: Table) -> None:
     table.log.write_checkpoint(table.state)
 
 
-def test_schemas_as_deltas_are_what_they_were(
+def test_schemas_stored_as_deltas_are_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
@@ -157,7 +157,7 @@ def test_schemas_as_deltas_are_what_they_were(
     assert len(again.state.schemas) == len(CHANGES) + 1
     assert again.state.features == table.state.features
     assert again.maintenance.verify(every_version=True).is_clean
-    # What was dropped is known still: its physical name is not given again.
+    # The physical name of a dropped column is still known, and not reused.
     again.alter().add_column("renamed", "INT").add_column("x", "INT").commit()
     physical = {c.name: c.physical_name for c in again.schema.columns}
     assert (physical["renamed"], physical["c1"], physical["x"]) == ("renamed", "c1_11", "x_13")
@@ -168,8 +168,8 @@ def _made_at(table: Table) -> dict[int, int]:
     return {e.head.version: e.schema.version for e in entries if e.schema is not None}
 
 
-def stored(place: Path) -> dict[str, Any]:
-    newest = max((place / CHECKPOINTS).iterdir())
+def stored(folder: Path) -> dict[str, Any]:
+    newest = max((folder / CHECKPOINTS).iterdir())
     return json.loads(pq.read_schema(newest).metadata[b"versioned.state"])
 
 
@@ -179,7 +179,7 @@ def many(count: int) -> Schemas:
     )
 
 
-def test_newer_versions_come_while_older_ones_are_looked_at() -> None:
+def test_newer_versions_are_added_while_older_ones_are_read() -> None:
     """Another thread may read commits that are newer than a state."""
     schemas = many(3)
     found = iter(schemas)
@@ -188,7 +188,7 @@ def test_newer_versions_come_while_older_ones_are_looked_at() -> None:
     assert list(found) == [1, 2]
 
 
-def test_looking_at_every_version_takes_steps_like_their_number(
+def test_reading_every_version_takes_linearly_many_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps, remembered = [], Schemas._cached
@@ -197,7 +197,7 @@ def test_looking_at_every_version_takes_steps_like_their_number(
     )
     schemas = many(1000)
     assert [schema.columns[0].name for schema in schemas.values()] == [f"c{n}" for n in range(1000)]
-    assert len(steps) < 40_000, "a step a version that lies between would be half a million"
+    assert len(steps) < 40_000, "one step per version in between would be half a million"
 
 
 def test_how_deltas_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,16 +233,16 @@ def test_a_library_without_deltas_refuses_by_name(
     [[[0, 4]], [[0, 2], [1, 1]], [[-1, 1]], [[0]], [[0, True]], [7], [[2**62, 2**62]]],
     ids=["too many", "twice", "negative", "no count", "a boolean", "a number", "far away"],
 )
-def test_deltas_that_can_not_be_are_read_from_the_log(
+def test_impossible_deltas_are_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: list[Any]
 ) -> None:
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 2)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     table.alter().rename_column("b", "z").commit()
-    made = schemas_json.schemas_to_json
+    original = schemas_json.schemas_to_json
 
     def damaged(schemas: Schemas) -> dict[str, Any]:
-        found = made(schemas)
+        found = original(schemas)
         found["older_schemas"][0]["columns"] = columns
         return found
 
@@ -255,16 +255,16 @@ def test_deltas_that_can_not_be_are_read_from_the_log(
     assert not found.maintenance.verify().is_clean
 
 
-def test_a_load_puts_no_old_schema_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_builds_no_old_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schemas_json, "MOST_WHOLE", 5)
     table = Catalog(tmp_path).create_table("t", "a INT, b INT, c INT")
     for number in range(70):
         table.alter().rename_column("a" if number % 2 == 0 else "z", "az"[1 - number % 2]).commit()
     checkpointed(table)
-    checked, made = list[int](), Schema.__post_init__
-    monkeypatch.setattr(Schema, "__post_init__", lambda self: [made(self), checked.append(1)][0])
+    checked, original = list[int](), Schema.__post_init__
+    monkeypatch.setattr(
+        Schema, "__post_init__", lambda self: [original(self), checked.append(1)][0]
+    )
     found = Catalog(tmp_path).load_table("t")
     assert len(checked) == 1
     assert found.state.schemas[3].names == ["z", "b", "c"]
@@ -272,7 +272,7 @@ def test_a_load_puts_no_old_schema_together(
     assert len(checked) == 3
 
 
-def test_two_that_follow_one_state_keep_their_own(tmp_path: Path) -> None:
+def test_two_successors_of_one_state_are_independent(tmp_path: Path) -> None:
     first = Catalog(tmp_path).create_table("t", "a INT")
     base = first.state.schemas
     one, other = (
@@ -284,7 +284,7 @@ def test_two_that_follow_one_state_keep_their_own(tmp_path: Path) -> None:
     )
     assert (one[0].names, one[1].names) == (["a"], ["a"])
     assert (other[0].names, other[1].names) == (["a"], ["b"])
-    own = [[column.name for told in two.deltas() for column in told.own] for two in (one, other)]
+    own = [[column.name for texts in two.deltas() for column in texts.own] for two in (one, other)]
     assert own == [[], ["a"]]
     assert (list(base), 1 in base) == ([0], False)
     onwards = other.grown(Schema(first.schema.columns, 2))
@@ -311,7 +311,7 @@ def narrow_lists(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("narrow_lists")
-def test_statistics_in_lists_are_what_they_were(tmp_path: Path) -> None:
+def test_statistics_stored_in_lists_are_read_back(tmp_path: Path) -> None:
     table = altered(tmp_path)
     expected = known(table)
     assert expected["c3.max"].count(None) < len(CHANGES)
@@ -324,7 +324,7 @@ def test_statistics_in_lists_are_what_they_were(tmp_path: Path) -> None:
     again = Catalog(tmp_path).load_table("t")
     assert known(again) == expected
     assert again.maintenance.verify(deep=True, every_version=True).is_clean
-    # Lists that are there are taken on: columns that came and went, segments that went.
+    # Existing lists are carried on: columns were added and dropped, segments removed.
     again.alter().add_column("new", "INT", default=3).drop_column("c1").commit()
     again.delete([("_sequence", "<", 4)])
     again.append(pa.table({"c3": TYPES["TIMESTAMP"], "new": TYPES["INT"]}))
@@ -345,9 +345,9 @@ def test_bounds_in_lists_are_read_in_the_type_that_they_were_written_in(tmp_path
     table.alter().change_type("d", "TIMESTAMP_NTZ").change_type("i", "DECIMAL(12,2)").commit()
     checkpointed(table)
     found = Catalog(tmp_path).load_table("t")
-    told = {name: [str(value) for value in values] for name, values in known(found).items()}
-    assert (told["d.min"], told["d.max"]) == (["1970-01-02 00:00:00"], ["1970-01-03 00:00:00"])
-    assert (told["i.min"], told["i.max"]) == (["1.00"], ["2.00"])
+    texts = {name: [str(value) for value in values] for name, values in known(found).items()}
+    assert (texts["d.min"], texts["d.max"]) == (["1970-01-02 00:00:00"], ["1970-01-03 00:00:00"])
+    assert (texts["i.min"], texts["i.max"]) == (["1.00"], ["2.00"])
     assert found.scan(filters=[("i", "=", 2)]).to_arrow().num_rows == 1
 
 
@@ -386,7 +386,7 @@ def test_a_wide_checkpoint_has_few_columns(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("narrow_lists")
 @pytest.mark.parametrize("damage", ["missing", "type", "long", "ids"])
-def test_lists_that_can_not_be_are_read_from_the_log(
+def test_impossible_lists_are_read_from_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     table = altered(tmp_path)
@@ -413,7 +413,7 @@ def test_lists_that_can_not_be_are_read_from_the_log(
     assert not again.maintenance.verify().is_clean
 
 
-def test_picked_and_rearranged() -> None:
+def test_lists_can_be_filtered_and_reordered() -> None:
     lists = pa.chunked_array([[[1, 2, 3], None, [4]], [[5, None]]], pa.list_(pa.int64()))
     sliced = lists.slice(1)
     assert statistic_lists.at_place(lists, 0).to_pylist() == [1, None, 4, 5]
@@ -426,7 +426,7 @@ def test_picked_and_rearranged() -> None:
 # --- older checkpoints --------------------------------------------------------------------------
 
 
-def test_older_checkpoints_lie_at_growing_distances() -> None:
+def test_older_checkpoints_are_kept_at_growing_distances() -> None:
     kept: set[int] = set()
     for newest in range(16, 20_001, 16):
         kept = set(retained_checkpoints(dict.fromkeys([*kept, newest], 4000)))
@@ -434,12 +434,12 @@ def test_older_checkpoints_lie_at_growing_distances() -> None:
     assert versions[0] == 16
     assert versions[-2:] == [19_984, 20_000]
     for low, high in itertools.pairwise(versions):
-        asked = min(max((20_000 - low) // 16, 16), 256)
-        assert high - low <= 2 * asked + 16
+        wanted = min(max((20_000 - low) // 16, 16), 256)
+        assert high - low <= 2 * wanted + 16
     assert len(versions) < 200
 
 
-def test_older_checkpoints_are_no_larger_than_the_log_can_bear() -> None:
+def test_the_size_of_older_checkpoints_is_bounded() -> None:
     mib = 1024 * 1024
     kept: dict[int, int] = {}
     for newest in range(1000, 200_001, 1000):
@@ -451,7 +451,7 @@ def test_older_checkpoints_are_no_larger_than_the_log_can_bear() -> None:
     assert retained_checkpoints({1: 100 * mib, 2: 10, 3: 10, 4: 10}) == {3, 4}
 
 
-def test_nothing_is_spared_below_the_floor() -> None:
+def test_no_checkpoint_below_the_oldest_retained_version_is_kept() -> None:
     sizes = dict.fromkeys([16, 64, 128, 512, 528, 544], 10)
     assert retained_checkpoints(sizes, 128) == {128, 512, 528, 544}
     assert retained_checkpoints(sizes, 540) == {528, 544}

@@ -1,4 +1,4 @@
-"""Clocks that are wrong, and logs that they have dated."""
+"""Wrong clocks, and logs with entries dated by them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_with_wrong_clock(by: timedelta, script: str, *arguments: str) -> None:
 
 
 def set_own_clock(monkeypatch: pytest.MonkeyPatch, by: timedelta) -> None:
-    """Put this process's clock ahead, as the clocks of stores see it."""
+    """Move this process's clock, as the stores' clocks read it."""
 
     class Wrong(datetime):
         @classmethod
@@ -68,7 +68,7 @@ def set_own_clock(monkeypatch: pytest.MonkeyPatch, by: timedelta) -> None:
 
 
 def silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no local store say what time it is, as a folder that can't be written to."""
+    """Make local stores report no time, as in a folder without write access."""
 
     def refuse(self: LocalStore) -> datetime:
         raise StorageError("can't write here")
@@ -77,7 +77,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put_ahead(folder: Path, versions: Iterable[int], by: timedelta = YEAR) -> None:
-    """Date entries as a library did that believed its own clock; the dates of the files stay."""
+    """Date entries as a library would that trusts its own clock; the dates of the files stay."""
     for version in versions:
         path = folder / entry_path(version)
         entry, dates = json.loads(path.read_text()), path.stat()
@@ -87,23 +87,23 @@ def put_ahead(folder: Path, versions: Iterable[int], by: timedelta = YEAR) -> No
 
 
 def times(folder: Path) -> list[datetime]:
-    """The times of the entries of a log."""
+    """The times of a log's entries."""
     log = sorted((folder / "_versioned/log").glob("*.json"))
     return [time_from_text(json.loads(path.read_text())["time"]) for path in log]
 
 
 def readings(*ages: timedelta, host: str = "a") -> pa.Table:
-    """Rows of a table with ``ttl``, so old."""
+    """Rows of a table with ``ttl``, of these ages."""
     now = datetime.now(UTC)
     index = pa.array([now - age for age in ages], pa.timestamp("us", "UTC"))
     days = pa.array([age.days for age in ages], pa.int64())
     return pa.table({"host": [host] * len(ages), "ts": index, "age": days})
 
 
-def make(place: Any, *, ttl: str | None = "10 days", keyed: bool = True, **more: Any) -> Table:
-    """A table of readings, with an old row and two young ones."""
+def make(folder: Any, *, ttl: str | None = "10 days", keyed: bool = True, **more: Any) -> Table:
+    """A table of readings, with one old row and two recent ones."""
     table = Catalog.create_path(
-        place,
+        folder,
         "host STRING, ts TIMESTAMP, age LONG",
         primary_key=["host"] if keyed else [],
         time_index="ts",
@@ -115,5 +115,5 @@ def make(place: Any, *, ttl: str | None = "10 days", keyed: bool = True, **more:
 
 
 def ages(table: Table, **how: Any) -> list[int]:
-    """The rows that are shown, by their age in days."""
+    """The ages in days of the rows that are shown."""
     return sorted(table.scan(["age"], **how).to_arrow()["age"].to_pylist())

@@ -369,17 +369,17 @@ class Table:
     def update(
         self, assignments: Mapping[str, Any], filters: Any = None, *, commit_id: str | None = None
     ) -> int:
-        """Assign new values to columns in the rows that match a filter.
+        """Set columns to new values in the rows that match a filter, and return the new version.
 
         Args:
-            assignments: values by column, ``{"col": value}``, or by field of a struct,
-                ``{"a.b": value}`` (a null struct stays null). A value is a Python value, SQL
-                (``expr("n + 1")``), or a ``pyarrow.compute`` expression over the top-level columns
-                (``pc.field("n") + 1``). All of them see the row as it was.
-            filters: as for ``scan``; None for all rows.
+            assignments: the new value of each column, ``{"col": value}``, or of a field of a struct,
+                ``{"a.b": value}``; a struct that is null stays null. A value is a Python value, SQL text
+                (``expr("n + 1")``), or a ``pyarrow.compute`` expression over top-level columns
+                (``pc.field("n") + 1``). Expressions read the values from before the update.
+            filters: the rows to update, as for ``scan``; None for all rows.
 
         Raises:
-            NotFoundError: there is no such column.
+            NotFoundError: the table has no such column.
         """
         return row_level.update(self._handle, assignments, filters, commit_id)
 

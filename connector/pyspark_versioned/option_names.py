@@ -1,4 +1,4 @@
-"""Names of the options of reads and writes, and suggestions for misspelled ones."""
+"""The options that reads and writes accept, and the errors for unknown and misspelled ones."""
 
 from __future__ import annotations
 
@@ -21,28 +21,33 @@ _OF_BOTH = (
     "io",
 )
 OF_SOURCE = ("path", "warehouse", *_OF_BOTH)
-"""The options of the data source, whose tables are named by a path."""
+"""Options of the data source ``versioned``, which reads and writes a table by its path."""
 
 OF_JAR = ("compact", "segments", "pending", "commit", "saveMode")
-"""Options that only the jar sets."""
+"""Internal options, which the jar passes to the data source; users can't set them."""
 
 _OF_TABLES = (*_OF_BOTH, "distributionMode")
 
 STORAGE = "storage."
-"""The prefix of options of the file system."""
+"""Prefix of the options that are passed to the file system, such as ``storage.endpoint``."""
 
 
 def unknown_text(option: str) -> str:
-    """The error for an option that the data source does not have."""
+    """Return the error message for an unknown option of the data source."""
     near = meant(option, OF_SOURCE)
     hint = f"; did you mean {near}?" if near else "."
     return f"the option {option} is unknown{hint} The options are {', '.join(OF_SOURCE)}, {STORAGE}<key>"
 
 
 def check_spelling(options: Iterable[str], table: str) -> None:
-    """Refuse misspelled options, in any case, of a table of a catalog.
+    """Refuse options that look like misspelled options of this table format.
 
-    Other options pass: reads and writes by name share their options with Spark and with other targets.
+    For a table that is read or written by name, an option may belong to Spark or to another data source.
+    So an unknown option is accepted unless its name is close to one that the table has.
+
+    Args:
+        options: names of options, in any case.
+        table: the table's name in errors.
 
     Raises:
         InvalidRequestError: an option is misspelled.

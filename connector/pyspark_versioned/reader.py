@@ -71,7 +71,7 @@ class VersionedReader(DataSourceReader):
         return {**self.__dict__, "_planning": None}
 
     def partitions(self) -> list[InputPartition]:
-        """The splits of the scan."""
+        """Plan the scan: pack the segments into splits, each of which one Spark task reads."""
         assert self._planning is not None
         store, state = self._planning
         self._check_only(state)

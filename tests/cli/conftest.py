@@ -16,7 +16,7 @@ from versioned_catalog.cli.main import main
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run of the command line left behind."""
+    """The result of a run of the command line."""
 
     code: int
     out: str
@@ -28,7 +28,7 @@ class Ran:
 
     @property
     def lines(self) -> list[str]:
-        """What people see, with one blank between cells."""
+        """The printed lines, with runs of blanks between cells reduced to one."""
         return [" ".join(line.split()) for line in self.out.splitlines()]
 
 
@@ -58,7 +58,7 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(warehouse: Path) -> Run:
-    """Runs ``versioned`` in this process."""
+    """Run ``versioned`` in this process."""
 
     def go(*arguments: str) -> Ran:
         done = CliRunner().invoke(main, list(arguments))

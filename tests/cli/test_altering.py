@@ -1,4 +1,4 @@
-"""``alter``: each command makes the one change that it names."""
+"""``alter``: each command makes the change that it is named after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def people(warehouse: Path) -> Table:
 
 
 @pytest.mark.parametrize(
-    "arguments, told",
+    "arguments, message",
     [
         ("add n INT", "ADD COLUMN n INT"),
         ("add n INT --first", "ADD COLUMN n INT FIRST"),
@@ -43,11 +43,11 @@ def people(warehouse: Path) -> Table:
         ("partition-by", "PARTITIONED BY ()"),
     ],
 )
-def test_each_change(run: Run, arguments: str, told: str) -> None:
+def test_each_change(run: Run, arguments: str, message: str) -> None:
     done = run("alter", "db.people", *arguments.split())
     assert (done.code, done.out, done.err) == (0, "db.people is at version 2\n", "")
     last = run("history", "db.people", "--json").json[-1]
-    assert last["changes"] == [told]
+    assert last["changes"] == [message]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_set_default(run: Run, path: str, value: str, default: str | None) -> No
     assert after[path]["read_default"] == before[path]["read_default"]
 
 
-def test_json(run: Run) -> None:
+def test_json_output(run: Run) -> None:
     done = run("alter", "db.people", "drop", "home", "--json")
     assert done.json == {"table": "db.people", "version": 2}
     done = run("--json", "alter", "db.people", "rename", "name", "n")
@@ -105,7 +105,7 @@ def test_a_dropped_column_does_not_come_back(run: Run, warehouse: Path) -> None:
         ("", 2),
     ],
 )
-def test_what_is_refused_commits_nothing(
+def test_a_refused_change_commits_nothing(
     run: Run, warehouse: Path, arguments: str, code: int
 ) -> None:
     done = run("alter", "db.people", *arguments.split())

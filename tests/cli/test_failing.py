@@ -1,4 +1,4 @@
-"""Errors: one line on stderr, and an exit code that says what kind it is."""
+"""Errors: one line on stderr, and an exit code for the kind of error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from versioned_catalog.inspection.inspection import Inspection
         (NotFoundError("two\nlines,\t\x1b[31mred"), 3, r"error: two lines, \x1b[31mred"),
     ],
 )
-def test_every_error(
+def test_every_error_has_a_message_and_an_exit_code(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
@@ -59,11 +59,11 @@ def test_every_error(
     for arguments in (("--json", "history", "db.people"), ("history", "db.people", "--json")):
         done = run(*arguments)
         assert (done.code, done.out) == (code, "")
-        told = json.loads(done.err)
+        message = json.loads(done.err)
         kind = "Abort" if code == 130 else type(error).__name__
-        assert told.pop("commit_id", "") == ("c-1" if kind == "CommitOutcomeUnknown" else "")
+        assert message.pop("commit_id", "") == ("c-1" if kind == "CommitOutcomeUnknown" else "")
         expected = {"error": line.removeprefix("error: "), "kind": kind, "exit_code": code}
-        assert told == expected
+        assert message == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_every_error(
         ("history s4://bucket/t", 4, "s4://"),
     ],
 )
-def test_what_is_asked_wrongly(run: Run, arguments: str, code: int, said: str) -> None:
+def test_usage_errors(run: Run, arguments: str, code: int, said: str) -> None:
     done = run(*arguments.split())
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith("error: ")
@@ -93,7 +93,9 @@ def test_what_is_asked_wrongly(run: Run, arguments: str, code: int, said: str) -
     assert done.err.count("\n") == 1
 
 
-def test_without_a_warehouse(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_warehouse_argument_is_reported(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("VERSIONED_WAREHOUSE")
     done = run("tables")
     assert done.code == 2
@@ -102,14 +104,14 @@ def test_without_a_warehouse(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("history", "./warehouse/db/people").code == 0
 
 
-def test_a_folder_that_is_no_warehouse(run: Run, tmp_path: Path) -> None:
+def test_a_folder_without_a_warehouse_is_reported(run: Run, tmp_path: Path) -> None:
     for command in ("tables", "namespaces"):
         done = run("--warehouse", str(tmp_path / "typo"), command)
         assert (done.code, done.out) == (3, "")
         assert done.err.startswith(f"error: there is no warehouse at {tmp_path / 'typo'}: ")
 
 
-def test_a_damaged_table(run: Run, warehouse: Path) -> None:
+def test_a_damaged_table_is_reported(run: Run, warehouse: Path) -> None:
     logs = sorted((warehouse / "db" / "people" / "_versioned").rglob("*"))
     entry = next(path for path in logs if path.is_file() and "0" in path.name)
     entry.chmod(0o644)
@@ -119,7 +121,7 @@ def test_a_damaged_table(run: Run, warehouse: Path) -> None:
     assert done.err.startswith("error: ")
 
 
-def test_a_conflict(run: Run, warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conflict_is_reported(run: Run, warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = Table.alter
 
     def late(self: Table) -> Alteration:
@@ -133,7 +135,7 @@ def test_a_conflict(run: Run, warehouse: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "home" in done.err
 
 
-def test_codes_are_told_in_the_help(run: Run) -> None:
+def test_the_help_lists_the_exit_codes(run: Run) -> None:
     shown = run("--help").out
     for line in (
         "0  done",
@@ -148,6 +150,6 @@ def test_codes_are_told_in_the_help(run: Run) -> None:
         assert line in shown
 
 
-def test_help_and_version_are_no_errors(run: Run) -> None:
+def test_help_and_version_exit_with_0(run: Run) -> None:
     assert run("--version").code == 0
     assert run("alter", "nowhere.to.be.found", "add", "--help").code == 0

@@ -1,4 +1,4 @@
-"""What the commands show that change nothing."""
+"""The commands that only show something."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_namespaces(run: Run) -> None:
     assert run("namespaces", "db.eu", "--json").json == []
 
 
-def test_tables(run: Run, warehouse: Path) -> None:
+def test_list_tables(run: Run, warehouse: Path) -> None:
     Catalog(warehouse).create_table("db.`odd.name`", "a INT")
     assert run("tables").lines == ["table"]
     assert run("tables", "db").lines == ["table", "db.`odd.name`", "db.people"]
@@ -29,7 +29,7 @@ def test_tables(run: Run, warehouse: Path) -> None:
     assert run("describe", "db.`odd.name`", "--json").json["rows"] == 0
 
 
-def test_a_table_by_its_folder(run: Run, warehouse: Path) -> None:
+def test_a_table_by_its_path(run: Run, warehouse: Path) -> None:
     for name in (
         str(warehouse / "db" / "people"),
         "./warehouse/db/people",
@@ -82,7 +82,7 @@ def paths(run: Run, *options: str) -> list[str]:
     return [row["path"] for row in run("schema", "db.people", *options, "--json").json]
 
 
-def test_schema_of_the_past(run: Run) -> None:
+def test_schema_of_an_older_version(run: Run) -> None:
     run("alter", "db.people", "drop", "home")
     run("alter", "db.people", "rename", "name", "first_name")
     assert paths(run) == ["id", "first_name"]
@@ -93,7 +93,7 @@ def test_schema_of_the_past(run: Run) -> None:
     assert paths(run, "--timestamp", times[1]) == ["id", "name", "home", "home.zip"]
 
 
-def test_schema_of_before_a_replace(run: Run, warehouse: Path) -> None:
+def test_schema_of_a_version_before_a_replacement(run: Run, warehouse: Path) -> None:
     Catalog(warehouse).replace_table("db.people", "other DATE")
     assert paths(run) == ["other"]
     assert paths(run, "--as-of", "1") == ["id", "name", "home", "home.zip"]

@@ -1,4 +1,4 @@
-"""Clean-up and repair: only told until it is to be done, and exit codes that scripts can go by."""
+"""Clean-up and repair: a dry run unless confirmed, and exit codes for scripts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ def data(warehouse: Path) -> list[str]:
 
 def test_expire_and_vacuum(run: Run, warehouse: Path) -> None:
     Catalog(warehouse).load_table("db.people").truncate()
-    told = run("expire", "db.people", "--older-than", "0", "--force")
-    assert told.lines[:4] == ["table db.people", "done no", "first kept 2", "expired 2"]
+    result = run("expire", "db.people", "--older-than", "0", "--force")
+    assert result.lines[:4] == ["table db.people", "done no", "first kept 2", "expired 2"]
     assert run("snapshots", "db.people", "--json").json[0]["version"] == 0
     done = run("expire", "db.people", "--older-than", "0", "--force", "--execute", "--json").json
     assert (done["done"], done["first kept"], done["version"]) == (True, 2, 3)
     assert [row["version"] for row in run("snapshots", "db.people", "--json").json] == [2, 3]
-    told = run("vacuum", "db.people", "--retention", "0", "--force", "--json")
-    assert (told.json["deleted"], told.json["segments"], len(told.json["files"])) == (False, 1, 1)
+    result = run("vacuum", "db.people", "--retention", "0", "--force", "--json")
+    assert (result.json["deleted"], result.json["segments"], len(result.json["files"])) == (
+        False,
+        1,
+        1,
+    )
     assert len(data(warehouse)) == 1
     done = run("vacuum", "db.people", "--retention", "0", "--force", "--execute")
     assert done.code == 0, done.err
@@ -43,8 +47,8 @@ def test_a_dropped_table_by_its_folder(run: Run, warehouse: Path) -> None:
 
 
 def test_compact(run: Run, warehouse: Path) -> None:
-    told = run("compact", "db.people", "--strategy", "full", "--dry-run", "--json").json
-    assert (told["done"], told["segments"], told["new segments"]) == (False, 1, 0)
+    result = run("compact", "db.people", "--strategy", "full", "--dry-run", "--json").json
+    assert (result["done"], result["segments"], result["new segments"]) == (False, 1, 0)
     assert run("compact", "db.people", "--json").json["segments"] == 0
     assert "sort_by" in run("compact", "db.people", "--zorder", "name, id").err
     Catalog(warehouse).load_table("db.people").alter().unset_property("sort_by").commit()
@@ -96,7 +100,7 @@ def test_recover(run: Run, warehouse: Path, tmp_path: Path) -> None:
         ("verify db.nobody", 3),
     ],
 )
-def test_what_is_refused_changes_nothing(
+def test_a_refused_command_changes_nothing(
     run: Run, warehouse: Path, arguments: str, code: int
 ) -> None:
     done = run(*arguments.split())

@@ -1,4 +1,4 @@
-"""The page on the command line says what is: its examples are run, in order, and show what it shows."""
+"""docs/cli.md: its examples run in order and print what the page shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASKS = "; echo $?"
 
 @dataclass(frozen=True)
 class Example:
-    """A command and what it shows, with one blank between cells."""
+    """A command and its output, with runs of blanks between cells reduced to one."""
 
     command: str
     shown: str
@@ -56,7 +56,9 @@ def matches(shown: str, output: str) -> bool:
     return re.fullmatch(re.escape(shown).replace(r"\.\.\.", ".*"), output, re.DOTALL) is not None
 
 
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_print_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "environ", os.environ.copy())
     (setup,) = blocks("python")
@@ -80,6 +82,6 @@ def test_every_command_has_an_example() -> None:
         assert f"versioned tag {name} " in given, name
 
 
-def test_every_exit_code_is_told() -> None:
+def test_every_exit_code_is_documented() -> None:
     for code, meaning in MEANINGS.items():
         assert f"| {code} | {meaning} |" in PAGE

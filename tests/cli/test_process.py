@@ -1,4 +1,4 @@
-"""The program that an installation has: it starts fast, and ends as its help says."""
+"""The installed program: it starts fast, and exits with the codes of its help."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_commands_import_no_pandas(command: str) -> None:
 
 
 @pytest.mark.usefixtures("warehouse")
-def test_a_reader_that_goes_away() -> None:
+def test_a_closed_pipe_ends_the_program_quietly() -> None:
     command = f"'{sys.executable}' -c '{START}' schema db.people --json | head -c 1"
     done = subprocess.run(
         ["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
@@ -67,8 +67,8 @@ def test_a_reader_that_goes_away() -> None:
 
 @pytest.mark.usefixtures("warehouse")
 @pytest.mark.parametrize("command", ["history db.people", "schema db.people --json", "--help"])
-def test_output_that_nobody_reads_is_no_fault(command: str) -> None:
-    """As of every other tool: quiet, with the code of SIGPIPE."""
+def test_output_that_nobody_reads_is_no_error(command: str) -> None:
+    """As with other tools, it ends quietly with the exit code of SIGPIPE."""
     script = f"'{sys.executable}' -c '{START}' {command} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
@@ -76,6 +76,6 @@ def test_output_that_nobody_reads_is_no_fault(command: str) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_the_packages_that_it_needs_come_with_the_installation() -> None:
+def test_its_dependencies_are_installed_with_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {"click", "rich"} <= {one.split(">")[0] for one in project["dependencies"]}

@@ -1,4 +1,4 @@
-"""Nothing is cut, nothing is garbled, and no secret is shown."""
+"""Output is complete, control characters are escaped, and no secret is shown."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ LONG = "x" * 5000
 
 @pytest.fixture
 def long(warehouse: Path) -> str:
-    """A table with a comment of 5000 characters, and one that plays with the terminal."""
+    """A table with a comment of 5000 characters, and a table with control characters in its comment."""
     table = Catalog(warehouse).create_table("db.long", "a INT, b INT")
     table.alter().set_comment("a", LONG).set_comment("b", "[red]\x1b[31m\nü").commit()
     return "db.long"
 
 
-def test_json_is_whole(run: Run, long: str) -> None:
+def test_json_is_complete(run: Run, long: str) -> None:
     first, second = run("schema", long, "--json").json
     assert first["comment"] == LONG
     assert second["comment"] == "[red]\x1b[31m\nü"
     assert run("schema", long, "--json").out.isascii()
 
 
-def test_a_table_that_is_piped_is_whole(
-    run: Run, long: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_piped_output_is_complete(run: Run, long: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     header, first, second = run("schema", long).lines
     assert header == "column_id path type nullable write_default read_default comment"
@@ -55,13 +53,15 @@ def test_a_table_that_is_piped_is_whole(
         ["--json", "--storage", "key=hush", "history", "hush"],
     ],
 )
-def test_storage_is_not_shown(run: Run, arguments: list[str]) -> None:
+def test_storage_options_are_not_shown(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.code in (2, 3)
     assert "hush" not in done.out + done.err
 
 
-def test_storage_of_the_environment_is_not_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_storage_options_of_the_environment_are_not_shown(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(self: Inspection) -> None:
         raise ValueError("opened with {'key': 'hush', 'token': 'a\\\\b'} at s3://me:word@host/t")
 

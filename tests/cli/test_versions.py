@@ -1,4 +1,4 @@
-"""Tags and rollback."""
+"""Tags and rollback on the command line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_rollback(run: Run, warehouse: Path, how: str) -> None:
         ("tag list", 2),
     ],
 )
-def test_what_is_refused_commits_nothing(
+def test_a_refused_command_commits_nothing(
     run: Run, warehouse: Path, arguments: str, code: int
 ) -> None:
     done = run(*arguments.split())

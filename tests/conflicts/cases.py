@@ -1,13 +1,14 @@
-"""What comes of each cell of the matrix, by hand from the notes of FORMAT.md, section 11."""
+"""The outcomes of each cell of the conflict matrix, written by hand from FORMAT.md, section 11."""
 
 # ruff: noqa: E731, a table of lambdas reads better than one of functions
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
+from conflicts.cells import Case, Refusal
 from conflicts.planned import UNKNOWN, Planned, Step
 from versioned_catalog import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.conflicts.operations import Append, Drop, Rewrite
@@ -24,37 +25,6 @@ from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.op_types import DELETE
 from versioned_catalog.types.types import Atom
 
-Refusal = tuple[type[Exception], str]
-
-
-@dataclass(frozen=True)
-class Case:
-    """An operation, what others commit first, and what comes of it.
-
-    Args:
-        row, column: the cell.
-        mine: the operation, planned on the base.
-        theirs: what others commit after the base.
-        refused: the error; None if it is committed.
-        note: the note that decides.
-        before: what is committed before the base.
-        table: of what kind the table is, if it is not the plain one.
-        noop: whether it is no error, and makes no entry.
-        holds: what must hold of the table afterwards.
-    """
-
-    row: str
-    column: str
-    mine: Step
-    theirs: Step
-    refused: Refusal | None = None
-    note: int | None = None
-    before: tuple[Step, ...] = ()
-    table: dict[str, Any] = field(default_factory=dict)
-    noop: bool = False
-    holds: Callable[[Planned], bool] = lambda _: True
-
-
 # The errors.
 
 NULLS = (CommitConflictError, r"the column v was made NOT NULL")
@@ -70,7 +40,7 @@ KEYS = (CommitConflictError, r"of the same row key \(k\)")
 UNSEEN = (CommitConflictError, "would be taken back with the rest")
 EXPIRED = (NotFoundError, "version 1 is expired")
 RESTORED = (CommitConflictError, "was rolled back since version")
-BROUGHT_BACK = (CommitConflictError, "brought back the column v")
+RESTORED_COLUMN = (CommitConflictError, "rollback restored the column v")
 HAS_NULLS = (InvalidRequestError, "v can't be NOT NULL, since")
 NOT_LEGAL = (CommitConflictError, "a concurrent commit changed the table")
 TAGGED = (CommitConflictError, "was tagged as 'old' while it was to be expired")
@@ -127,7 +97,7 @@ HARMLESS: dict[str, list[Step]] = {
     "tag": [tag],
     "expire": [expire_1],
 }
-"""One or more commits of each column, for cells that say *ok*."""
+"""Commits of each column that conflict with nothing, for cells that say *ok*."""
 
 CASES: list[Case] = []
 
@@ -148,13 +118,13 @@ def always_ok(row: str, mine: Step, *columns: str) -> None:
 
 
 def ends(row: str, mine: Step) -> None:
-    """Neither a replacement nor a drop can be followed."""
+    """Cases: a commit after a replacement or a drop is refused."""
     for error, theirs in ENDS.items():
         refused(row, "replace, drop", error, mine, [theirs])
 
 
 def fence(row: str, mine: Step, older: Step | None = None) -> None:
-    """Note 2: the base is version 2."""
+    """Cases of note 2: the base is version 2."""
     ok(row, "fence", mine, [fence_2], note=2)
     refused(row, "fence", FENCED, mine, [fence_3], note=2)
     if older is not None:
@@ -162,7 +132,7 @@ def fence(row: str, mine: Step, older: Step | None = None) -> None:
 
 
 def schema_fits(row: str, write: Callable[[Planned, int], Any], *, columns: str = "1 8") -> None:
-    """Notes 1 and 8; ``write`` plans the operation with so many nulls in v."""
+    """Cases of notes 1 and 8; ``write`` plans the operation with that many nulls in v."""
     for nulls in (1, UNKNOWN):
         refused(row, "alter", NULLS, lambda t, n=nulls: write(t, n), [not_null], note=1)
     ok(row, "alter", lambda t: write(t, 0), [not_null, rename, widen, add_w], note=1)
@@ -231,13 +201,13 @@ HIGH = [("k", ">", 10)]
 
 
 def tombstones(t: Planned, kind: str) -> Rewrite:
-    made = t.rewrite(kind)
+    rewrite = t.rewrite(kind)
     gone = Delta(ops={DELETE: 10})
-    return replace(made, records=tuple(replace(one, delta=gone) for one in made.records))
+    return replace(rewrite, records=tuple(replace(one, delta=gone) for one in rewrite.records))
 
 
 def filtered(kind: str) -> None:
-    """The row for one of its kinds."""
+    """The cases of the row, for one of its kinds."""
     of_a: Step = lambda t: t.rewrite(kind, t.a)
     of_b: Step = lambda t: t.rewrite(kind, t.b)
     low_a: Step = lambda t: t.rewrite(kind, t.a, where=LOW)
@@ -279,7 +249,7 @@ def filtered(kind: str) -> None:
     refused(ROW, "rollback", KEYS, keys, [undo_b], note=14, table=KEYED)
     ok(ROW, "rollback", keys, [back_to_2], note=14, table=KEYED, before=(set_property,))
     lacks_v = {"note": 15, "before": (drop_v,)}
-    refused(ROW, "rollback", BROUGHT_BACK, of_a, [back_to_2], **lacks_v)
+    refused(ROW, "rollback", RESTORED_COLUMN, of_a, [back_to_2], **lacks_v)
     ok(ROW, "rollback", lambda t: tombstones(t, kind), [back_to_2], **lacks_v)
     ok(ROW, "rollback", of_a, [back_to_2], note=15, before=(add_w,))
 

@@ -1,4 +1,4 @@
-"""The log of a table in memory. Its commits name segments that nobody wrote: rules read no data."""
+"""The log of a table in memory. Its commits name segments that do not exist: rules read no data."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from versioned_catalog.storage.opening import open_store
 from versioned_catalog.types.types import Atom
 
 UNKNOWN = -1
-"""For a number of nulls: the segment has no statistics."""
+"""In place of a number of nulls: the segment has no statistics."""
 
 
 class Planned:
-    """A table with the columns ``k`` (ID 1) and ``v`` (ID 2), made by version 0.
+    """A table with the columns ``k`` (ID 1) and ``v`` (ID 2), created by version 0.
 
     Version 1 adds segment ``a`` with k from 1 to 10, version 2 segment ``b`` with k from 11 to 20.
-    An operation is planned on the base: the version that ``plan_here`` last kept.
+    An operation is planned on the base: the version at the last call of ``plan_here``.
     """
 
     def __init__(self, ddl: str = "k INT, v INT", **how: Any) -> None:
@@ -65,16 +65,16 @@ class Planned:
 
     @property
     def here(self) -> Base:
-        """The newest version, to plan on."""
+        """The newest version, as a base."""
         return Base.of(self.state)
 
     def plan_here(self) -> None:
-        """Keep the newest version as the base of what follows."""
+        """Take the newest version as the base of the operations that follow."""
         self.planned = self.state
         self.base = self.here
 
     def commit(self, operation: Operation) -> bool:
-        """Commit an operation; whether it made an entry."""
+        """Commit an operation, and return whether it wrote an entry."""
         before, commit_id = self.loaded.version, str(uuid4())
         self.loaded = self.log.commit(
             self.loaded,
@@ -122,7 +122,7 @@ class Planned:
         low: int | None = 31,
         changes: tuple[Change, ...] = (),
     ) -> Rewrite:
-        """Segments replaced by one with k from ``low`` on, of rows for which ``where`` holds."""
+        """Replace segments by one with k from ``low`` on; rows that match ``where`` were read."""
         bound, after = self._bound(*changes) if changes else ((), None)
         added = () if low is None else (self.segment(low, low + 9, nulls),)
         if after is not None:
@@ -132,7 +132,7 @@ class Planned:
         return Rewrite(self.base, kind, added, paths, reads, bound)
 
     def upsert_of_read_rows(self, kind: str, low: int, *, meets: bool = True) -> Rewrite:
-        """A write to a keyed table of rows that were computed from rows of the base."""
+        """Upsert rows that were computed from rows of the base, into a keyed table."""
         added = (self.segment(low, low + 9),)
         keys = KeyCheck(self.base.version, added, lambda *_: meets)
         return Rewrite(self.base, kind, added, (), bind_filters(None, self.base.schema), (), keys)
@@ -158,12 +158,12 @@ class Planned:
         return Expire(self.base, floor, frozenset(kept))
 
     def replace(self, *, rows: bool = False, read: int | None = None) -> Replace:
-        made: Create = creation("k INT, v INT")
+        created: Create = creation("k INT, v INT")
         if rows:
             version = self.planned.schemas.newest.version + 1
             record = replace(self.segment(41, 50), schema_version=version)
-            made = replace(made, records=(record,), first_column_id=self.base.next_column_id)
-        return Replace(made, self.base.created_uuid, self.base.version, read)
+            created = replace(created, records=(record,), first_column_id=self.base.next_column_id)
+        return Replace(created, self.base.created_uuid, self.base.version, read)
 
     def _bound(self, *changes: Change) -> Any:
         state = self.planned
@@ -171,17 +171,17 @@ class Planned:
 
 
 Step = Callable[[Planned], Operation]
-"""Makes an operation that is planned on the base of the table."""
+"""Plans an operation on the base of a table."""
 
 
 def now(step: Step) -> Step:
-    """The same operation, planned on the newest version instead."""
+    """The same operation, planned on the newest version."""
 
     def planned(planned: Planned) -> Operation:
         kept = planned.planned, planned.base
         planned.plan_here()
-        made = step(planned)
+        created = step(planned)
         planned.planned, planned.base = kept
-        return made
+        return created
 
     return planned

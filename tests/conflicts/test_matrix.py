@@ -1,4 +1,4 @@
-"""The matrix of conflicts: FORMAT.md, section 11, and what the library makes of each of its cells."""
+"""The conflict matrix of FORMAT.md, section 11: the outcome of each of its cells."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from conflicts.cases import CASES, Case, drop
-from conflicts.cells import Cell, read_matrix
+from conflicts.cases import CASES, drop
+from conflicts.cells import Case, Cell, read_matrix
 from conflicts.planned import Planned, now
 from versioned_catalog.conflicts.matrix import MATRIX
 from versioned_catalog.conflicts.operations import Operation
@@ -22,13 +22,13 @@ def name(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_case(case: Case) -> None:
+def test_outcome(case: Case) -> None:
     table = Planned(**case.table)
     for step in case.before:
         assert table.commit(now(step)(table))
     table.plan_here()
     mine = case.mine(table)
-    assert table.commit(now(case.theirs)(table)), "others commit"
+    assert table.commit(now(case.theirs)(table)), "the concurrent commit succeeds"
     before = table.state
     if case.refused is not None:
         error, words = case.refused
@@ -42,7 +42,7 @@ def test_case(case: Case) -> None:
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.mine} / {cell.theirs}")
 def test_every_cell_has_its_cases(cell: Cell) -> None:
-    """Both outcomes of each check, and no other outcome than the cell and its notes allow."""
+    """A cell has cases for both outcomes of each check, and for no outcome that it does not allow."""
     cases = [case for case in CASES if (case.row, case.column) == (cell.mine, cell.theirs)]
     found = {(case.note, case.refused is None) for case in cases}
     of_row = NOTES_OF_ROWS[cell.mine]
@@ -55,7 +55,7 @@ def test_every_cell_has_its_cases(cell: Cell) -> None:
             assert False in {committed for _, committed in found}
         case "check":
             assert cell.notes
-            assert plain <= {True}, "a refusal names the note that decides"
+            assert plain <= {True}, "a refusal must name its note"
             missing = {
                 (note, committed) for note in cell.notes for committed in (True, False)
             } - found

@@ -1,4 +1,4 @@
-"""Judges a race by what its writers were told and what the table says afterwards."""
+"""Check a race by the replies that its writers got and the table's log and rows afterwards."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished race.
+    """The outcome of a race.
 
     Args:
-        acknowledged: for each append that was acknowledged, its version and its rows.
-        schema_versions: the schema versions that ALTERs were told they made, by commit version.
-        rows: what the table holds.
+        acknowledged: for each acknowledged append, its version and its rows.
+        schema_versions: the schema versions that ALTERs reported, by commit version.
+        rows: the rows of the table.
         history: the versions, operations, times and schema versions of its log, in order.
     """
 
@@ -26,8 +26,8 @@ class Outcome:
     history: list[dict[str, Any]]
 
 
-def complaints(race: Outcome) -> list[str]:
-    """What no order of the commits explains; empty if all is well."""
+def findings(race: Outcome) -> list[str]:
+    """What no order of the commits explains; empty if the outcome is consistent."""
     return [
         *_rows(race),
         *_commits(race),
@@ -41,22 +41,22 @@ def _rows(race: Outcome) -> Iterable[str]:
     if lost := wanted - found:
         yield f"lost rows: {sorted(lost)[:5]}"
     if doubled := found - wanted:
-        yield f"rows nobody wrote so often: {sorted(doubled)[:5]}"
+        yield f"duplicate or unknown rows: {sorted(doubled)[:5]}"
 
 
 def _commits(race: Outcome) -> Iterable[str]:
     operations = {row["version"]: row["operation"] for row in race.history}
-    told = Counter([version for version, _ in race.acknowledged] + race.altered)
-    if any(count > 1 for count in told.values()):
-        yield "two writers were told the same version"
+    given = Counter([version for version, _ in race.acknowledged] + race.altered)
+    if any(count > 1 for count in given.values()):
+        yield "two writers were given the same version"
     for version, _ in race.acknowledged:
         if operations.get(version) != "append":
             yield f"the append at {version} is not in the history"
     for version in race.altered:
         if operations.get(version) != "alter":
             yield f"the ALTER at {version} is not in the history"
-    if len(told) != sum(operation in ("append", "alter") for operation in operations.values()):
-        yield "there are commits that nobody was told of"
+    if len(given) != sum(operation in ("append", "alter") for operation in operations.values()):
+        yield "there are commits that were not acknowledged to any writer"
 
 
 def _order(history: list[dict[str, Any]]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""A local disk that records what is asked of it, fails, and forgets what was not synced."""
+"""A local disk that records system calls, fails, and can lose what was not synced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Strike(enum.Enum):
-    """What happens at one call of the system."""
+    """What happens at a system call."""
 
     FAIL_BEFORE = "fail before"
     FAIL_AFTER = "fail after"
@@ -23,13 +23,13 @@ class Strike(enum.Enum):
 
 
 class Disk:
-    """Stands in the place of ``os`` in the local store.
+    """Replaces ``os`` in the local store.
 
     Args:
-        root: paths are told from here on.
-        at: the number of the call that is struck, counted from 0; None for none.
-        strike: how.
-        error: the number of the system's error.
+        root: paths are recorded relative to this folder.
+        at: the number of the call that fails, counted from 0; None for none.
+        strike: how it fails.
+        error: the errno.
         watch: called before and after every call.
     """
 
@@ -104,9 +104,9 @@ def _shape(path: str) -> str:
 
 
 class Platter(Disk):
-    """A disk that knows what would be left of it without power.
+    """A disk that knows what a power failure would leave.
 
-    A file has the content of its last sync, a folder the names of its own last sync.
+    A file keeps the content of its last sync, and a folder the names of its own last sync.
     """
 
     def __init__(self, root: Path, watch: Callable[[], None] = lambda: None) -> None:
@@ -131,7 +131,7 @@ class Platter(Disk):
             self._content[found.st_ino] = Path(path).read_bytes()
 
     def without_power(self, target: Path) -> Path:
-        """Make a folder of what would be left."""
+        """Write what a power failure would leave to a folder."""
         self._restore(self._root, target)
         return target
 

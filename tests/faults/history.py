@@ -1,6 +1,6 @@
-"""Judges what many processes were told by one log of commits: is there an order that explains it all?
+"""Check the replies that many processes got from one log of commits: does an order explain them all?
 
-Imports nothing of ours: whoever records a history fills in these values.
+Imports nothing of the project: whoever records a history fills in these values.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ LANDED, OPEN, REFUSED = "landed", "open", "refused"
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit as the process knows it that asked for it.
+    """A commit as the process that requested it knows it.
 
     Args:
         who: the process.
         what: ``append``, ``alter``, ...
         began, ended: seconds of one clock for all processes.
-        outcome: ``landed``, ``open`` (it was told that nobody knows) or ``refused``.
-        version: what it was told; None unless it landed.
-        rows: what it appended.
+        outcome: ``landed``, ``open`` (the outcome is unknown to it) or ``refused``.
+        version: the version that it was given; None unless it landed.
+        rows: the rows that it appended.
     """
 
     who: str
@@ -42,12 +42,12 @@ class Look:
 
     Args:
         who: the process.
-        began, ended: seconds; ``began`` is when it asked for the newest version.
-        version: the version it read.
-        newest: whether that was the newest there was; else it travelled in time.
-        span: it looked for rows from the first of these up to, but without, the second.
-        seen: for each time it read them, the rows.
-        count: how many rows it was told there are in all; None if it did not ask.
+        began, ended: seconds; ``began`` is when it requested the newest version.
+        version: the version that it read.
+        newest: whether it read the newest version; otherwise it traveled in time.
+        span: it read the rows from the first of these up to, but without, the second.
+        seen: the rows, for each time that it read them.
+        count: the number of all rows that it was given; None if it did not request that.
     """
 
     who: str
@@ -62,22 +62,22 @@ class Look:
 
 @dataclass(frozen=True)
 class Log:
-    """The log afterwards.
+    """The log after the run.
 
     Args:
-        operations: of each version.
-        rows: what each version added.
+        operations: the operation of each version.
+        rows: the rows that each version added.
     """
 
     operations: Mapping[int, str]
     rows: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
-def complaints(commits: Sequence[Commit], looks: Sequence[Look], log: Log) -> list[str]:
-    """What no order of the commits explains; empty if all is well."""
+def findings(commits: Sequence[Commit], looks: Sequence[Look], log: Log) -> list[str]:
+    """What no order of the commits explains; empty if the history is consistent."""
     return [
         *_gaps(log),
-        *_told(commits, log),
+        *_acknowledged(commits, log),
         *_rows(commits, log),
         *_real_time(commits, looks),
         *_seen(looks, log),
@@ -88,15 +88,15 @@ def _gaps(log: Log) -> Iterable[str]:
     if sorted(log.operations) != list(range(len(log.operations))):
         yield "the versions have gaps"
     if strange := set(log.rows) - set(log.operations):
-        yield f"rows of versions that are not there: {sorted(strange)[:5]}"
+        yield f"rows of versions that do not exist: {sorted(strange)[:5]}"
 
 
-def _told(commits: Sequence[Commit], log: Log) -> Iterable[str]:
-    """Versions that were told are there, once, as what they are."""
+def _acknowledged(commits: Sequence[Commit], log: Log) -> Iterable[str]:
+    """Every version that a process was given exists once, with the operation that it requested."""
     landed = [commit for commit in commits if commit.outcome == LANDED]
     for version, count in Counter(commit.version for commit in landed).items():
         if count > 1:
-            yield f"version {version} was told {count} times"
+            yield f"version {version} was given {count} times"
     for commit in landed:
         if commit.version is None or log.operations.get(commit.version) != commit.what:
             yield f"lost: {commit.what} {commit.version} of {commit.who}"
@@ -105,11 +105,11 @@ def _told(commits: Sequence[Commit], log: Log) -> Iterable[str]:
         sure = sum(commit.what == what for commit in landed)
         maybe = sum(commit.what == what and commit.outcome == OPEN for commit in commits)
         if not sure <= there <= sure + maybe:
-            yield f"{there} of {what}, where {sure} were told and {maybe} left open"
+            yield f"{there} of {what}, where {sure} were acknowledged and {maybe} left open"
 
 
 def _rows(commits: Sequence[Commit], log: Log) -> Iterable[str]:
-    """Every append is there whole and once, or not at all."""
+    """The rows of every append are all there once, or not at all."""
     at: dict[int, list[int]] = {}
     for version, rows in log.rows.items():
         for row in rows:
@@ -118,21 +118,21 @@ def _rows(commits: Sequence[Commit], log: Log) -> Iterable[str]:
         places = [at.pop(row, []) for row in commit.rows]
         found = {version for place in places for version in place}
         if any(len(place) > 1 for place in places):
-            yield f"doubled: {commit.rows} of {commit.who} at {sorted(found)}"
+            yield f"duplicate: {commit.rows} of {commit.who} at {sorted(found)}"
         elif len(found) > 1 or len({len(place) for place in places}) > 1:
-            yield f"half there: {commit.rows} of {commit.who} at {sorted(found)}"
+            yield f"half committed: {commit.rows} of {commit.who} at {sorted(found)}"
         elif commit.outcome == LANDED and commit.rows and found != {commit.version}:
-            yield f"lost: {commit.rows} of {commit.who}, told {commit.version}, at {sorted(found)}"
+            yield f"lost: {commit.rows} of {commit.who}, given {commit.version}, at {sorted(found)}"
         elif commit.outcome == REFUSED and found:
-            yield f"refused, and there: {commit.rows} of {commit.who} at {sorted(found)}"
+            yield f"refused, but committed: {commit.rows} of {commit.who} at {sorted(found)}"
     if at:
-        yield f"rows that nobody wrote: {sorted(at)[:5]}"
+        yield f"rows that no commit wrote: {sorted(at)[:5]}"
 
 
 def _real_time(commits: Sequence[Commit], looks: Sequence[Look]) -> Iterable[str]:
-    """What ended before another began stands before it: linearizability.
+    """A commit that ended before another began is ordered before it: linearizability.
 
-    A look at the newest version stands where that version does, or right after it.
+    A read of the newest version is ordered right after that version.
     """
     points = [
         (c.began, c.ended, c.version, False, f"{c.what} of {c.who}") for c in _versions(commits)
@@ -153,7 +153,7 @@ def _versions(commits: Sequence[Commit]) -> Iterable[Commit]:
 
 
 def _seen(looks: Sequence[Look], log: Log) -> Iterable[str]:
-    """Readers saw the sum of the commits up to their version, whenever they read it."""
+    """Readers saw the sum of the commits up to their version, each time that they read."""
     versions = sorted(log.operations)
     totals = list(itertools.accumulate(len(log.rows.get(version, ())) for version in versions))
     rows = sorted((row, version) for version, added in log.rows.items() for row in added)
@@ -166,6 +166,6 @@ def _seen(looks: Sequence[Look], log: Log) -> Iterable[str]:
                 missing = sorted((Counter(expected) - Counter(seen)).elements())[:5]
                 yield f"{look.who} at {look.version} saw {wrong}, did not see {missing}"
         if look.version not in log.operations:
-            yield f"{look.who} read {look.version}, which is not there"
+            yield f"{look.who} read {look.version}, which does not exist"
         elif look.count is not None and look.count != totals[look.version]:
             yield f"{look.who} at {look.version} counted {look.count}, not {totals[look.version]}"

@@ -1,4 +1,4 @@
-"""A store where somebody else is quicker."""
+"""A store in which another writer acts around a put."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from versioned_catalog.storage.store import Put, Store
 
 @dataclass
 class Interruption:
-    """What happens, once, before or after a put of a certain shape takes effect."""
+    """What another writer does, once, before or after a put of a certain shape takes effect."""
 
     at: str
     before: Callable[[], object] | None = None
@@ -21,7 +21,7 @@ class Interruption:
 
 
 class InterruptedStore(FaultyStore):
-    """A store around another one, whose puts are interrupted."""
+    """A store around another one, whose puts can be interrupted."""
 
     def __init__(
         self, inner: Store, plan: Plan, interruption: Interruption, prefix: str = ""

@@ -1,6 +1,6 @@
-"""Several who hold one keyed table, each at its own version, and do things in two steps: plan, commit.
+"""Several holders of one keyed table, each at its own version, act in two steps: plan, then commit.
 
-Every commit that lands is told to the naive model; every one that does not must have a reason there.
+Every commit that lands is applied to the naive model; every one that fails must have a reason there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KEYS = 6
 
 @dataclass
 class Pending:
-    """What was planned and written, and is not committed."""
+    """A write that is planned and written but not committed."""
 
     ask: Ask
     base: int
@@ -43,26 +43,26 @@ class Pending:
 
 @dataclass
 class Stage:
-    """One table, all who hold it, and what it must be.
+    """One table, all its holders, and the model of it.
 
     Args:
-        place: the table's folder.
-        random: what is drawn.
-        holders: how many there are.
+        folder: the folder of the table.
+        random: draws the steps.
+        holders: the number of holders.
     """
 
-    place: str
+    folder: str
     random: Random
     holders: int = 3
     partitioned_by: Sequence[str] = ()
     history: list[Snapshot] = field(default_factory=list)
     asks: list[Ask] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    descriptions: list[str] = field(default_factory=list)
     stamp: int = 0
 
     def __post_init__(self) -> None:
         first = Catalog.create_path(
-            self.place, DDL, primary_key=PRIMARY_KEY, partitioned_by=self.partitioned_by
+            self.folder, DDL, primary_key=PRIMARY_KEY, partitioned_by=self.partitioned_by
         )
         self.store = first.store
         self.tables = [self.load() for _ in range(self.holders)]
@@ -71,7 +71,7 @@ class Stage:
         self.asks.append({"do": "create"})
 
     def load(self) -> Table:
-        return Catalog.load_path(self.place)
+        return Catalog.load_path(self.folder)
 
     def entry(self, version: int) -> dict[str, Any]:
         found = self.store.read(f"_versioned/log/{version:020d}.json")
@@ -86,18 +86,18 @@ class Stage:
     def is_there(self, version: int) -> bool:
         return self.store.read(f"_versioned/log/{version:020d}.json") is not None
 
-    # What was committed
+    # Commits
 
     def landed(self, ask: Ask) -> None:
-        """Tell the model what was committed since, which is one commit of this kind or nothing."""
+        """Apply what was committed since to the model: one commit of this kind, or nothing."""
         while self.is_there(len(self.history)):
             entry = self.entry(len(self.history))
             base = entry["base_version"]
             mine = ask if entry["operation"] != "fence" else {"do": "fence"}
-            assert not is_late(self.history, base, mine), f"it took newer rows: {mine}"
+            assert not is_late(self.history, base, mine), f"it overwrote newer rows: {mine}"
             self.history.append(after(self.history, base, mine))
             self.asks.append(mine)
-            self.told.append(f"v{self.newest} on {base}: {mine}")
+            self.descriptions.append(f"v{self.newest} on {base}: {mine}")
 
     def check(self) -> None:
         table = self.load()
@@ -109,7 +109,7 @@ class Stage:
         assert found.column_names == wanted.names, self._about(version)
         rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
         by_key = {row[: len(KEY_PARTS)]: row for row in rows}
-        assert len(by_key) == len(rows), f"a key twice; {self._about(version)}"
+        assert len(by_key) == len(rows), f"a duplicate key; {self._about(version)}"
         assert by_key == wanted.shown, self._about(version)
 
     def check_all(self) -> None:
@@ -119,9 +119,9 @@ class Stage:
         assert table.maintenance.verify(deep=True, every_version=True).findings == ()
 
     def _about(self, version: int) -> str:
-        return f"version {version} of\n" + "\n".join(self.told)
+        return f"version {version} of\n" + "\n".join(self.descriptions)
 
-    # What is asked for
+    # Random requests
 
     def keys(self) -> list[tuple[int, int]]:
         every = [(g, k) for g in range(2) for k in range(KEYS)]
@@ -141,15 +141,15 @@ class Stage:
 
     def where(self, schema: Sequence[str], snapshot: Snapshot) -> Any:
         name = self.random.choice(schema)
-        place = list(schema).index(name)
-        there = [row[place] for row in snapshot.shown.values() if row[place] is not None]
+        position = list(schema).index(name)
+        there = [row[position] for row in snapshot.shown.values() if row[position] is not None]
         value = self.random.choice(there) if there and self.random.random() < 0.9 else 1
         return [name, self.random.choice(["=", "<", ">="]), value]
 
-    # Who does what
+    # Steps
 
     def step(self, what: str) -> None:
-        """Let somebody do something, or what they can do in its stead."""
+        """Let a random holder take a random step."""
         who = self.random.randrange(self.holders)
         if what.startswith("plan") and self.pending[who]:
             what = "commit"
@@ -211,12 +211,12 @@ class Stage:
         if self.random.random() < 0.6:
             paths = table.state.segments.paths
             how = {"paths": self.random.sample(paths, self.random.randint(0, len(paths)))}
-        pieces = table.maintenance.plan_compaction(**how)
-        done = [(piece, piece.run(table.store)) for piece in pieces]
+        tasks = table.maintenance.plan_compaction(**how)
+        done = [(task, task.run(table.store)) for task in tasks]
         self.pending[who] = Pending(
             {"do": "compact"},
             table.version,
-            lambda: table.maintenance.commit_compaction(pieces, done),
+            lambda: table.maintenance.commit_compaction(tasks, done),
         )
 
     def plan_overwrite(self, who: int) -> None:
@@ -238,7 +238,7 @@ class Stage:
             pending.commit()
         except CommitConflictError as error:
             assert self.may_fail(pending, before), f"{error}: {self._about(before)}"
-            self.told.append(f"refused, planned on {pending.base}: {pending.ask}")
+            self.descriptions.append(f"refused, planned on {pending.base}: {pending.ask}")
         else:
             self.landed(pending.ask)
             reading = pending.ask["do"] in ("delete", "update")
@@ -246,7 +246,7 @@ class Stage:
                 assert not reads(self.history[pending.base], pending.ask), self._about(before)
 
     def may_fail(self, pending: Pending, newest: int) -> bool:
-        """Whether there is a reason why something could not be committed."""
+        """Whether a commit has a reason to fail."""
         since = range(pending.base + 1, newest + 1)
         entries = [self.entry(version) for version in since]
         operations = [entry.get("operation", "expired") for entry in entries]
@@ -305,7 +305,7 @@ class Stage:
             assert changed or self.may_fail(Pending(ask, base, lambda: None), before), (
                 f"{error}: {self._about(before)}"
             )
-            self.told.append(f"refused, planned on {base}: {ask}")
+            self.descriptions.append(f"refused, planned on {base}: {ask}")
             return
         self.landed(ask)
         if self.newest == before:

@@ -1,4 +1,4 @@
-"""What the naive model of keyed tables is told, done to a table of ours."""
+"""Requests of the naive model of keyed tables, applied to a real table."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def arrow_of(ask: Ask) -> pa.Table:
 
 
 def filters_of(where: Sequence[Any] | None) -> Any:
-    """A condition as ``scan`` takes it."""
+    """A condition as ``Table.scan`` takes it."""
     return None if where is None else [tuple(where)]
 
 
 def assignments_of(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Assignments as ``update`` takes them."""
+    """Assignments as ``Table.update`` takes them."""
     return {
         name: pc.field(name) + new[1] if isinstance(new, list) else new
         for name, new in asked.items()

@@ -1,9 +1,9 @@
-"""Judges what many processes were told by a keyed table: does its log, in its order, explain it all?
+"""Check the replies that many processes got from a keyed table: does its log explain them all?
 
-The log is linear and says of each commit what it was planned on. So the commits that are there,
-replayed in their order through the naive model, give one answer for each version, and every reader must
+The log is linear and records the base version of each commit. So the commits of the log,
+replayed in order by the naive model, give exactly one result for each version, and every reader must
 have seen that.
-Imports nothing of ours: whoever records a history fills in these values.
+Imports nothing of the project: whoever records a history fills in these values.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from faults.history import LANDED, OPEN, REFUSED
 from faults.keyed_model import KEY_PARTS, Ask, Snapshot, after, is_late, reads
 
 OPERATIONS = {"upsert": "append", "replace": "overwrite"}
-"""What the log calls what is asked for, where that is another word."""
+"""The operation that the log records for a request, where it has another name."""
 
 CONFLICT = "CommitConflictError"
 READING = ("delete", "update", "replace")
-OF_NOBODY = ("create", "fence", "expire")
-"""What is committed without anybody asking for it here."""
+UNREQUESTED = ("create", "fence", "expire")
+"""Operations that are committed without a request."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a commit's entry in the log says: who it is, what it was planned on, its fence."""
+    """An entry of the log: its commit ID, base version and fence."""
 
     operation: str
     commit_id: str
@@ -38,17 +38,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Asked:
-    """A commit as the process knows it that asked for it.
+    """A commit as the process that requested it knows it.
 
     Args:
         who: the process.
-        ask: what it asked for.
-        commit_id: who the commit is.
-        since: the version that the process saw then.
+        ask: the request.
+        commit_id: the commit's ID.
+        since: the version that the process had loaded.
         began, ended: seconds of one clock for all processes; infinite where it died.
-        outcome: ``landed``, ``open`` (nobody told it, or it died) or ``refused``.
-        version: what it was told; None unless it landed.
-        said: why it was refused.
+        outcome: ``landed``, ``open`` (the process got no reply, or died) or ``refused``.
+        version: the version that it was given.
+        said: the error of a refusal.
     """
 
     who: str
@@ -68,12 +68,12 @@ class Seen:
 
     Args:
         who: the process.
-        version: the version it read.
+        version: the version that it read.
         names: the columns.
         rows: the rows.
-        where: the condition it read by.
-        newest: whether that was the newest version there was.
-        began, ended: seconds, of asking for the newest version.
+        where: the condition of the read.
+        newest: whether that was the newest version.
+        began, ended: seconds, of the request for the newest version.
     """
 
     who: str
@@ -88,13 +88,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Judge:
-    """Holds what was asked and seen against a log.
+    """Compares requests and reads with a log.
 
     Args:
-        first: the table as it was made.
+        first: the table as it was created.
         log: the entries, by version.
-        asked: by all processes.
-        seen: by all readers.
+        asked: the requests of all processes.
+        seen: the reads of all readers.
     """
 
     first: Snapshot
@@ -104,11 +104,11 @@ class Judge:
     _late: list[str] = field(default_factory=list)
 
     @property
-    def complaints(self) -> list[str]:
-        """What the log does not explain; empty if all is well."""
+    def findings(self) -> list[str]:
+        """What the log does not explain; empty if the history is consistent."""
         return [
-            *self._strangers(),
-            *self._told(),
+            *self._unrequested(),
+            *self._acknowledged(),
             *self._replayed_late(),
             *self._refused(),
             *self._looks(),
@@ -138,33 +138,33 @@ class Judge:
     def _version_of(self) -> Mapping[str, int]:
         return {entry.commit_id: version for version, entry in enumerate(self.log)}
 
-    def _strangers(self) -> Iterable[str]:
-        """Every commit is one that was asked for, once."""
+    def _unrequested(self) -> Iterable[str]:
+        """Every commit was requested, and committed once."""
         for commit_id, count in Counter(entry.commit_id for entry in self.log).items():
             if count > 1:
-                yield f"doubled: {commit_id} is there {count} times"
+                yield f"duplicate: {commit_id} was committed {count} times"
         for version, entry in enumerate(self.log):
             asked = self._by_id.get(entry.commit_id)
-            if asked is None and entry.operation not in OF_NOBODY:
-                yield f"version {version} ({entry.operation}) was asked for by nobody"
+            if asked is None and entry.operation not in UNREQUESTED:
+                yield f"version {version} ({entry.operation}) was not requested"
             if asked is not None and _operation(asked.ask) != entry.operation:
-                yield f"version {version} is a {entry.operation}, and was to {asked.ask['do']}"
+                yield f"version {version} is a {entry.operation}, but {asked.ask['do']} was requested"
             if entry.base >= version:
                 yield f"version {version} says that it was planned on {entry.base}"
 
-    def _told(self) -> Iterable[str]:
-        """What was told is so."""
+    def _acknowledged(self) -> Iterable[str]:
+        """Every reply is true."""
         for asked in self.asked:
             at = self._version_of.get(asked.commit_id)
             if asked.outcome == REFUSED and at is not None:
-                yield f"refused, and there at {at}: {asked}"
+                yield f"refused, but committed at {at}: {asked}"
             if asked.outcome == LANDED and at is None and not self._is_nothing(asked):
                 yield f"lost: {asked}"
             if asked.outcome == LANDED and at is not None and at != asked.version:
-                yield f"told {asked.version}, and there at {at}: {asked}"
+                yield f"acknowledged as {asked.version}, but at {at}: {asked}"
 
     def _is_nothing(self, asked: Asked) -> bool:
-        """Whether there was nothing to do at a version that it may have been evaluated on."""
+        """Whether the request had nothing to do at a version on which it may have been evaluated."""
         if asked.ask["do"] == "compact":
             return True
         if asked.ask["do"] not in READING or asked.version is None or asked.ask.get("rows"):
@@ -178,10 +178,10 @@ class Judge:
         yield from self._late
 
     def _refused(self) -> Iterable[str]:
-        """Writes that read nothing never conflict, and others only with those who wrote their keys."""
+        """Writes that read nothing never conflict, and others only with writes of the same keys."""
         for asked in self.asked:
             if asked.said.startswith(CONFLICT) and not self._may_conflict(asked):
-                yield f"refused for no reason: {asked}"
+                yield f"refused without a reason: {asked}"
 
     def _may_conflict(self, asked: Asked) -> bool:
         since = self.log[asked.since + 1 :]
@@ -196,12 +196,12 @@ class Judge:
     def _looks(self) -> Iterable[str]:
         for seen in self.seen:
             if seen.version >= len(self.snapshots):
-                yield f"{seen.who} read {seen.version}, which is not there"
+                yield f"{seen.who} read {seen.version}, which does not exist"
                 continue
             yield from _wrong(seen, self.snapshots[seen.version])
 
     def _in_real_time(self) -> Iterable[str]:
-        """What ended before another began stands before it."""
+        """A request that ended before another began is ordered before it."""
         commits = [
             history.Commit(
                 one.who, _operation(one.ask), one.began, one.ended, one.outcome, one.version
@@ -215,7 +215,7 @@ class Judge:
             if one.newest
         ]
         operations = {version: entry.operation for version, entry in enumerate(self.log)}
-        return history.complaints(commits, looks, history.Log(operations))
+        return history.findings(commits, looks, history.Log(operations))
 
 
 def _operation(ask: Ask) -> str:
@@ -223,16 +223,16 @@ def _operation(ask: Ask) -> str:
 
 
 def _wrong(seen: Seen, wanted: Snapshot) -> Iterable[str]:
-    """How what was seen differs from what is."""
+    """How the rows that were seen differ from those of the version."""
     where = f"{seen.who} at {seen.version}"
     if list(seen.names) != wanted.names:
         yield f"{where} saw the columns {seen.names}, not {wanted.names}"
         return
-    places = [
+    positions = [
         next(at for at, column in enumerate(wanted.columns) if column.id == part)
         for part in KEY_PARTS
     ]
-    found = {tuple(row[at] for at in places): tuple(row) for row in seen.rows}
+    found = {tuple(row[at] for at in positions): tuple(row) for row in seen.rows}
     expected = wanted.shown
     if seen.where is not None:
         expected = {key: expected[key] for key in wanted.matching(seen.where)}
@@ -241,7 +241,7 @@ def _wrong(seen: Seen, wanted: Snapshot) -> Iterable[str]:
     if lost := expected.keys() - found.keys():
         yield f"{where} did not see {sorted(lost)[:5]}"
     if more := found.keys() - expected.keys():
-        yield f"{where} saw {sorted(more)[:5]}, which are not there"
+        yield f"{where} saw {sorted(more)[:5]}, which do not exist"
     for key in sorted(found.keys() & expected.keys()):
         if found[key] != expected[key]:
             yield f"{where} saw {found[key]}, not {expected[key]}"

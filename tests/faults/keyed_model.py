@@ -1,7 +1,7 @@
-"""A table with a primary key as a list of what was done to it, in plain Python: nothing of ours.
+"""A table with a primary key as the list of its commits, in plain Python without the project's code.
 
-Every commit is told as it was asked for, with the version that it was planned on; what it did to rows is
-worked out on the snapshot of that version. So a history has one outcome, and whatever differs is wrong.
+Every commit is recorded as requested, with its base version; its effect on rows is computed on the
+snapshot of that version. So a history has one outcome, and any difference from it is an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 Key = tuple[Any, ...]
 Ask = Mapping[str, Any]
-"""What was asked for, as JSON: ``do``, and what that needs."""
+"""A request, as JSON: ``do``, and its arguments."""
 
 PUT, PATCH, DELETE = "put", "patch", "delete"
 KEY_PARTS = (0, 1)
@@ -25,10 +25,10 @@ class Column:
     """A column.
 
     Args:
-        id: who it is, whatever it is called.
-        name: what it is called.
-        read_default: what rows show that were written without it.
-        write_default: what is written where it is left out.
+        id: identifies the column, whatever its name.
+        name: its current name.
+        read_default: what rows show that were written without the column.
+        write_default: what a write stores that leaves the column out.
     """
 
     id: int
@@ -39,15 +39,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Effect:
-    """What one commit does to the row of one key.
+    """The effect of one commit on the row of one key.
 
     Args:
-        version: the commit that made it live; a rollback makes others live again.
+        version: the commit that made it live; a rollback can make it live again.
         kind: ``put``, ``patch`` or ``delete``.
-        key: the row's.
-        values: by column, all that it holds.
+        key: the row key.
+        values: all values that it stores, by column.
         assigned: the columns that a patch assigns.
-        born: the commit that first wrote it; that made it live, where it says nothing.
+        born: the commit that first wrote it, if that is not ``version``.
     """
 
     version: int
@@ -59,11 +59,11 @@ class Effect:
 
     @property
     def origin(self) -> tuple[int, str, Key]:
-        """Who it is, whatever made it live."""
+        """The identity of the effect, whichever commit made it live."""
         return (self.version if self.born < 0 else self.born, self.kind, self.key)
 
     def again(self, version: int) -> Effect:
-        """The same, made live by another commit."""
+        """The same effect, made live by another commit."""
         return replace(self, version=version, born=self.origin[0])
 
 
@@ -72,10 +72,10 @@ class Snapshot:
     """The table as of one version.
 
     Args:
-        columns: those that it shows.
-        effects: what is live, in order.
-        next_id: of the next column.
-        written: the keys whose rows this commit wrote, or took away.
+        columns: the columns that it shows.
+        effects: the live effects, in order.
+        next_id: the ID of the next column.
+        written: the keys whose rows this commit wrote or removed.
     """
 
     columns: tuple[Column, ...]
@@ -85,7 +85,7 @@ class Snapshot:
 
     @cached_property
     def rows(self) -> dict[Key, Mapping[int, Any]]:
-        """What each row holds, by column."""
+        """The values of each row, by column."""
         found: dict[Key, Mapping[int, Any]] = {}
         for effect in self.effects:
             there = found.get(effect.key)
@@ -111,14 +111,14 @@ class Snapshot:
 
     @cached_property
     def shown(self) -> dict[Key, tuple[Any, ...]]:
-        """What a reader must see."""
+        """The rows that a reader must see."""
         return {
             key: tuple(self.value(row, column) for column in self.columns)
             for key, row in self.rows.items()
         }
 
     def matching(self, where: Sequence[Any] | None) -> list[Key]:
-        """The keys of the rows for which a condition is true."""
+        """The keys of the rows that match a condition."""
         if where is None:
             return list(self.rows)
         name, op, wanted = where
@@ -145,20 +145,20 @@ def after(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:
 
     Args:
         history: the table as of each version before.
-        base: the version that the commit was planned on.
-        ask: what it was to do.
+        base: the base version of the commit.
+        ask: the request.
     """
     return _DOES[ask["do"]](history, base, ask)
 
 
 def is_late(history: Sequence[Snapshot], base: int, ask: Ask) -> bool:
-    """Whether a commit that reads rows came too late: somebody wrote one of them since its base."""
+    """Whether another commit wrote, since the base, a row that this commit reads."""
     touched = set(reads(history[base], ask))
     return any(touched & snapshot.written for snapshot in history[base + 1 :])
 
 
 def reads(base: Snapshot, ask: Ask) -> list[Key]:
-    """The keys of the rows that a commit writes because it read them."""
+    """The keys of the rows that a commit reads in order to write them."""
     if ask["do"] not in ("delete", "update", "replace"):
         return []
     return base.matching(ask["where"])
@@ -171,7 +171,7 @@ def _grown(history: Sequence[Snapshot], effects: Iterable[Effect]) -> Snapshot:
 
 
 def _puts(history: Sequence[Snapshot], base: int, ask: Ask) -> Iterable[Effect]:
-    """Rows bound by name to the columns of the base; those left out get their defaults."""
+    """Rows bound by name to the columns of the base; missing columns get their defaults."""
     schema, names = history[base], ask["names"]
     given = [schema.column(name).id for name in names]
     defaults = {column.id: column.write_default for column in schema.columns}
@@ -195,7 +195,7 @@ def _delete(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:
 
 
 def _replace(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:
-    """Rows in the place of those that match."""
+    """Put rows in place of those that match."""
     gone = [Effect(len(history), DELETE, key) for key in history[base].matching(ask["where"])]
     return _grown(history, (*gone, *_puts(history, base, ask)))
 
@@ -216,14 +216,14 @@ def _update(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:
 
 
 def _assigned(new: Any, old: Any) -> Any:
-    """A value, or ``["plus", n]``."""
+    """The assigned value: the value itself, or ``["plus", n]`` added to the old one."""
     if not isinstance(new, list):
         return new
     return None if old is None else old + new[1]
 
 
 def _overwrite(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:
-    """Rows in the place of all that the base holds; what came since stays."""
+    """Put rows in place of all rows of the base; rows added since then stay."""
     now = history[-1]
     newer = tuple(effect for effect in now.effects if effect.version > base)
     puts = tuple(_puts(history, base, ask)) if ask["rows"] else ()
@@ -246,7 +246,7 @@ def _rollback(history: Sequence[Snapshot], _: int, ask: Ask) -> Snapshot:
 
 
 def _alter(history: Sequence[Snapshot], base: int, ask: Ask) -> Snapshot:
-    """Changes, bound to columns by the names of the base."""
+    """Apply changes, which name columns by the schema of the base."""
     now, bound = history[-1], history[base]
     columns, next_id = list(now.columns), now.next_id
     for what, name, *rest in ask["changes"]:

@@ -1,4 +1,4 @@
-"""The matrix of conflicts with a rule left out, to see that a test notices."""
+"""Leave a rule out of the conflict matrix, to prove that a test notices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from versioned_catalog.conflicts.matrix import MATRIX
 
 
 def skip_rule(monkeypatch: pytest.MonkeyPatch, operation: type, rule: Rule) -> None:
-    """Leave a rule out of the row of an operation."""
+    """Leave a rule out of one operation's row."""
     row = MATRIX[operation]
     assert rule in row.rules
     left = tuple(one for one in row.rules if one is not rule)

@@ -1,4 +1,4 @@
-"""Judges an interleaving of transactions by the states that its log went through."""
+"""Check an interleaving of transactions by the states of its log."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 Row = tuple[int, int, int]
-"""A row's own number, which never changes, the key that filters look for, and a counter."""
+"""A row: its permanent number, the key that filters use, and a counter."""
 
 State = tuple[Row, ...]
 
 
 @dataclass(frozen=True)
 class Done:
-    """A transaction that was acknowledged.
+    """An acknowledged transaction.
 
     Args:
         what: ``append``, ``delete``, ``increment``, ``replace``, ``alter`` or ``rollback``.
-        base, version: the version it was planned on, and the one that it was told; None for a
-            version where it was told that there was nothing to do.
-        key: which rows it looked for: those of this key.
-        rows: what it added.
-        to: where it rolled back to.
+        base, version: its base version, and the version that it was given; None for a
+            version if it had nothing to do.
+        key: the key of the rows that it read.
+        rows: the rows that it added.
+        to: the version that it rolled back to.
     """
 
     what: str
@@ -33,11 +33,11 @@ class Done:
     to: int = 0
 
 
-def complaints(history: list[Done], states: list[State], *, serializable: bool) -> list[str]:
-    """What can't be explained: by snapshot isolation, or by the commits one after another."""
+def findings(history: list[Done], states: list[State], *, serializable: bool) -> list[str]:
+    """What neither snapshot isolation nor, if ``serializable``, a serial order explains."""
     found = [text for done in history for text in _of_one(done, states, serializable)]
-    told = Counter(done.version for done in history if done.version is not None)
-    found += [f"{v} was told twice" for v, count in told.items() if count > 1]
+    given = Counter(done.version for done in history if done.version is not None)
+    found += [f"{v} was given twice" for v, count in given.items() if count > 1]
     return found
 
 
@@ -46,7 +46,7 @@ def _of_one(done: Done, states: list[State], serializable: bool) -> Iterable[str
     seen = [row for row in base if row[1] == done.key] if done.what in READS else []
     if done.version is None:
         if seen:
-            yield f"{done}: there was something to do"
+            yield f"{done}: it did nothing, although rows matched"
         return
     before, after = states[done.version - 1], states[done.version]
     if missing := Counter(seen) - Counter(before):
@@ -54,11 +54,11 @@ def _of_one(done: Done, states: list[State], serializable: bool) -> Iterable[str
     if serializable and done.what in READS:
         now = [row for row in before if row[1] == done.key]
         if Counter(now) != Counter(seen):
-            yield f"{done}: write skew, it saw {seen}, and there was {now}"
+            yield f"{done}: write skew, it read {seen}, and the rows before it were {now}"
     if done.what == "rollback":
         expected = Counter(states[done.to])
         if Counter(before) != Counter(base):
-            yield f"{done}: it took back what it had not seen"
+            yield f"{done}: it undid a commit that it had not seen"
     else:
         expected = Counter(before) - Counter(seen) + Counter(_added(done, seen))
     if Counter(after) != expected:

@@ -1,4 +1,4 @@
-"""A store that records what is asked of it, and fails where it is told to."""
+"""A store that records its calls and fails at a chosen one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from versioned_catalog.storage.store import Put, Sink, Store, StoredFile
 
 
 class Fault(enum.Enum):
-    """What happens at one storage call."""
+    """What happens at a storage call."""
 
     FAIL_BEFORE = "fail before"
     FAIL_AFTER = "fail after"
@@ -31,12 +31,12 @@ class Fault(enum.Enum):
 
 @dataclass
 class Plan:
-    """Which call fails, and how; and the calls that were made.
+    """Which call fails, and how; and a record of all calls.
 
     Args:
         at: the number of the call that fails, counted from 0; None for none.
-        fault: how.
-        times: how many calls in a row fail so.
+        fault: how it fails.
+        times: how many calls in a row fail.
     """
 
     at: int | None = None
@@ -47,7 +47,7 @@ class Plan:
 
 
 def shape(method: str, path: str) -> str:
-    """A call without what is random in it."""
+    """A call without its random parts."""
     path = re.sub(r"[0-9a-f]{32}", "ID", path)
     path = re.sub(r"\d{20}", "N", path)
     return f"{method} {re.sub(r'data/[0-9]+-', 'data/N-', path)}"
@@ -66,7 +66,7 @@ class FaultyStore(Store):
         return FaultyStore(self._inner.child(path), self._plan, f"{self._prefix}{path}/")
 
     def _fault(self, method: str, path: str) -> Fault | None:
-        """Count the call; what is to happen at it."""
+        """Count a call, and return what happens at it."""
         plan = self._plan
         name = shape(method, self._prefix + path)
         if plan.only is not None and not name.startswith(plan.only):

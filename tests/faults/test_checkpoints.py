@@ -1,4 +1,4 @@
-"""Hints and checkpoints are never the truth; expired versions begin at the floor."""
+"""Hints and checkpoints are only caches of the log; expired versions are read from kept states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ids(*values: int) -> pa.Table:
 
 
 def make(root: Path) -> Table:
-    """Versions 0 to 6, with checkpoints at 2, 4 and none later."""
+    """Create versions 0 to 6, with checkpoints at 2 and 4."""
     table = Catalog.create_path(root / "t", "id LONG, b STRING DEFAULT 'x'")
     for number in range(5):
         table.append(ids(number))
@@ -60,7 +60,7 @@ HINTS = [
 
 
 @pytest.mark.parametrize("hint", HINTS, ids=range(len(HINTS)))
-def test_bad_hints(hint: bytes, tmp_path: Path) -> None:
+def test_invalid_hints_are_ignored(hint: bytes, tmp_path: Path) -> None:
     make(tmp_path)
     (tmp_path / FOLDER / "last_checkpoint.json").write_bytes(hint)
     assert_whole(tmp_path)
@@ -70,7 +70,7 @@ def newest(root: Path) -> Path:
     return root / FOLDER / f"checkpoint/{4:020d}.parquet"
 
 
-def test_checkpoints_that_end_anywhere(tmp_path: Path) -> None:
+def test_truncated_checkpoints_are_ignored(tmp_path: Path) -> None:
     make(tmp_path)
     whole = newest(tmp_path).read_bytes()
     for length in (*range(0, 40), *range(40, len(whole), 97), len(whole) - 1):
@@ -79,7 +79,7 @@ def test_checkpoints_that_end_anywhere(tmp_path: Path) -> None:
     assert_whole(tmp_path)
 
 
-def test_all_checkpoints_are_damaged(tmp_path: Path) -> None:
+def test_the_log_is_read_if_all_checkpoints_are_damaged(tmp_path: Path) -> None:
     make(tmp_path)
     for path in newest(tmp_path).parent.iterdir():
         path.write_bytes(b"PAR1")
@@ -87,8 +87,8 @@ def test_all_checkpoints_are_damaged(tmp_path: Path) -> None:
     Catalog.load_path(tmp_path / "t").append(ids(9))
 
 
-def test_another_table_s_checkpoint(tmp_path: Path) -> None:
-    """The entries after it say another table: refused, never mixed."""
+def test_a_checkpoint_of_another_table_is_refused(tmp_path: Path) -> None:
+    """The entries after it have another table UUID: the table is refused, never mixed."""
     make(tmp_path)
     (tmp_path / "other").mkdir()
     make(tmp_path / "other")
@@ -97,18 +97,18 @@ def test_another_table_s_checkpoint(tmp_path: Path) -> None:
         Catalog.load_path(tmp_path / "t")
 
 
-def test_a_checkpoint_under_another_name(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_version_is_ignored(tmp_path: Path) -> None:
     make(tmp_path)
     (newest(tmp_path).parent / f"{2:020d}.parquet").write_bytes(newest(tmp_path).read_bytes())
     assert_whole(tmp_path)
 
 
-def test_an_entry_under_another_name(tmp_path: Path) -> None:
+def test_an_entry_of_another_version_is_corrupt(tmp_path: Path) -> None:
     make(tmp_path)
     log = tmp_path / FOLDER / "log"
     (log / f"{1:020d}.json").write_bytes((log / f"{2:020d}.json").read_bytes())
     table = Catalog.load_path(tmp_path / "t")
-    assert table.count() == 5, "a checkpoint is after it"
+    assert table.count() == 5, "a checkpoint follows the bad entry"
     with pytest.raises(CorruptTableError, match="is the entry of another version, 2"):
         table.inspect.history()
 
@@ -142,7 +142,7 @@ def test_checkpoints_of_a_warehouse(damage: Callable[[Path, Path], object], tmp_
 
 
 def expire(table: Table, floor: int) -> None:
-    """What FORMAT.md, section 9, says of expiry."""
+    """Expire versions as FORMAT.md, section 9, describes."""
     table.log.write_kept(table.at(floor))
     for version in range(floor):
         path = f"_versioned/log/{version:020d}.json"
@@ -166,12 +166,12 @@ def test_reading_after_expiry(tmp_path: Path) -> None:
     for version in (0, 1, 3):
         with pytest.raises(NotFoundError, match=rf"from 4 on; version {version} is expired"):
             table.scan(version=version)
-    assert old.append(ids(9)) == 7, "who loaded it before goes on"
+    assert old.append(ids(9)) == 7, "a handle that was loaded before continues"
     assert table.find_commit(commits[2]) == 2
 
 
-def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
-    """Writers keep the oldest and the newest two, and touch no state that expired logs begin with."""
+def test_the_checkpoint_of_the_oldest_retained_version_is_kept(tmp_path: Path) -> None:
+    """Writers keep the oldest and the two newest checkpoints, and all states that expiry keeps."""
     make(tmp_path)
     early = Catalog.load_path(tmp_path / "t")
     expire(Catalog.load_path(tmp_path / "t"), 4)
@@ -186,7 +186,7 @@ def test_the_checkpoint_at_the_floor_is_kept(tmp_path: Path) -> None:
         assert table.scan(version=version).count() == table.at(version).segments.count
 
 
-def test_a_floor_without_its_checkpoint_is_told(tmp_path: Path) -> None:
+def test_a_missing_state_of_the_oldest_retained_version_is_reported(tmp_path: Path) -> None:
     make(tmp_path)
     expire(Catalog.load_path(tmp_path / "t"), 4)
     for folder in ("checkpoint", "kept"):
@@ -198,8 +198,8 @@ def test_a_floor_without_its_checkpoint_is_told(tmp_path: Path) -> None:
         Catalog.load_path(tmp_path / "t")
 
 
-def test_bits_that_flip_in_a_checkpoint(tmp_path: Path) -> None:
-    """The checkpoint is refused, or says of segments what it said: its pages have checksums."""
+def test_flipped_bits_in_a_checkpoint_are_detected(tmp_path: Path) -> None:
+    """A flipped bit is detected by the checksums of pages, or changes nothing about segments."""
     make(tmp_path)
     whole = newest(tmp_path).read_bytes()
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")

@@ -1,4 +1,4 @@
-"""A fault before and after every storage call of every operation: old or new, never half."""
+"""A fault before and after every storage call of every operation leaves the old state or the new."""
 
 from __future__ import annotations
 
@@ -125,19 +125,19 @@ def drop_view(catalog: Catalog) -> None:
 
 
 def expire(catalog: Catalog) -> None:
-    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
+    time.sleep(0.015)  # so that files are in the past, however coarse the disk's clock
     catalog.load_table("n.t").maintenance.expire(
         timedelta(0), keep_last=2, dry_run=False, force=True
     )
 
 
 def vacuum(catalog: Catalog) -> None:
-    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
+    time.sleep(0.015)  # so that files are in the past, however coarse the disk's clock
     catalog.load_table("n.t").maintenance.vacuum(timedelta(0), dry_run=False, force=True)
 
 
 def vacuum_dropped(catalog: Catalog) -> None:
-    time.sleep(0.015)  # files are older than now then, however coarse the disk's clock
+    time.sleep(0.015)  # so that files are in the past, however coarse the disk's clock
     folder = catalog._store.child("n/d")
     loaded = timeline_at(folder).load()
     assert loaded.state is not None
@@ -279,7 +279,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def prepare(folder: Path) -> None:
-    """Make a warehouse with a table of some history, and two checkpoints."""
+    """Create a warehouse with a table of some history and two checkpoints."""
     catalog = Catalog(folder)
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", "id LONG, b STRING")
@@ -296,12 +296,12 @@ def prepare(folder: Path) -> None:
 def expired(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("expired") / "w"
     shutil.copytree(prepared, folder)
-    leave_litter(folder)
+    leave_orphan_files(folder)
     return folder
 
 
-def leave_litter(folder: Path) -> None:
-    """Expire old versions of the table, and leave what dead writers would."""
+def leave_orphan_files(folder: Path) -> None:
+    """Expire old versions of the table, and leave the orphan files of dead writers."""
     table = Catalog(folder).load_table("n.t")
     for _ in range(2):
         table.transaction().plan_write(ROWS.schema).write(
@@ -314,7 +314,7 @@ def leave_litter(folder: Path) -> None:
 
 
 def readable(table: Table) -> list[int]:
-    """The versions that can be read, where some were given up."""
+    """The versions of a partly expired table that can be read."""
     versions: list[int] = (
         table.inspect.snapshots()["version"].to_pylist() if table.state.floor else []
     )
@@ -322,12 +322,12 @@ def readable(table: Table) -> list[int]:
 
 
 def seen(folder: Path) -> dict[str, Any]:
-    """All that a reader can see of a warehouse."""
+    """Everything that a reader can see of a warehouse."""
     return seen_in(Catalog(folder))
 
 
 def seen_in(catalog: Catalog) -> dict[str, Any]:
-    """All that a reader can see."""
+    """Everything that a reader can see of a table."""
     names = catalog.list_namespaces()
     found: dict[str, Any] = {"namespaces": [(n, catalog.namespace_properties(n)) for n in names]}
     if "n" in names:
@@ -346,14 +346,14 @@ def seen_in(catalog: Catalog) -> dict[str, Any]:
 
 
 def faults_at(call: str, every: bool) -> list[Fault]:
-    """What happens at a call. To die where nothing is written is to die before the next write."""
+    """The faults to try at a call; only one for a call that writes nothing, unless ``every``."""
     if not every and call.startswith(("read", "list", "files", "now", "open")):
         return [Fault.FAIL_BEFORE]
     return [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER]
 
 
 def run(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -> bool:
-    """Whether the operation was acknowledged."""
+    """Run the operation, and return whether it was acknowledged."""
     try:
         operation(Catalog.over(FaultyStore(LocalStore(str(folder)), plan)))
     except VersionedError:
@@ -362,7 +362,7 @@ def run(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -> bool:
 
 
 def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -> bool:
-    """The same in a process of its own, which the plan may kill."""
+    """Run the operation in a process of its own, which the plan may kill."""
     child = os.fork()
     if child == 0:
         os._exit(0 if run(folder, operation, plan) else 1)
@@ -371,7 +371,7 @@ def run_killed(folder: Path, operation: Callable[[Catalog], None], plan: Plan) -
 
 
 def assert_clean(folder: Path) -> None:
-    """Logs, checkpoints and segments agree, in tables that were dropped, too."""
+    """Check that logs, checkpoints and segments agree, also of dropped tables."""
     for table in (folder / "n").iterdir():
         assert Catalog.verify_path(table, every_version=True).findings == ()
 
@@ -382,7 +382,7 @@ def next_commit_works(folder: Path, before: dict[str, Any], after: dict[str, Any
 
 
 def next_works(again: Callable[[], Catalog], after: dict[str, Any]) -> None:
-    """Commit to whatever is there, as catalogs that are opened again see it."""
+    """Commit to the tables that exist, loaded anew."""
     catalog = again()
     catalog.create_namespace("n", if_not_exists=True)
     for name in catalog.list_tables("n"):
@@ -403,7 +403,7 @@ def next_works(again: Callable[[], Catalog], after: dict[str, Any]) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_every_call(
+def test_a_fault_at_every_call(
     operation: Callable[[Catalog], None],
     every: bool,
     prepared: Path,
@@ -450,7 +450,7 @@ def test_a_lost_reply_is_success_once(
     assert seen(tmp_path / "lost") == seen(tmp_path / "whole")
 
 
-def test_no_answer_at_all_is_told_and_settled(prepared: Path, tmp_path: Path) -> None:
+def test_an_unknown_outcome_is_reported_and_resolved(prepared: Path, tmp_path: Path) -> None:
     from versioned_catalog import CommitOutcomeUnknown
 
     folder = tmp_path / "w"
@@ -461,7 +461,7 @@ def test_no_answer_at_all_is_told_and_settled(prepared: Path, tmp_path: Path) ->
         table = catalog.load_table("n.t")
         base = table.version
         if landed:
-            table.append(ROWS)  # put again until the name is taken, then read who it is
+            table.append(ROWS)  # put again until the name is taken, then the entry is read back
             assert table.version == base + 1
             continue
         with pytest.raises(CommitOutcomeUnknown) as caught:
@@ -470,7 +470,9 @@ def test_no_answer_at_all_is_told_and_settled(prepared: Path, tmp_path: Path) ->
         assert table.find_commit(caught.value.commit_id, base) is None
 
 
-def test_a_competitor_takes_the_version_during_the_silence(prepared: Path, tmp_path: Path) -> None:
+def test_another_writer_takes_the_version_while_the_outcome_is_unknown(
+    prepared: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "w"
     shutil.copytree(prepared, folder)
     plan = Plan(0, Fault.LOST_REQUEST, only="put n/t")
@@ -520,10 +522,8 @@ def test_a_disk_without_hard_links_is_refused(
         Catalog.create_path(tmp_path / "t", "a INT")
 
 
-def test_nothing_half_is_ever_seen_under_the_final_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The entry is complete before its name appears."""
+def test_a_partial_entry_is_never_visible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry is complete before it gets its name."""
     table = Catalog.create_path(tmp_path / "t", "a INT")
     log = tmp_path / "t/_versioned/log"
     sizes: list[int] = []
@@ -540,6 +540,6 @@ def test_nothing_half_is_ever_seen_under_the_final_name(
     assert sorted(os.listdir(log)) == [f"{n:020d}.json" for n in range(2)]
 
 
-def test_a_missing_table_is_told(tmp_path: Path) -> None:
+def test_a_missing_table_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         Catalog.load_path(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""Every call that the local store makes of the system fails, kills, or is the last before the dark."""
+"""Every system call of the local store fails, kills the process, or is the last before power is lost."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def rows(*ids: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "b": [f"row {number}" for number in ids]})
 
 
-def append(place: Path) -> int:
-    return Catalog.load_path(place).append(rows(7, 8))
+def append(folder: Path) -> int:
+    return Catalog.load_path(folder).append(rows(7, 8))
 
 
-def alter(place: Path) -> int:
-    return Catalog.load_path(place).alter().rename_column("b", "c").commit()
+def alter(folder: Path) -> int:
+    return Catalog.load_path(folder).alter().rename_column("b", "c").commit()
 
 
-def create(place: Path) -> Table:
-    return Catalog.create_path(place.parent / "new", "x INT")
+def create(folder: Path) -> Table:
+    return Catalog.create_path(folder.parent / "new", "x INT")
 
 
-def first_append(place: Path) -> int:
-    return Catalog.load_path(place.parent / "empty").append(rows(7))
+def first_append(folder: Path) -> int:
+    return Catalog.load_path(folder.parent / "empty").append(rows(7))
 
 
-def checkpoint(place: Path) -> None:
-    table = Catalog.load_path(place)
+def checkpoint(folder: Path) -> None:
+    table = Catalog.load_path(folder)
     table.log.write_checkpoint(table.state)
 
 
@@ -58,8 +58,8 @@ ENTRY = [
 ]
 SEGMENT = ["make t/data/N-ID.parquet", "sync t/data/N-ID.parquet", "sync t/data"]
 
-# Segments and their folder are synced before the entry, the entry before its folder; folders that are
-# new, from the top down.
+# Segments and their folder are synced before the entry, the entry before its folder; new folders from
+# the top down.
 EXPECTED: dict[Operation, list[str]] = {
     append: [*SEGMENT, *CLOCK, *ENTRY],
     alter: [*CLOCK, *ENTRY],
@@ -101,7 +101,7 @@ OPERATIONS = pytest.mark.parametrize("operation", EXPECTED, ids=lambda o: o.__na
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table of some history and three checkpoints, and one without rows."""
+    """A folder with a table of some history and three checkpoints, and one with an empty table."""
     folder = tmp_path_factory.mktemp("prepared")
     table = Catalog.create_path(folder / "t", "id LONG, b STRING")
     for number in range(3):
@@ -113,7 +113,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def seen(folder: Path) -> dict[str, Any]:
-    """All that a reader can see."""
+    """Everything that a reader can see."""
     found: dict[str, Any] = {}
     for name in ("t", "empty", "new"):
         try:
@@ -127,16 +127,16 @@ def seen(folder: Path) -> dict[str, Any]:
 
 def next_commit_works(folder: Path, operation: Operation) -> None:
     names: dict[Operation, str] = {create: "new", first_append: "empty"}
-    place = folder / names.get(operation, "t")
-    if operation is create and not (place / "_versioned/log" / f"{0:020d}.json").exists():
-        Catalog.create_path(place, "x INT")
-    table = Catalog.load_path(place)
+    folder = folder / names.get(operation, "t")
+    if operation is create and not (folder / "_versioned/log" / f"{0:020d}.json").exists():
+        Catalog.create_path(folder, "x INT")
+    table = Catalog.load_path(folder)
     table.append(pa.table({table.schema.names[0]: pa.array([99], pa.int32())}))
-    assert Catalog.load_path(place).scan().to_arrow().num_rows == table.count()
+    assert Catalog.load_path(folder).scan().to_arrow().num_rows == table.count()
 
 
 def run(folder: Path, operation: Operation, disk: Disk) -> bool:
-    """Whether the operation was acknowledged, on that disk."""
+    """Run the operation on that disk, and return whether it was acknowledged."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "os", disk)
         patch.setattr(local, "open", disk.new_file, raising=False)
@@ -148,7 +148,7 @@ def run(folder: Path, operation: Operation, disk: Disk) -> bool:
 
 
 def run_apart(folder: Path, operation: Operation, disk: Disk) -> bool:
-    """The same in a process of its own, which the disk may kill."""
+    """Run the operation in a process of its own, which the disk may kill."""
     child = os.fork()
     if child == 0:
         try:
@@ -157,12 +157,12 @@ def run_apart(folder: Path, operation: Operation, disk: Disk) -> bool:
             os._exit(2)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    assert code != 2, "an error that is not told in our words"
+    assert code != 2, "the operation raised another error than a VersionedError"
     return code == 0
 
 
 @OPERATIONS
-def test_every_call_of_the_system(operation: Operation, prepared: Path, tmp_path: Path) -> None:
+def test_a_fault_at_every_system_call(operation: Operation, prepared: Path, tmp_path: Path) -> None:
     whole = shutil.copytree(prepared, tmp_path / "whole")
     recorded = Disk(whole)
     assert run(whole, operation, recorded)
@@ -181,7 +181,7 @@ def test_every_call_of_the_system(operation: Operation, prepared: Path, tmp_path
 
 
 @OPERATIONS
-def test_the_power_fails_at_every_call(
+def test_a_power_failure_at_every_call(
     operation: Operation, prepared: Path, tmp_path: Path
 ) -> None:
     work = shutil.copytree(prepared, tmp_path / "work")
@@ -200,10 +200,10 @@ def test_the_power_fails_at_every_call(
         next_commit_works(folder, operation)
 
 
-def test_a_folder_that_was_not_synced_is_synced_before_a_commit_is_told(
+def test_an_unsynced_folder_is_synced_before_a_commit_is_acknowledged(
     prepared: Path, tmp_path: Path
 ) -> None:
-    """The entry is linked, the sync of its folder fails: our next put finds ourselves there."""
+    """The entry is linked, and the sync of its folder fails: the retried put finds its own entry."""
     work = shutil.copytree(prepared, tmp_path / "work")
 
     class Once(Platter):
@@ -239,18 +239,16 @@ def test_a_folder_that_can_not_be_synced_makes_the_outcome_unknown(
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.ETIMEDOUT])
-def test_a_link_that_a_file_server_made_and_denied(
-    code: int, prepared: Path, tmp_path: Path
-) -> None:
+def test_a_link_that_succeeded_with_an_error(code: int, prepared: Path, tmp_path: Path) -> None:
     work = shutil.copytree(prepared, tmp_path / "work")
     at = EXPECTED[append].index("link t/_versioned/log/N.json")
-    assert run(work, append, Disk(work, at, Strike.FAIL_AFTER, code)), "success, once"
+    assert run(work, append, Disk(work, at, Strike.FAIL_AFTER, code)), "acknowledged once"
     assert seen(work)["t"][2] == ["create", *["append"] * 5]
     assert len(seen(work)["t"][1]) == 6
 
 
 @OPERATIONS
-def test_a_refusal_leaves_no_temporary_files(
+def test_a_failure_leaves_no_temporary_files(
     operation: Operation, prepared: Path, tmp_path: Path
 ) -> None:
     for at, call in enumerate(EXPECTED[operation]):
@@ -258,13 +256,13 @@ def test_a_refusal_leaves_no_temporary_files(
             continue
         work = shutil.copytree(prepared, tmp_path / str(at))
         done = run(work, operation, Disk(work, at, Strike.FAIL_BEFORE, errno.ENOSPC))
-        assert done == ("reserve" in call), "without a reserve, all else goes on"
+        assert done == ("reserve" in call), "only the reserve may be missing"
         assert not list(work.rglob(".*.tmp"))
         assert done or seen(work) == seen(prepared)
 
 
-def test_a_full_disk_is_told_in_our_words(prepared: Path, tmp_path: Path) -> None:
-    """Really full: the system lets no file grow."""
+def test_a_full_disk_is_a_storage_error(prepared: Path, tmp_path: Path) -> None:
+    """A real limit: the system lets no file grow."""
     work = shutil.copytree(prepared, tmp_path / "work")
     many = pa.table({"id": range(300_000), "b": [os.urandom(8).hex() for _ in range(300_000)]})
     child = os.fork()
@@ -280,14 +278,12 @@ def test_a_full_disk_is_told_in_our_words(prepared: Path, tmp_path: Path) -> Non
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert seen(work) == seen(prepared)
-    assert os.listdir(work / "t/data") == os.listdir(prepared / "t/data"), "nothing half written"
+    assert os.listdir(work / "t/data") == os.listdir(prepared / "t/data"), "no partial file is left"
     next_commit_works(work, append)
 
 
 @pytest.mark.parametrize("call", ["sync t/data/N-ID.parquet", "sync t/data"])
-def test_a_segment_that_was_not_finished_is_taken_away(
-    call: str, prepared: Path, tmp_path: Path
-) -> None:
+def test_an_unfinished_segment_is_deleted(call: str, prepared: Path, tmp_path: Path) -> None:
     work = shutil.copytree(prepared, tmp_path / "work")
     disk = Disk(work, EXPECTED[append].index(call), Strike.FAIL_BEFORE, errno.ENOSPC)
     assert not run(work, append, disk)
@@ -295,8 +291,8 @@ def test_a_segment_that_was_not_finished_is_taken_away(
     assert sorted(os.listdir(work / "t/data")) == sorted(os.listdir(prepared / "t/data"))
 
 
-def test_a_process_that_was_forked_takes_nothing_away(tmp_path: Path) -> None:
-    """It holds the file that its parent goes on writing, and lets go of it."""
+def test_a_forked_process_deletes_nothing(tmp_path: Path) -> None:
+    """The child closes its copy of the file that the parent goes on writing."""
     context = local.LocalStore(str(tmp_path)).create("data/x")
     sink = context.__enter__()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""What is left half done: segments, checkpoints after a commit, reads."""
+"""Interrupted work: partial segments, checkpoints after a commit, and failed reads."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ROWS = pa.table({"id": pa.array(range(1000), pa.int64())})
 
 
 class HalfDisk(LocalStore):
-    """A disk where a segment stops half way.
+    """A disk that stops in the middle of a segment.
 
     Args:
         root: the folder.
-        stop: what happens there.
-        write: at which write.
+        stop: what happens then.
+        write: the number of the write.
     """
 
     def __init__(self, root: str, stop: Callable[[], None], write: int) -> None:
@@ -47,7 +47,7 @@ class HalfDisk(LocalStore):
 
 
 class HalfSink:
-    """Writes half of one write, and no more."""
+    """Writes half of one write, and then stops."""
 
     def __init__(self, sink: Sink, path: str, stop: Callable[[], None], write: int) -> None:
         self._sink, self._path, self._stop, self._left = sink, path, stop, write
@@ -56,7 +56,7 @@ class HalfSink:
         view = memoryview(data).cast("B")
         self._left -= 1
         if self._left < 0:
-            # Past the buffer, as it would be in a large file.
+            # Beyond the buffer, as in a large file.
             with open(self._path, "ab") as file:
                 file.write(view[: len(view) // 2])
             self._stop()
@@ -72,7 +72,7 @@ def kill() -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     catalog = Catalog(tmp_path / "w")
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", "id LONG")
@@ -83,12 +83,12 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "w"
 
 
-def fresh(place: Path) -> Table:
-    return Catalog(place).load_table("n.t")
+def fresh(folder: Path) -> Table:
+    return Catalog(folder).load_table("n.t")
 
 
 def apart(work: Callable[[], object]) -> bool:
-    """Whether it ends, in a process of its own."""
+    """Run in a process of its own, and return whether it ended normally."""
     child = os.fork()
     if child == 0:
         try:
@@ -103,21 +103,23 @@ def apart(work: Callable[[], object]) -> bool:
 @pytest.mark.parametrize("stop", [fail, kill])
 @pytest.mark.parametrize("operation", ["append", "overwrite"])
 @pytest.mark.parametrize("write", [0, 1, 2, 4])
-def test_half_a_segment(write: int, operation: str, stop: Callable[[], None], place: Path) -> None:
-    store: Store = HalfDisk(str(place), stop, write)
+def test_a_partial_segment_is_deleted_unless_the_process_dies(
+    write: int, operation: str, stop: Callable[[], None], folder: Path
+) -> None:
+    store: Store = HalfDisk(str(folder), stop, write)
     table = Catalog.over(store).load_table("n.t")
-    before = set((place / "n/t/data").iterdir())
+    before = set((folder / "n/t/data").iterdir())
     if stop is kill:
         assert not apart(lambda: getattr(table, operation)(ROWS))
     else:
         with pytest.raises(StorageError, match="planted"):
             getattr(table, operation)(ROWS)
-    left = len(set((place / "n/t/data").iterdir()) - before)
-    assert left == (stop is kill), "half a segment stays where nobody was left to take it away"
-    assert fresh(place).version == 4
-    assert fresh(place).scan().to_arrow()["id"].to_pylist() == [0, 1, 2, 3]
-    fresh(place).append(ROWS)
-    assert fresh(place).scan().to_arrow().num_rows == 1004
+    left = len(set((folder / "n/t/data").iterdir()) - before)
+    assert left == (stop is kill), "a partial segment is left only if the process was killed"
+    assert fresh(folder).version == 4
+    assert fresh(folder).scan().to_arrow()["id"].to_pylist() == [0, 1, 2, 3]
+    fresh(folder).append(ROWS)
+    assert fresh(folder).scan().to_arrow().num_rows == 1004
 
 
 CHECKPOINT = [
@@ -158,10 +160,10 @@ LATER = {
 
 
 @pytest.mark.parametrize("operation", LATER)
-def test_a_checkpoint_after_a_commit(
-    operation: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_failed_checkpoint_does_not_fail_the_commit(
+    operation: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that fails after the put is not seen by anybody; the order of calls is known."""
+    """A failure after the put is invisible to others; the order of calls is fixed."""
     monkeypatch.setattr(LoadedState, "wants_checkpoint", True)
 
     def act(folder: Path, plan: Plan) -> None:
@@ -176,13 +178,13 @@ def test_a_checkpoint_after_a_commit(
         return (table.count(), table.scan().to_arrow(), Catalog(folder).list_namespaces())
 
     recorded = Plan()
-    whole = shutil.copytree(place, tmp_path / "whole")
+    whole = shutil.copytree(folder, tmp_path / "whole")
     act(whole, recorded)
     assert recorded.calls == LATER[operation]
     put = next(n for n, call in enumerate(recorded.calls) if call.startswith("put"))
     faults = (Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.KILL_BEFORE, Fault.KILL_AFTER)
     for at, fault in itertools.product(range(put, len(recorded.calls)), faults):
-        copy = shutil.copytree(place, tmp_path / f"{at}{fault.name}")
+        copy = shutil.copytree(folder, tmp_path / f"{at}{fault.name}")
         plan = Plan(at, fault)
         if fault in (Fault.KILL_BEFORE, Fault.KILL_AFTER):
             assert not apart(partial(act, copy, plan))
@@ -192,26 +194,26 @@ def test_a_checkpoint_after_a_commit(
         else:
             act(copy, plan)
         lost = at == put and fault in (Fault.FAIL_BEFORE, Fault.KILL_BEFORE)
-        assert seen(copy) == seen(place if lost else whole), (recorded.calls[at], fault)
+        assert seen(copy) == seen(folder if lost else whole), (recorded.calls[at], fault)
         act(copy, Plan()) if operation == "append" else Catalog(copy).create_namespace("k")
         fresh(copy).append(ROWS)
 
 
-def test_a_checkpoint_of_another_is_seen(place: Path) -> None:
-    """Two writers by turns: each counts from what the other wrote, so that there is one in 16."""
-    a, b = (Catalog(place).load_table("n.t") for _ in range(2))
-    before = {path.name for path in (place / "n/t/_versioned/checkpoint").iterdir()}
+def test_checkpoints_of_other_writers_are_counted(folder: Path) -> None:
+    """Two writers take turns; each counts the other's entries, so there is one checkpoint in 16."""
+    a, b = (Catalog(folder).load_table("n.t") for _ in range(2))
+    before = {path.name for path in (folder / "n/t/_versioned/checkpoint").iterdir()}
     found: set[str] = set()
     for _ in range(20):
         a.append(ROWS)
         b.append(ROWS)
-        found |= {path.name for path in (place / "n/t/_versioned/checkpoint").iterdir()}
+        found |= {path.name for path in (folder / "n/t/_versioned/checkpoint").iterdir()}
     assert len(found - before) == 2
 
 
-def test_a_read_that_fails_is_told_and_changes_nothing(place: Path) -> None:
+def test_a_failed_read_is_reported_and_changes_nothing(folder: Path) -> None:
     def look(plan: Plan) -> list[int]:
-        catalog = Catalog.over(FaultyStore(LocalStore(str(place)), plan))
+        catalog = Catalog.over(FaultyStore(LocalStore(str(folder)), plan))
         table = catalog.load_table("n.t").refresh()
         old = table.scan(version=1).to_arrow()["id"].to_pylist()
         assert old == [0]
@@ -228,7 +230,7 @@ def test_a_read_that_fails_is_told_and_changes_nothing(place: Path) -> None:
     assert look(Plan()) == [0, 1, 2, 3]
 
 
-def test_checkpoints_come_by_themselves_and_some_are_kept(tmp_path: Path) -> None:
+def test_checkpoints_are_written_automatically_and_some_are_kept(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "id LONG")
     for number in range(210):
         table.alter().set_property("n", str(number)).commit()

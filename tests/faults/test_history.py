@@ -1,4 +1,4 @@
-"""The judge of histories finds what is planted, and nothing in what is well."""
+"""The checker of histories finds planted faults, and nothing in a consistent history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from faults.history import LANDED, OPEN, REFUSED, Commit, Log, Look, complaints
+from faults.history import LANDED, OPEN, REFUSED, Commit, Log, Look, findings
 
 COMMITS = (
     Commit("a", "append", 0.0, 1.0, LANDED, 1, (10, 11)),
@@ -30,8 +30,8 @@ LOOKS = (
 )
 
 
-def test_what_is_well() -> None:
-    assert complaints(COMMITS, LOOKS, LOG) == []
+def test_a_consistent_history_has_no_findings() -> None:
+    assert findings(COMMITS, LOOKS, LOG) == []
 
 
 def rows(**of: tuple[int, ...]) -> Log:
@@ -48,21 +48,26 @@ def look(**changed: object) -> tuple[Look, ...]:
 
 PLANTED: dict[str, tuple[tuple[Commit, ...], tuple[Look, ...], Log, str]] = {
     "a lost commit": (COMMITS, LOOKS, rows(v2=()), "lost"),
-    "a commit that somebody overwrote": (
+    "a commit that was overwritten": (
         COMMITS,
         LOOKS,
         replace(LOG, operations={**LOG.operations, 3: "append"}),
         "lost: alter 3",
     ),
-    "two that were told the same": (commit(1, version=1), LOOKS, LOG, "told 2 times"),
-    "a doubled commit": (COMMITS, LOOKS, rows(v5=(32, 33, 10, 11)), "doubled"),
-    "one doubled within its version": (COMMITS, LOOKS, rows(v1=(10, 11, 10, 11)), "doubled"),
-    "half of an append": (COMMITS, LOOKS, rows(v2=(20,)), "half there"),
-    "half of an open one": (COMMITS, LOOKS, rows(v4=(12,)), "half there"),
-    "one torn in two": (COMMITS, LOOKS, rows(v4=(12,), v5=(13, 32, 33)), "half there"),
-    "one that was refused": (commit(6, outcome=REFUSED), LOOKS, LOG, "refused, and there"),
-    "rows of nobody": (COMMITS, LOOKS, rows(v3=(77,)), "nobody wrote"),
-    "a commit of nobody": (
+    "two commits with one version": (commit(1, version=1), LOOKS, LOG, "given 2 times"),
+    "a duplicated commit": (COMMITS, LOOKS, rows(v5=(32, 33, 10, 11)), "duplicate"),
+    "rows duplicated within a version": (COMMITS, LOOKS, rows(v1=(10, 11, 10, 11)), "duplicate"),
+    "half of an append": (COMMITS, LOOKS, rows(v2=(20,)), "half committed"),
+    "half of an open append": (COMMITS, LOOKS, rows(v4=(12,)), "half committed"),
+    "an append split in two": (COMMITS, LOOKS, rows(v4=(12,), v5=(13, 32, 33)), "half committed"),
+    "a refused append that was committed": (
+        commit(6, outcome=REFUSED),
+        LOOKS,
+        LOG,
+        "refused, but committed",
+    ),
+    "rows without a writer": (COMMITS, LOOKS, rows(v3=(77,)), "no commit wrote"),
+    "a commit without a writer": (
         COMMITS,
         LOOKS,
         replace(LOG, operations={**LOG.operations, 6: "append", 7: "append"}),
@@ -75,21 +80,21 @@ PLANTED: dict[str, tuple[tuple[Commit, ...], tuple[Look, ...], Log, str]] = {
         LOG,
         "append of b at 2 began after append of c at 5",
     ),
-    "a stale look": (COMMITS, look(newest=True), LOG, "began after"),
-    "a look ahead": (
+    "a stale read": (COMMITS, look(newest=True), LOG, "began after"),
+    "a read before the commit": (
         COMMITS,
         (Look("r", 0.1, 0.2, 5, True, (0, 1), ((),)),),
         LOG,
         "began after a look",
     ),
-    "a look at a future": (
+    "a read of a future version": (
         COMMITS,
         look(seen=((10, 11, 12, 13, 20, 21),)),
         LOG,
         r"saw \[12, 13\]",
     ),
-    "half a look": (COMMITS, look(seen=((10, 20, 21),)), LOG, r"did not see \[11\]"),
-    "a look that changed": (
+    "a partial read": (COMMITS, look(seen=((10, 20, 21),)), LOG, r"did not see \[11\]"),
+    "a read that is not repeatable": (
         COMMITS,
         look(seen=(LOOKS[3].seen[0], (10, 11))),
         LOG,
@@ -101,8 +106,8 @@ PLANTED: dict[str, tuple[tuple[Commit, ...], tuple[Look, ...], Log, str]] = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_is_planted(name: str) -> None:
+def test_every_planted_fault_is_found(name: str) -> None:
     commits, looks, log, words = PLANTED[name]
-    found = complaints(commits, looks, log)
+    found = findings(commits, looks, log)
     assert found
     assert any(re.search(words, text) for text in found), found

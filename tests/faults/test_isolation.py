@@ -1,4 +1,4 @@
-"""Interleavings of DELETE, UPDATE, overwrites, appends, ALTERs and rollbacks, under both isolations."""
+"""Interleavings of DELETE, UPDATE, overwrites, appends, ALTERs and rollbacks at each isolation level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from faults.interrupted import InterruptedStore, Interruption
 from faults.rules import skip_rule
-from faults.serial import Done, State, complaints
+from faults.serial import Done, State, findings
 from faults.store import Plan
 from versioned_catalog import Catalog, CommitConflictError, Scan, Table
 from versioned_catalog.conflicts.isolation import reads_unchanged
@@ -37,7 +37,7 @@ def rows(*given: tuple[int, int, int]) -> pa.Table:
 
 
 class Interleaving:
-    """Three clients, each of which sees the table as it was when it last looked."""
+    """Three clients, each of which sees the table as of its last refresh."""
 
     def __init__(self, random: Random, level: str, table: Table | None = None) -> None:
         self.random = random
@@ -47,11 +47,13 @@ class Interleaving:
         table = table or Catalog.create_path(
             f"memory://{uuid4()}", COLUMNS, properties={"isolation": level}
         )
-        self.place = table.location
+        self.folder = table.location
         for _ in range(2):
-            made = tuple((next(self.numbers), key, 0) for key in range(KEYS))
-            self.done.append(Done("append", table.version, table.append(rows(*made)), rows=made))
-        self.clients = [Catalog.load_path(self.place) for _ in range(3)]
+            new_rows = tuple((next(self.numbers), key, 0) for key in range(KEYS))
+            self.done.append(
+                Done("append", table.version, table.append(rows(*new_rows)), rows=new_rows)
+            )
+        self.clients = [Catalog.load_path(self.folder) for _ in range(3)]
 
     def run(self, steps: int) -> None:
         for _ in range(steps):
@@ -66,13 +68,13 @@ class Interleaving:
     def act(self, client: Table, what: str) -> None:
         base, commit_id = client.version, str(uuid4())
         key = self.random.randrange(KEYS)
-        made = ((next(self.numbers), self.random.randrange(KEYS), 0),)
+        new_rows = ((next(self.numbers), self.random.randrange(KEYS), 0),)
         to = self.random.randint(max(0, base - 2), base)
         counter = client.schema.column(3).name
         try:
             match what:
                 case "append":
-                    client.append(rows(*made).rename_columns(["row", "k", counter]))
+                    client.append(rows(*new_rows).rename_columns(["row", "k", counter]))
                 case "delete":
                     client.delete([("k", "=", key)], commit_id=commit_id)
                 case "increment":
@@ -80,9 +82,9 @@ class Interleaving:
                     client.update(assignments, [("k", "=", key)], commit_id=commit_id)
                 case "replace":
                     plan = client.transaction().plan_write(
-                        rows(*made).rename_columns(["row", "k", counter]).schema
+                        rows(*new_rows).rename_columns(["row", "k", counter]).schema
                     )
-                    batches = rows(*made).rename_columns(["row", "k", counter]).to_batches()
+                    batches = rows(*new_rows).rename_columns(["row", "k", counter]).to_batches()
                     records = plan.write(batches[0].schema, iter(batches), client.store)
                     client.transaction().commit_overwrite_where(plan, records, [("k", "=", key)])
                 case "alter":
@@ -94,18 +96,18 @@ class Interleaving:
             self.refused += 1
             return
         version: int | None = client.version
-        tells = ("delete", "increment", "rollback", "alter")
-        if what in tells and client.find_commit(commit_id) is None:
+        reporting = ("delete", "increment", "rollback", "alter")
+        if what in reporting and client.find_commit(commit_id) is None:
             version = None
         if what in ("rollback", "alter") and version is None:
             return
-        added = made if what in ("append", "replace") else ()
+        added = new_rows if what in ("append", "replace") else ()
         self.done.append(Done(what, base, version, key, added, to))
 
     @cached_property
     def states(self) -> list[State]:
-        """What the table shows at each version, by the IDs of its columns."""
-        table = Catalog.load_path(self.place)
+        """The rows of the table at each version, by column ID."""
+        table = Catalog.load_path(self.folder)
         found = []
         for _, state in table.log.walk(table.version):
             scan = Scan(table.store, state, state.schema.columns)
@@ -113,45 +115,47 @@ class Interleaving:
             found.append(tuple(zip(*shown.values(), strict=True)))
         return found
 
-    def complaints(self, level: str) -> list[str]:
-        return complaints(self.done, self.states, serializable=level == "serializable")
+    def findings(self, level: str) -> list[str]:
+        return findings(self.done, self.states, serializable=level == "serializable")
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("level", LEVELS)
 def test_random_interleavings(level: str) -> None:
-    """100 under each isolation."""
+    """100 interleavings under each isolation level."""
     counts: dict[str, int] = {"refused": 0, "skewed": 0}
     for seed in range(100):
         race = Interleaving(Random(seed), level)
         race.run(10)
-        assert race.complaints(level) == [], seed
+        assert race.findings(level) == [], seed
         counts["refused"] += race.refused
-        counts["skewed"] += bool(race.complaints("serializable"))
+        counts["skewed"] += bool(race.findings("serializable"))
         assert {d.version for d in race.done} - {None} >= set(range(1, len(race.states)))
-    assert counts["refused"] > 50, "there is something to be refused"
-    assert (counts["skewed"] > 0) is (level == "snapshot"), "write skew is what snapshots allow"
+    assert counts["refused"] > 50, "too few conflicts to test anything"
+    assert (counts["skewed"] > 0) is (level == "snapshot"), (
+        "only snapshot isolation allows write skew"
+    )
 
 
-def test_the_checker_finds_updates_that_are_really_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the check that what is removed is live, both of two increments land."""
+def test_the_checker_finds_real_lost_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the check for removed segments, both of two concurrent increments are committed."""
 
     skip_rule(monkeypatch, Rewrite, removed_are_live)
     found = []
     for seed in range(20):
         race = Interleaving(Random(seed), "snapshot")
         race.run(10)
-        found += race.complaints("snapshot")
+        found += race.findings("snapshot")
     assert any("a lost update" in text for text in found)
 
 
-def test_the_checker_finds_write_skew_that_really_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_checker_finds_real_write_skew(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_rule(monkeypatch, Rewrite, reads_unchanged)
     found = []
     for seed in range(20):
         race = Interleaving(Random(seed), "serializable")
         race.run(10)
-        found += race.complaints("serializable")
+        found += race.findings("serializable")
     assert found
     assert all("write skew" in text for text in found)
 
@@ -163,23 +167,23 @@ def test_the_checker_rejects_planted_faults() -> None:
     once: State = ((0, 1, 1), (1, 2, 0))
     twice: State = ((0, 1, 2), (1, 2, 0))
     after_one = Done("increment", 1, 2, key=1)
-    assert complaints([one, after_one], [start, once, twice], serializable=True) == []
-    assert complaints([one, two], [start, once, once], serializable=False), "a lost update"
+    assert findings([one, after_one], [start, once, twice], serializable=True) == []
+    assert findings([one, two], [start, once, once], serializable=False), "a lost update"
     more: State = (*start, (2, 1, 0))
     came = Done("append", 0, 1, rows=((2, 1, 0),))
     gone = Done("delete", 0, 2, key=1)
     left: State = ((1, 2, 0), (2, 1, 0))
-    assert complaints([came, gone], [start, more, left], serializable=False) == []
-    (skew,) = complaints([came, gone], [start, more, left], serializable=True)
+    assert findings([came, gone], [start, more, left], serializable=False) == []
+    (skew,) = findings([came, gone], [start, more, left], serializable=True)
     assert "write skew" in skew
-    assert complaints([came, gone], [start, more, start], serializable=False), "rows come back"
-    assert complaints([Done("delete", 0, None, key=1)], [start], serializable=False)
-    assert complaints([one, one], [start, once], serializable=False), "told twice"
+    assert findings([came, gone], [start, more, start], serializable=False), "deleted rows return"
+    assert findings([Done("delete", 0, None, key=1)], [start], serializable=False)
+    assert findings([one, one], [start, once], serializable=False), "a version is given twice"
     back = Done("rollback", 0, 2, to=0)
-    assert complaints([came, back], [start, more, start], serializable=False), "unseen"
+    assert findings([came, back], [start, more, start], serializable=False), "an unread change"
 
 
-# Forced: somebody commits between the last look and the put.
+# Forced: another writer commits between the last read of the log and the put.
 
 ACTS: dict[str, Callable[[Table], Any]] = {
     "append": lambda t: t.append(rows((9, 1, 0))),
@@ -195,12 +199,12 @@ REWRITES = {"delete", "update", "overwrite"}
 
 
 def lands(mine: str, theirs: str, level: str) -> bool:
-    """FORMAT.md, section 11, for what these do: all but "whole" and "alter" touch rows of key 1."""
+    """The outcome by FORMAT.md, section 11; all but "whole" and "alter" affect rows of key 1."""
     if theirs == "tag" or mine == "tag":
         return True
     if mine == "rollback":
         return False
-    if theirs == "rollback":  # it takes away the segment of 3, and brings none
+    if theirs == "rollback":  # it removes the segment of 3, and restores none
         return mine != "whole"
     if mine in REWRITES:
         return theirs not in REWRITES and not (theirs == "append" and level == "serializable")
@@ -232,20 +236,20 @@ def test_forced_interleavings(mine: str, theirs: str, level: str, tmp_path: Any)
     assert what.happened
     assert base.version == 2
     log = Catalog(tmp_path).load_table("n.t").inspect.history()["operation"].to_pylist()
-    again = mine == theirs == "alter"  # the column has that name by then
+    again = mine == theirs == "alter"  # the column has that name already
     assert len(log) == (5 if lands(mine, theirs, level) and not again else 4)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_threads_that_count(level: str) -> None:
-    """Whoever conflicts tries again: no increment is lost."""
-    place = f"memory://{uuid4()}"
-    Catalog.create_path(place, "row INT, k INT, n INT", properties={"isolation": level}).append(
+def test_concurrent_increments_of_threads_add_up(level: str) -> None:
+    """Each thread retries after a conflict: no increment is lost."""
+    folder = f"memory://{uuid4()}"
+    Catalog.create_path(folder, "row INT, k INT, n INT", properties={"isolation": level}).append(
         rows((0, 1, 0), (1, 2, 0))
     )
 
     def work() -> None:
-        table, left = Catalog.load_path(place), 8
+        table, left = Catalog.load_path(folder), 8
         while left:
             try:
                 table.update({"n": pc.field("n") + 1}, [("k", "=", 1)])
@@ -258,5 +262,5 @@ def test_threads_that_count(level: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = Catalog.load_path(place).scan().to_arrow().to_pylist()
+    found = Catalog.load_path(folder).scan().to_arrow().to_pylist()
     assert found == [{"row": 0, "k": 1, "n": 32}, {"row": 1, "k": 2, "n": 0}]

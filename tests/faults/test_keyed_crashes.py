@@ -1,6 +1,6 @@
-"""A fault before and after every storage call of what writes to a table with a primary key.
+"""A fault before and after every storage call of every write to a table with a primary key.
 
-Old or new, never half; the same again works, and so does what comes next.
+The table has the old state or the new, never half; a retry works, and so does the next operation.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def prepare(folder: Path) -> None:
 
 
 def seen(folder: Path) -> dict[str, Any]:
-    """All that a reader can see."""
+    """Everything that a reader can see."""
     table = Catalog(folder).load_table("n.t")
     versions = {2, 5, table.version - 1, table.version}
     return {
@@ -126,8 +126,8 @@ def rows_at(table: Any, version: int) -> list[Any]:
     return sorted(found, key=lambda row: (row["g"], row["k"]))
 
 
-def again_and_next_works(folder: Path, operation: Operation, after: dict[str, Any]) -> None:
-    """The same again gives what it gives; what comes next goes on from there."""
+def retry_and_next_work(folder: Path, operation: Operation, after: dict[str, Any]) -> None:
+    """A retry gives the result of the operation, and the next operation continues from there."""
     operation(Catalog(folder))
     table = Catalog(folder).load_table("n.t")
     found = rows_at(table, table.version)
@@ -151,7 +151,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.thorough
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_every_call(operation: Operation, every: bool, prepared: Path, tmp_path: Path) -> None:
+def test_a_fault_at_every_call(
+    operation: Operation, every: bool, prepared: Path, tmp_path: Path
+) -> None:
     recorded, whole = Plan(), tmp_path / "whole"
     shutil.copytree(prepared, whole)
     assert run(whole, operation, recorded)
@@ -168,9 +170,9 @@ def test_every_call(operation: Operation, every: bool, prepared: Path, tmp_path:
             found, where = seen(copy), f"{call}, {fault.value}"
             assert found in (before, after), where
             assert not acknowledged or found == after, where
-            # Where a call that writes nothing fails, the table is as it was.
+            # If a call that writes nothing fails, the table is unchanged.
             if operation is not rollback and (every or not call.startswith(READS)):
-                again_and_next_works(copy, operation, after)
+                retry_and_next_work(copy, operation, after)
             shutil.rmtree(copy)
 
 

@@ -1,4 +1,4 @@
-"""The judge of histories of keyed tables accepts a true one, and finds each fault that is planted."""
+"""The checker of histories of keyed tables accepts a true history, and finds each planted fault."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ STEPS: list[tuple[int, Ask]] = [
     (6, upsert([1, 1, 40], names=["g", "k", "n"])),
     (9, delete("m", "=", 100)),
 ]
-"""The version that each commit was planned on, and what it was to do; the last finds nothing."""
+"""The base version of each commit, and its request; the last finds nothing to do."""
 
 
 @dataclass
-class Told:
+class History:
     """A history to plant faults in."""
 
     log: list[Entry]
@@ -51,14 +51,14 @@ class Told:
     seen: list[Seen]
 
     @property
-    def complaints(self) -> list[str]:
-        return Judge(made(NAMES), self.log, self.asked, self.seen).complaints
+    def findings(self) -> list[str]:
+        return Judge(made(NAMES), self.log, self.asked, self.seen).findings
 
     def snapshots(self) -> list[Snapshot]:
         return Judge(made(NAMES), self.log, self.asked, ()).snapshots
 
     def show(self, version: int, change: Callable[[dict[Any, list[Any]]], object]) -> None:
-        """Let readers see something else from a version on."""
+        """Make readers see other rows from a version on."""
         for at, seen in enumerate(self.seen):
             if seen.version >= version:
                 rows = {(row[0], row[1]): list(row) for row in seen.rows}
@@ -66,7 +66,7 @@ class Told:
                 self.seen[at] = replace(seen, rows=list(rows.values()))
 
 
-def truth() -> Told:
+def truth() -> History:
     log, asked = [Entry("create", "c0", -1)], list[Asked]()
     for version, (base, ask) in enumerate(STEPS, 1):
         operation = {"upsert": "append"}.get(ask["do"], ask["do"])
@@ -76,8 +76,8 @@ def truth() -> Told:
         else:
             log.append(Entry(operation, f"c{version}", base))
         asked.append(Asked("w", ask, f"c{version}", base, began, began + 0.5, *landed))
-    told = Told(log, asked, [])
-    told.seen = [
+    history = History(log, asked, [])
+    history.seen = [
         Seen(
             "r",
             version,
@@ -88,15 +88,15 @@ def truth() -> Told:
             version + 0.6,
             version + 0.7,
         )
-        for version, one in enumerate(told.snapshots())
+        for version, one in enumerate(history.snapshots())
     ]
-    return told
+    return history
 
 
 def test_a_true_history() -> None:
-    told = truth()
-    assert told.complaints == []
-    last = told.snapshots()[-1]
+    history = truth()
+    assert history.findings == []
+    last = history.snapshots()[-1]
     assert last.shown == {
         (0, 1): (0, 1, 11, 7),
         (0, 3): (0, 3, 30, 8),
@@ -104,118 +104,118 @@ def test_a_true_history() -> None:
     }
 
 
-def at(told: Told, number: int, /, **changes: Any) -> None:
-    told.asked[number - 1] = replace(told.asked[number - 1], **changes)
+def at(history: History, number: int, /, **changes: Any) -> None:
+    history.asked[number - 1] = replace(history.asked[number - 1], **changes)
 
 
-def resurrected(told: Told) -> None:
+def resurrected(history: History) -> None:
     """The compaction of version 6 drops a tombstone whose row is still there."""
-    told.show(6, lambda rows: rows.update({(0, 2): [0, 2, 20, *next(iter(rows.values()))[3:]]}))
+    history.show(6, lambda rows: rows.update({(0, 2): [0, 2, 20, *next(iter(rows.values()))[3:]]}))
 
 
-def lost_by_compaction(told: Told) -> None:
-    told.show(6, lambda rows: rows.pop((0, 3)))
+def lost_by_compaction(history: History) -> None:
+    history.show(6, lambda rows: rows.pop((0, 3)))
 
 
-def patch_taken_for_a_row(told: Told) -> None:
-    told.show(8, lambda rows: rows.__setitem__((0, 1), [0, 1, 11, None]))
+def patch_taken_for_a_row(history: History) -> None:
+    history.show(8, lambda rows: rows.__setitem__((0, 1), [0, 1, 11, None]))
 
 
-def patch_lost(told: Told) -> None:
-    told.show(5, lambda rows: rows[0, 1].__setitem__(2, 10))
+def patch_lost(history: History) -> None:
+    history.show(5, lambda rows: rows[0, 1].__setitem__(2, 10))
 
 
-def dropped_values_come_back(told: Told) -> None:
-    told.show(7, lambda rows: rows[0, 1].__setitem__(3, 1))
+def dropped_values_come_back(history: History) -> None:
+    history.show(7, lambda rows: rows[0, 1].__setitem__(3, 1))
 
 
-def upsert_lost(told: Told) -> None:
-    told.log[2] = Entry("fence", "f", 1)
+def upsert_lost(history: History) -> None:
+    history.log[2] = Entry("fence", "f", 1)
 
 
-def upsert_lost_and_not_seen(told: Told) -> None:
-    told.log[2] = Entry("fence", "f", 1)
-    told.show(2, lambda rows: rows.pop((0, 3), None))
+def upsert_lost_and_not_seen(history: History) -> None:
+    history.log[2] = Entry("fence", "f", 1)
+    history.show(2, lambda rows: rows.pop((0, 3), None))
 
 
-def delete_takes_a_newer_row(told: Told) -> None:
-    """(0, 2) was written again after the base of the delete; all see the delete win."""
-    told.asked[1] = replace(told.asked[1], ask=upsert([0, 3, 30, 3], [0, 2, 21, 2]))
+def delete_takes_a_newer_row(history: History) -> None:
+    """(0, 2) was written again after the base of the delete; all readers see the delete win."""
+    history.asked[1] = replace(history.asked[1], ask=upsert([0, 3, 30, 3], [0, 2, 21, 2]))
 
 
-def delete_takes_another_row(told: Told) -> None:
-    told.show(3, lambda rows: rows.pop((0, 1), None))
+def delete_takes_another_row(history: History) -> None:
+    history.show(3, lambda rows: rows.pop((0, 1), None))
 
 
-def delete_leaves_a_row(told: Told) -> None:
-    told.asked[2] = replace(told.asked[2], ask=delete("n", ">=", 10))
+def delete_leaves_a_row(history: History) -> None:
+    history.asked[2] = replace(history.asked[2], ask=delete("n", ">=", 10))
 
 
-def update_forgotten(told: Told) -> None:
-    told.show(8, lambda rows: rows[0, 3].__setitem__(3, 7))
+def update_forgotten(history: History) -> None:
+    history.show(8, lambda rows: rows[0, 3].__setitem__(3, 7))
 
 
-def key_twice(told: Told) -> None:
-    last = told.seen[-1]
-    told.seen[-1] = replace(last, rows=[*last.rows, last.rows[0]])
+def key_twice(history: History) -> None:
+    last = history.seen[-1]
+    history.seen[-1] = replace(last, rows=[*last.rows, last.rows[0]])
 
 
-def filter_forgotten(told: Told) -> None:
-    told.seen.append(replace(told.seen[-1], where=["n", "=", 11], newest=False))
+def filter_forgotten(history: History) -> None:
+    history.seen.append(replace(history.seen[-1], where=["n", "=", 11], newest=False))
 
 
-def columns_of_another_version(told: Told) -> None:
-    told.seen[5] = replace(told.seen[5], names=NAMES)
+def columns_of_another_version(history: History) -> None:
+    history.seen[5] = replace(history.seen[5], names=NAMES)
 
 
-def nobody_asked(told: Told) -> None:
-    told.log.append(Entry("append", "x", 1))
+def unrequested(history: History) -> None:
+    history.log.append(Entry("append", "x", 1))
 
 
-def doubled(told: Told) -> None:
-    told.log.append(told.log[1])
+def doubled(history: History) -> None:
+    history.log.append(history.log[1])
 
 
-def refused_and_there(told: Told) -> None:
-    at(told, 2, outcome=REFUSED, version=None, said="StorageError: x")
+def refused_and_there(history: History) -> None:
+    at(history, 2, outcome=REFUSED, version=None, said="StorageError: x")
 
 
-def told_another_version(told: Told) -> None:
-    at(told, 2, version=3)
+def wrong_version_acknowledged(history: History) -> None:
+    at(history, 2, version=3)
 
 
-def upsert_refused(told: Told) -> None:
-    told.asked.append(
+def upsert_refused(history: History) -> None:
+    history.asked.append(
         Asked("w", upsert([0, 9, 9, 9]), "r", 2, 3.0, 4.0, REFUSED, None, "CommitConflictError: x")
     )
 
 
-def delete_refused_for_other_keys(told: Told) -> None:
-    told.asked.append(
+def delete_refused_for_other_keys(history: History) -> None:
+    history.asked.append(
         Asked("w", delete("k", "=", 1), "r", 7, 8.0, 9.0, REFUSED, None, "CommitConflictError: x")
     )
 
 
-def nothing_deleted(told: Told) -> None:
-    told.asked[-1] = replace(told.asked[-1], ask=delete("m", "=", 7))
+def nothing_deleted(history: History) -> None:
+    history.asked[-1] = replace(history.asked[-1], ask=delete("m", "=", 7))
 
 
-def out_of_order(told: Told) -> None:
-    at(told, 4, began=20.0, ended=21.0)
+def out_of_order(history: History) -> None:
+    at(history, 4, began=20.0, ended=21.0)
 
 
-def future_base(told: Told) -> None:
-    told.log[2] = replace(told.log[2], base=2)
+def future_base(history: History) -> None:
+    history.log[2] = replace(history.log[2], base=2)
 
 
-def reader_of_the_past(told: Told) -> None:
-    told.seen[3] = replace(told.seen[3], began=12.0, ended=13.0)
+def reader_of_the_past(history: History) -> None:
+    history.seen[3] = replace(history.seen[3], began=12.0, ended=13.0)
 
 
 @pytest.mark.parametrize(
     ("fault", "found"),
     [
-        (resurrected, "which are not there"),
+        (resurrected, "which do not exist"),
         (lost_by_compaction, "did not see"),
         (patch_taken_for_a_row, "saw"),
         (patch_lost, "saw"),
@@ -224,17 +224,17 @@ def reader_of_the_past(told: Told) -> None:
         (upsert_lost_and_not_seen, "lost"),
         (delete_takes_a_newer_row, "took newer rows"),
         (delete_takes_another_row, "did not see"),
-        (delete_leaves_a_row, "which are not there"),
+        (delete_leaves_a_row, "which do not exist"),
         (update_forgotten, "saw"),
         (key_twice, "more than once"),
-        (filter_forgotten, "which are not there"),
+        (filter_forgotten, "which do not exist"),
         (columns_of_another_version, "columns"),
-        (nobody_asked, "nobody"),
-        (doubled, "doubled"),
-        (refused_and_there, "refused, and there"),
-        (told_another_version, "and there at"),
-        (upsert_refused, "no reason"),
-        (delete_refused_for_other_keys, "no reason"),
+        (unrequested, "was not requested"),
+        (doubled, "duplicate"),
+        (refused_and_there, "refused, but committed"),
+        (wrong_version_acknowledged, "acknowledged as"),
+        (upsert_refused, "without a reason"),
+        (delete_refused_for_other_keys, "without a reason"),
         (nothing_deleted, "lost"),
         (out_of_order, "had ended"),
         (future_base, "says that it was planned"),
@@ -242,23 +242,23 @@ def reader_of_the_past(told: Told) -> None:
     ],
     ids=lambda one: one.__name__ if callable(one) else "",
 )
-def test_planted_faults(fault: Callable[[Told], None], found: str) -> None:
-    told = truth()
-    fault(told)
-    assert any(found in text for text in told.complaints), told.complaints
+def test_planted_faults(fault: Callable[[History], None], found: str) -> None:
+    history = truth()
+    fault(history)
+    assert any(found in text for text in history.findings), history.findings
 
 
-def test_what_nobody_knows_may_be_there_or_not() -> None:
+def test_a_commit_with_an_unknown_outcome_may_be_there_or_not() -> None:
     there, absent = truth(), truth()
     at(there, 9, outcome=OPEN, version=None, ended=float("inf"))
-    assert there.complaints == []
+    assert there.findings == []
     absent.asked.append(Asked("w", delete("n", "<", 99), "x", 3, 4.0, float("inf"), OPEN))
-    assert absent.complaints == []
+    assert absent.findings == []
 
 
 def test_conflicts_with_a_reason() -> None:
-    told = truth()
+    history = truth()
     refused = (REFUSED, None, "CommitConflictError: x")
-    told.asked.append(Asked("w", delete("k", "=", 3), "a", 6, 8.0, 9.0, *refused))
-    told.asked.append(Asked("w", delete("k", "=", 3), "b", 7, 8.0, 9.0, *refused))
-    assert told.complaints == []
+    history.asked.append(Asked("w", delete("k", "=", 3), "a", 6, 8.0, 9.0, *refused))
+    history.asked.append(Asked("w", delete("k", "=", 3), "b", 7, 8.0, 9.0, *refused))
+    assert history.findings == []

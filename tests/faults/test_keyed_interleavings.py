@@ -1,6 +1,6 @@
-"""Three who hold a keyed table at their own versions plan and commit in any order.
+"""Three holders of a keyed table, at versions of their own, plan and commit in any order.
 
-A naive model says what must come of it, and which refusals have a reason.
+A naive model computes the rows that must result, and which refusals have a reason.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OFTEN = {
 
 
 def play(random: Random, steps: int) -> None:
-    """One history, held to the model after every step."""
+    """Run one random history, compared with the model after every step."""
     partitioned_by = ["bucket(2, k)"] if random.random() < 0.3 else []
     stage = Stage(f"memory://{uuid4()}", random, partitioned_by=partitioned_by)
     for _ in range(steps):
@@ -59,7 +59,7 @@ def play(random: Random, steps: int) -> None:
 
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), deadline=None)
 @given(random=st.randoms(use_true_random=False), steps=st.integers(5, STEPS))
-def test_any_order(random: Random, steps: int) -> None:
+def test_any_order_gives_the_rows_of_the_model(random: Random, steps: int) -> None:
     play(random, steps)
 
 
@@ -84,7 +84,7 @@ def no(*_: object) -> bool:
 def test_planted_faults_are_found(
     plant: Callable[[pytest.MonkeyPatch], None], first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within some histories of the seeds from the first on."""
+    """One of the histories from the first seed on shows the fault."""
     plant(monkeypatch)
     with pytest.raises(AssertionError):
         play_all(range(first, first + 60))

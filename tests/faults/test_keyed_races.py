@@ -1,4 +1,4 @@
-"""Races on a table with a primary key, by hand: what comes between the plan of one and its commit."""
+"""Races on a table with a primary key: commits by others between the plan of a write and its commit."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def rows(*given: tuple[Any, ...], names: str = "knm") -> pa.Table:
     return pa.table([pa.array(list(one), pa.int32()) for one in columns], list(names))
 
 
-def made() -> Table:
-    """Keys 1 to 4 in two segments, 2 and 4 deleted since, 3 changed in part."""
-    place = f"memory://{uuid4()}"
-    table = Catalog.create_path(place, "k INT, n INT, m INT", primary_key=["k"])
+def create() -> Table:
+    """Keys 1 to 4 in two segments; later 2 and 4 were deleted, and 3 was partially updated."""
+    folder = f"memory://{uuid4()}"
+    table = Catalog.create_path(folder, "k INT, n INT, m INT", primary_key=["k"])
     table.upsert(rows((1, 10, 1), (2, 20, 2), (3, 30, 3)))
     table.upsert(rows((4, 40, 4), (2, 21, 2)))
     table.delete([("n", "in", [21, 40])])
@@ -43,14 +43,14 @@ BEFORE: Rows = {1: (10, 1), 3: (31, 3)}
 
 
 def again(table: Table) -> Table:
-    """The table as somebody else holds it."""
+    """The table, loaded by another writer."""
     return Catalog.load_path(table.location)
 
 
 def shown(table: Table) -> Rows:
     found = again(table).scan().to_arrow().to_pylist()
     by_key = {row["k"]: tuple(list(row.values())[1:]) for row in found}
-    assert len(by_key) == len(found), "a key twice"
+    assert len(by_key) == len(found), "a duplicate key"
     return by_key
 
 
@@ -61,7 +61,7 @@ def check(table: Table, wanted: Rows) -> None:
     assert again(table).maintenance.verify(deep=True, every_version=True).findings == ()
 
 
-# What somebody else does meanwhile, and what there is then
+# What another writer commits meanwhile, and the rows after it
 
 
 def nothing(table: Table) -> Rows:
@@ -89,7 +89,7 @@ def update(table: Table) -> Rows:
 
 
 def rollback(table: Table) -> Rows:
-    """To before the tombstones."""
+    """Roll back to before the tombstones."""
     table.rollback(2)
     return {1: (10, 1), 2: (21, 2), 3: (30, 3), 4: (40, 4)}
 
@@ -116,7 +116,7 @@ def truncate(table: Table) -> Rows:
 
 
 def alter(table: Table) -> Rows:
-    """Values of the column that is dropped do not come back under its name."""
+    """Values of a dropped column do not return under its name."""
     table.alter().drop_column("m").commit()
     table.alter().add_column("m", "int", default=8).commit()
     return {1: (10, 8), 3: (31, 8)}
@@ -151,7 +151,7 @@ def write_and_compact(table: Table) -> Rows:
 
 
 def vacuum(table: Table) -> Rows:
-    """The fence passes whatever was planned on the version before, and its segments are gone."""
+    """The fence passes everything planned on the version before, and its segments are deleted."""
     table._write(rows((1, 1, 1)), merge_schema=False)
     found = upsert(table)
     time.sleep(0.002)
@@ -193,44 +193,46 @@ STOPS_COMPACTION = {
 
 @pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("when", ["planned", "carried out"])
-def test_compaction(meanwhile: Callable[[Table], Rows], when: str) -> None:
-    table = made()
-    pieces = table.maintenance.plan_compaction(strategy="full")
-    assert sum(len(piece.paths) for piece in pieces) == 4
+def test_compaction_after_any_concurrent_commit(
+    meanwhile: Callable[[Table], Rows], when: str
+) -> None:
+    table = create()
+    tasks = table.maintenance.plan_compaction(strategy="full")
+    assert sum(len(task.paths) for task in tasks) == 4
     if when == "planned":
         wanted = meanwhile(again(table))
-    done = [(piece, piece.run(table.store)) for piece in pieces]
+    done = [(task, task.run(table.store)) for task in tasks]
     if when == "carried out":
         wanted = meanwhile(again(table))
     before = again(table).version
-    found = table.maintenance.commit_compaction(pieces, done)
+    found = table.maintenance.commit_compaction(tasks, done)
     assert (again(table).version == before) == (meanwhile.__name__ in STOPS_COMPACTION)
     assert found.removed + found.skipped == 4
     check(table, wanted)
 
 
-def test_a_rollback_that_brings_back_what_a_dropped_tombstone_hid() -> None:
-    """No row is older than the tombstone when its compaction is planned, and then one is there again."""
-    place = f"memory://{uuid4()}"
-    table = Catalog.create_path(place, "k INT, n INT, m INT", primary_key=["k"])
+def test_a_rollback_to_a_row_whose_tombstone_was_dropped() -> None:
+    """No row is older than the tombstone when its compaction is planned; a rollback restores one."""
+    folder = f"memory://{uuid4()}"
+    table = Catalog.create_path(folder, "k INT, n INT, m INT", primary_key=["k"])
     table.upsert(rows((1, 10, 1)))
     table.delete([("k", "=", 1)])
     older, tombstone = table.state.segments.paths
     table.upsert(rows((1, 20, 2)))
     table.maintenance.compact(paths=[older, table.state.segments.paths[-1]])
-    pieces = table.maintenance.plan_compaction(paths=[tombstone])
-    assert [piece.paths for piece in pieces] == [(tombstone,)]
-    done = [(piece, piece.run(table.store)) for piece in pieces]
+    tasks = table.maintenance.plan_compaction(paths=[tombstone])
+    assert [task.paths for task in tasks] == [(tombstone,)]
+    done = [(task, task.run(table.store)) for task in tasks]
     assert done[0][1] == ()
     again(table).rollback(2)
-    assert table.maintenance.commit_compaction(pieces, done).removed == 0
+    assert table.maintenance.commit_compaction(tasks, done).removed == 0
     check(table, {})
 
 
 @pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda one: one.__name__)
 def test_upserts_never_conflict(meanwhile: Callable[[Table], Rows]) -> None:
-    """But with a vacuum that may have deleted their segments."""
-    table = made()
+    """Except with a vacuum that may have deleted their segments."""
+    table = create()
     puts, patches = again(table), again(table)
     commits = [_written(puts, rows((2, 77, 7))), _written(patches, rows((2, 78), names="kn"), True)]
     wanted = meanwhile(again(table))
@@ -250,11 +252,11 @@ def _written(table: Table, data: pa.Table, partial: bool = False) -> Commit:
     return lambda: table.transaction().commit_append(plan, records)
 
 
-# A DELETE or UPDATE by a filter against who writes the same keys, or others in their range
+# A DELETE or UPDATE by a filter, against writes of the same keys or of others in their range
 
 
 def delete_of(table: Table, filters: Any) -> Commit:
-    """Planned, and its tombstones written."""
+    """A delete that is planned, with its tombstones written."""
     plan = plan_delta(table.store, table.state, table.name)
     records = delete_rows(table.store, table.state, bind_filters(filters, table.schema), plan.spec)
     return lambda: table.transaction().commit_delta(plan, records, kind="delete", reads=filters)
@@ -269,23 +271,23 @@ def update_of(table: Table, filters: Any) -> Commit:
 
 
 def wide() -> Table:
-    """Keys 0 to 9, each of them ten times itself."""
-    place = f"memory://{uuid4()}"
-    table = Catalog.create_path(place, "k INT, n INT, m INT", primary_key=["k"])
+    """Keys 0 to 9, each with ten times its value."""
+    folder = f"memory://{uuid4()}"
+    table = Catalog.create_path(folder, "k INT, n INT, m INT", primary_key=["k"])
     table.upsert(rows(*((k, 10 * k, 0) for k in range(10))))
     return table
 
 
 WIDE: Rows = {k: (10 * k, 0) for k in range(10)}
 ENDS = [("n", "in", [10, 80])]
-"""Rows 1 and 8, so that every key between is in the range of those that are written."""
+"""Write rows 1 and 8, so that every key between is within the written range."""
 
 
 @pytest.mark.parametrize("planned", [delete_of, update_of])
 @pytest.mark.parametrize(
     "key, partial", [(1, False), (1, True), (8, False), (4, False), (4, True), (9, False)]
 )
-def test_conflicts_are_about_keys(
+def test_only_writes_of_the_same_keys_conflict(
     planned: Callable[[Table, Any], Commit], key: int, partial: bool
 ) -> None:
     table = wide()
@@ -307,8 +309,10 @@ def test_conflicts_are_about_keys(
 
 
 @pytest.mark.parametrize("planned", [delete_of, update_of])
-def test_the_other_order(planned: Callable[[Table, Any], Commit]) -> None:
-    """An upsert that was planned before, and comes after, is the newer one, and stays."""
+def test_an_upsert_after_a_concurrent_delete_is_kept(
+    planned: Callable[[Table, Any], Commit],
+) -> None:
+    """An upsert that was planned before and commits after is newer, and stays."""
     table = wide()
     upsert, patch = again(table), again(table)
     commits = [_written(upsert, rows((1, 5, 5))), _written(patch, rows((8, 5), names="kn"), True)]
@@ -321,7 +325,7 @@ def test_the_other_order(planned: Callable[[Table, Any], Commit]) -> None:
 
 @pytest.mark.parametrize("compacted", [False, True])
 def test_a_delete_is_evaluated_again(compacted: bool) -> None:
-    """What does not match any more stays; what matches now goes."""
+    """Rows that match no more stay; rows that match now are deleted."""
     table = wide()
     late = again(table)
     table.upsert(rows((1, 11, 1), (5, 80, 1), (8, 80, 1)))
@@ -334,8 +338,8 @@ def test_a_delete_is_evaluated_again(compacted: bool) -> None:
     check(table, wanted)
 
 
-def test_a_delete_that_nobody_disturbs_is_evaluated_once() -> None:
-    """Rows that came to match since are newer: a delete of other keys leaves them."""
+def test_a_delete_without_conflicts_is_evaluated_once() -> None:
+    """Rows that match since then are newer: a delete of other keys leaves them."""
     table = wide()
     late = again(table)
     table.upsert(rows((5, 80, 1)))
@@ -358,7 +362,7 @@ def test_two_deletes_of_the_same_row() -> None:
 
 
 @pytest.mark.parametrize("planned", [delete_of, update_of])
-def test_compactions_are_no_conflict(planned: Callable[[Table, Any], Commit]) -> None:
+def test_compactions_do_not_conflict_with_writes(planned: Callable[[Table, Any], Commit]) -> None:
     table = wide()
     commit = planned(again(table), ENDS)
     table.maintenance.compact(strategy="full")
@@ -371,10 +375,10 @@ def test_compactions_are_no_conflict(planned: Callable[[Table, Any], Commit]) ->
 
 @pytest.mark.parametrize("planned", [delete_of, update_of])
 @pytest.mark.parametrize("meanwhile", [rollback, overwrite, truncate, vacuum])
-def test_rows_that_are_gone_are_not_written_again(
+def test_concurrently_deleted_rows_are_not_written_again(
     planned: Callable[[Table, Any], Commit], meanwhile: Callable[[Table], Rows]
 ) -> None:
-    table = made()
+    table = create()
     commit = planned(again(table), [("k", "in", [1, 3])])
     wanted = meanwhile(again(table))
     with pytest.raises(CommitConflictError, match="fence" if meanwhile is vacuum else "row key"):
@@ -383,8 +387,8 @@ def test_rows_that_are_gone_are_not_written_again(
 
 
 def test_nulls_of_a_partial_upsert_against_set_not_null() -> None:
-    """Where no row is under it, the partial upsert shows what it leaves out: null."""
-    table = made()
+    """Without an older row, the partial upsert shows null for the columns that it leaves out."""
+    table = create()
     late = again(table)
     plan = late.transaction().plan_write(rows((5, 50), names="kn").schema, partial=True)
     data = rows((5, 50), names="kn")
@@ -396,7 +400,7 @@ def test_nulls_of_a_partial_upsert_against_set_not_null() -> None:
 
 
 def test_an_alter_between_read_and_commit() -> None:
-    """By ID: the column of that name is another one."""
+    """By ID: the column of that name is another one now."""
     table = wide()
     commit = update_of(again(table), ENDS)
     table.alter().drop_column("m").commit()
@@ -405,7 +409,7 @@ def test_an_alter_between_read_and_commit() -> None:
     check(table, {key: (n, 3) for key, (n, _) in WIDE.items()})
 
 
-def test_names_that_mean_another_column_are_not_evaluated_again() -> None:
+def test_a_filter_is_not_evaluated_again_on_a_column_that_took_the_name() -> None:
     table = wide()
     late = again(table)
     table.alter().rename_column("n", "x").rename_column("m", "n").commit()
@@ -418,15 +422,15 @@ def test_names_that_mean_another_column_are_not_evaluated_again() -> None:
 # Tombstones come before the rows of their commit
 
 
-def test_rows_in_the_place_of_themselves() -> None:
-    table = made()
+def test_an_overwrite_may_rewrite_its_own_rows() -> None:
+    table = create()
     table.overwrite_where(rows((3, 5, 5), (4, 6, 6)), [("n", ">=", 31)])
     check(table, {1: (10, 1), 3: (5, 5), 4: (6, 6)})
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_merge_that_deletes_and_writes_a_key(reverse: bool) -> None:
-    """Its tasks tell their segments in any order."""
+    """Its tasks report their segments in any order."""
     table = wide()
     plan = plan_delta(table.store, table.state, table.name)
 
@@ -443,13 +447,13 @@ def test_a_merge_that_deletes_and_writes_a_key(reverse: bool) -> None:
     check(table, wanted)
 
 
-# Compactions of some segments: what they can't be without
+# Compactions of a subset of segments, and the segments that they need
 
 
 @pytest.mark.parametrize("chosen", [(0,), (1,), (2,), (3,), (0, 2), (0, 3), (1, 3), (2, 3), (1, 2)])
-def test_any_segments_together(chosen: tuple[int, ...]) -> None:
-    """Tombstones stay while an older row does, PATCH rows take what is under them along."""
-    table = made()
+def test_any_subset_of_segments_can_be_compacted(chosen: tuple[int, ...]) -> None:
+    """Tombstones stay while an older row exists; PATCH rows are compacted with the rows below them."""
+    table = create()
     paths = table.state.segments.paths
     assert len(paths) == 4
     table.maintenance.compact(paths=[paths[at] for at in chosen])
@@ -457,9 +461,9 @@ def test_any_segments_together(chosen: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("chosen", list(itertools.combinations(range(-4, 0), 2)))
-def test_segments_of_one_commit(chosen: tuple[int, int]) -> None:
-    """A tombstone and a row of one key have one sequence: apart, nobody could tell which is newer."""
-    table = made()
+def test_overlapping_segments_of_one_commit_are_compacted_together(chosen: tuple[int, int]) -> None:
+    """A tombstone and a row of one key have one sequence: apart, their order would be lost."""
+    table = create()
     table.overwrite_where(rows((3, 5, 5)), [("n", "=", 31)])
     table.overwrite_where(rows((2, 7, 7), (4, 8, 8)), [("n", "=", 10)])
     paths = table.state.segments.paths

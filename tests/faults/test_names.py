@@ -50,7 +50,7 @@ def drop_namespace(name: str) -> Action:
     return lambda catalog: catalog.drop_namespace(name)
 
 
-# mine, theirs (which comes first, when mine is about to be put), my error, the tables then
+# my operation, theirs (just before my put), my error, the resulting tables
 RACES: list[tuple[Action, Action, type[VersionedError] | None, list[str]]] = [
     (create("n.v"), create("n.V"), AlreadyExistsError, ["V", "t"]),
     (create("n.v"), create("n.w"), None, ["t", "v", "w"]),
@@ -66,43 +66,43 @@ RACES: list[tuple[Action, Action, type[VersionedError] | None, list[str]]] = [
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def warehouse(tmp_path: Path) -> Path:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
     catalog.create_table("n.t", "id INT")
     return tmp_path
 
 
-def racing(place: Path, theirs: Action, at: str = NAMES) -> Catalog:
-    other = Catalog(place)
+def racing(warehouse: Path, theirs: Action, at: str = NAMES) -> Catalog:
+    other = Catalog(warehouse)
     interruption = Interruption(at, before=lambda: theirs(other))
-    return Catalog.over(InterruptedStore(LocalStore(str(place)), Plan(), interruption))
+    return Catalog.over(InterruptedStore(LocalStore(str(warehouse)), Plan(), interruption))
 
 
 def act(mine: Action, catalog: Catalog, error: type[VersionedError] | None) -> None:
-    """Do ours, which fails with an error where one is named."""
+    """Run our operation, which raises the named error, if any."""
     with nullcontext() if error is None else pytest.raises(error):
         mine(catalog)
 
 
 @pytest.mark.parametrize("mine, theirs, error, names", RACES, ids=range(len(RACES)))
-def test_the_second_is_refused_or_beside(
+def test_the_second_change_is_refused_or_independent(
     mine: Action,
     theirs: Action,
     error: type[VersionedError] | None,
     names: list[str],
-    place: Path,
+    warehouse: Path,
 ) -> None:
-    catalog = racing(place, theirs)
+    catalog = racing(warehouse, theirs)
     act(mine, catalog, error)
-    now = Catalog(place)
+    now = Catalog(warehouse)
     assert now.list_tables("n") == names
     for name in names:
         table = now.load_table(("n", name))
         before = table.count()
         column = table.schema.names[0]
         table.append(pa.table({column: pa.array([1], pa.int32())}))
-        assert Catalog(place).load_table(("n", name)).count() == before + 1
+        assert Catalog(warehouse).load_table(("n", name)).count() == before + 1
 
 
 def view(name: str, *reads: str) -> Action:
@@ -110,7 +110,7 @@ def view(name: str, *reads: str) -> Action:
     return lambda catalog: catalog.create_view(name, "…", "a INT", reads=below, or_replace=True)
 
 
-# mine, theirs, my error, the tables and views then
+# my operation, theirs, my error, the resulting tables and views
 VIEW_RACES: list[tuple[Action, Action, type[VersionedError] | None, list[str], list[str]]] = [
     (view("n.v"), create("n.V"), AlreadyExistsError, ["V", "t"], ["one", "two"]),
     (create("n.v"), view("n.V"), AlreadyExistsError, ["t"], ["V", "one", "two"]),
@@ -142,25 +142,25 @@ def test_views_and_tables_never_share_a_name(
     error: type[VersionedError] | None,
     tables: list[str],
     views: list[str],
-    place: Path,
+    warehouse: Path,
 ) -> None:
     for name in ("n.one", "n.two"):
-        view(name)(Catalog(place))
-    catalog = racing(place, theirs)
+        view(name)(Catalog(warehouse))
+    catalog = racing(warehouse, theirs)
     act(mine, catalog, error)
-    now = Catalog(place)
+    now = Catalog(warehouse)
     assert (now.list_tables("n"), now.list_views("n")) == (tables, views)
 
 
 @pytest.mark.parametrize("at", ["put n/v/_versioned/log/N.json", NAMES])
-def test_the_table_of_the_loser_ends(at: str, place: Path) -> None:
-    """Two creations of one name, the other between any two steps of ours."""
-    catalog = racing(place, create("n.v", "theirs"), at)
+def test_the_loser_of_a_race_for_a_name_drops_its_table(at: str, warehouse: Path) -> None:
+    """Two creations of one name; the other one runs between any two steps of the first."""
+    catalog = racing(warehouse, create("n.v", "theirs"), at)
     with pytest.raises(AlreadyExistsError):
         catalog.create_table("n.v", "mine INT")
-    assert Catalog(place).load_table("n.v").schema.names == ["theirs"]
+    assert Catalog(warehouse).load_table("n.v").schema.names == ["theirs"]
     alive = []
-    for folder in (place / "n").iterdir():
+    for folder in (warehouse / "n").iterdir():
         try:
             alive.append(Catalog.load_path(folder).schema.names)
         except NotFoundError:
@@ -168,54 +168,54 @@ def test_the_table_of_the_loser_ends(at: str, place: Path) -> None:
     assert sorted(alive) == [["id"], ["theirs"]]
 
 
-def test_a_namespace_that_goes_while_a_table_comes(place: Path) -> None:
-    Catalog(place).create_namespace("m")
-    catalog = racing(place, drop_namespace("m"))
+def test_a_namespace_dropped_during_the_creation_of_a_table(warehouse: Path) -> None:
+    Catalog(warehouse).create_namespace("m")
+    catalog = racing(warehouse, drop_namespace("m"))
     with pytest.raises(NotFoundError):
         catalog.create_table("m.v", "a INT")
-    assert Catalog(place).list_namespaces() == ["n"]
+    assert Catalog(warehouse).list_namespaces() == ["n"]
     with pytest.raises(NotFoundError):
-        Catalog.load_path(place / "m/v")
+        Catalog.load_path(warehouse / "m/v")
 
 
-def test_a_table_that_comes_while_its_namespace_goes(place: Path) -> None:
-    Catalog(place).create_namespace("m")
-    catalog = racing(place, create("m.v"))
+def test_a_table_created_during_the_drop_of_its_namespace(warehouse: Path) -> None:
+    Catalog(warehouse).create_namespace("m")
+    catalog = racing(warehouse, create("m.v"))
     with pytest.raises(VersionedError, match="not empty"):
         catalog.drop_namespace("m")
-    assert Catalog(place).list_tables("m") == ["v"]
+    assert Catalog(warehouse).list_tables("m") == ["v"]
 
 
-def test_a_view_that_comes_while_its_namespace_goes(place: Path) -> None:
-    Catalog(place).create_namespace("m")
+def test_a_view_created_during_the_drop_of_its_namespace(warehouse: Path) -> None:
+    Catalog(warehouse).create_namespace("m")
     with pytest.raises(VersionedError, match="not empty"):
-        racing(place, view("m.v")).drop_namespace("m")
+        racing(warehouse, view("m.v")).drop_namespace("m")
     with pytest.raises(NotFoundError):
-        racing(place, lambda c: c.drop_namespace("m", cascade=True)).create_view(
+        racing(warehouse, lambda c: c.drop_namespace("m", cascade=True)).create_view(
             "m.w", "…", "a INT"
         )
-    assert Catalog(place).list_namespaces() == ["n"]
+    assert Catalog(warehouse).list_namespaces() == ["n"]
 
 
-def test_a_table_that_is_replaced_while_it_is_dropped(place: Path) -> None:
-    """What was asked to be dropped is not what has the name now."""
+def test_a_table_replaced_during_its_drop(warehouse: Path) -> None:
+    """The table to be dropped is not the one that has the name now."""
 
     def replace(catalog: Catalog) -> None:
         catalog.drop_table("n.t")
         catalog.create_table("n.t", "other INT")
 
     with pytest.raises(NotFoundError, match="replaced"):
-        racing(place, replace).drop_table("n.t")
-    assert Catalog(place).load_table("n.t").schema.names == ["other"]
+        racing(warehouse, replace).drop_table("n.t")
+    assert Catalog(warehouse).load_table("n.t").schema.names == ["other"]
 
 
-def test_the_first_commits_of_a_warehouse(tmp_path: Path) -> None:
-    """Two first writers agree on one warehouse."""
+def test_concurrent_first_commits_of_a_warehouse(tmp_path: Path) -> None:
+    """Two writers of the first commit agree on one warehouse."""
     racing(tmp_path, namespace("m")).create_namespace("n")
     assert Catalog(tmp_path).list_namespaces() == ["m", "n"]
 
 
-# A folder is a table's or a warehouse's
+# A folder belongs to a table or to a warehouse
 
 
 def whole(folder: Path) -> list[Any]:
@@ -228,8 +228,10 @@ def whole(folder: Path) -> list[Any]:
 @pytest.mark.parametrize(
     "action", [namespace("n"), create("t"), lambda catalog: catalog.list_tables()]
 )
-def test_a_table_s_folder_is_no_warehouse(action: Action, state: str, tmp_path: Path) -> None:
-    """An entry of a warehouse in its log would be the end of the table."""
+def test_a_folder_of_a_table_is_refused_as_a_warehouse(
+    action: Action, state: str, tmp_path: Path
+) -> None:
+    """An entry of a warehouse in the table's log would destroy the table."""
     table = Catalog.create_path(tmp_path / "t", "a INT")
     assert whole(tmp_path / "t") == [0]
     match state:
@@ -250,7 +252,7 @@ def test_a_table_s_folder_is_no_warehouse(action: Action, state: str, tmp_path: 
         assert whole(tmp_path / "t")[0] == 0
 
 
-def test_a_table_that_comes_before_the_first_commit_of_a_warehouse(tmp_path: Path) -> None:
+def test_a_table_created_before_the_first_commit_of_a_warehouse(tmp_path: Path) -> None:
     making = Interruption(NAMES, before=lambda: Catalog.create_path(tmp_path, "a INT"))
     catalog = Catalog.over(InterruptedStore(LocalStore(str(tmp_path)), Plan(), making))
     with pytest.raises(InvalidRequestError, match="belongs to a table"):
@@ -258,7 +260,7 @@ def test_a_table_that_comes_before_the_first_commit_of_a_warehouse(tmp_path: Pat
     assert whole(tmp_path) == [0]
 
 
-def test_a_warehouse_s_folder_is_no_table(tmp_path: Path) -> None:
+def test_a_folder_of_a_warehouse_is_refused_as_a_table(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
     catalog.create_table("n.t", "a INT")
@@ -272,7 +274,7 @@ def test_a_warehouse_s_folder_is_no_table(tmp_path: Path) -> None:
     assert Catalog(tmp_path).list_tables("n") == ["t"]
 
 
-def test_a_warehouse_that_comes_before_the_first_commit_of_a_table(tmp_path: Path) -> None:
+def test_a_warehouse_created_before_the_first_commit_of_a_table(tmp_path: Path) -> None:
     making = Interruption(NAMES, before=lambda: Catalog(tmp_path).create_namespace("n"))
     store = InterruptedStore(LocalStore(str(tmp_path)), Plan(), making)
     with pytest.raises(InvalidRequestError, match="belongs to a warehouse"):
@@ -280,7 +282,7 @@ def test_a_warehouse_that_comes_before_the_first_commit_of_a_table(tmp_path: Pat
     assert Catalog(tmp_path).list_namespaces() == ["n"]
 
 
-def test_a_table_named_like_the_folder_of_another_warehouse(tmp_path: Path) -> None:
+def test_a_table_named_like_the_folder_of_another_warehouse_is_refused(tmp_path: Path) -> None:
     Catalog(tmp_path / "t").create_namespace("n")
     table = Catalog(tmp_path).create_table("t", "a INT")
     assert Path(table.location).name.startswith("t-")

@@ -1,4 +1,4 @@
-"""Many writers at once, and the races that the review of the design found, each forced."""
+"""Many concurrent writers, and races found in the review of the design, each forced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from faults.checker import Outcome, complaints
+from faults.checker import Outcome, findings
 from versioned_catalog import (
     AlreadyExistsError,
     Catalog,
@@ -34,15 +34,15 @@ def ids(*values: int) -> pa.Table:
     return pa.table({"id": pa.array(values, pa.int64())})
 
 
-def appender(place: str, writer: int, results: Any) -> None:
-    table = Catalog.load_path(place)
+def appender(folder: str, writer: int, results: Any) -> None:
+    table = Catalog.load_path(folder)
     for number in range(APPENDS):
         row = writer * 1000 + number
         results.put(("append", table.append(ids(row)), (row,)))
 
 
-def alterer(place: str, results: Any) -> None:
-    table = Catalog.load_path(place)
+def alterer(folder: str, results: Any) -> None:
+    table = Catalog.load_path(folder)
     for number in range(ALTERS):
         change = table.refresh().alter()
         match number % 4:
@@ -57,10 +57,10 @@ def alterer(place: str, results: Any) -> None:
         results.put(("alter", change.commit(), ()))
 
 
-def outcome(table: Table, told: list[tuple[str, int, tuple[int, ...]]]) -> Outcome:
+def outcome(table: Table, replies: list[tuple[str, int, tuple[int, ...]]]) -> Outcome:
     return Outcome(
-        acknowledged=[(version, rows) for kind, version, rows in told if kind == "append"],
-        altered=[version for kind, version, _ in told if kind == "alter"],
+        acknowledged=[(version, rows) for kind, version, rows in replies if kind == "append"],
+        altered=[version for kind, version, _ in replies if kind == "alter"],
         rows=table.scan(columns=["id"]).to_arrow()["id"].to_pylist(),
         history=table.inspect.history()
         .select(["version", "operation", "time", "schema_version"])
@@ -70,7 +70,7 @@ def outcome(table: Table, told: list[tuple[str, int, tuple[int, ...]]]) -> Outco
 
 @pytest.fixture(scope="module")
 def race(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, list[Any]]:
-    """8 processes append 50 times each, one alters 50 times."""
+    """8 processes append 50 times each, and one alters 50 times."""
     folder = tmp_path_factory.mktemp("race") / "t"
     Catalog.create_path(folder, "id LONG")
     fork = mp.get_context("fork")
@@ -82,16 +82,16 @@ def race(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, list[
     workers.append(fork.Process(target=alterer, args=(str(folder), results)))
     for worker in workers:
         worker.start()
-    told = [results.get(timeout=120) for _ in range(WRITERS * APPENDS + ALTERS)]
+    replies = [results.get(timeout=120) for _ in range(WRITERS * APPENDS + ALTERS)]
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0] * (WRITERS + 1)
-    return folder, outcome(Catalog.load_path(folder), told), told
+    return folder, outcome(Catalog.load_path(folder), replies), replies
 
 
-def test_nothing_is_lost_and_nothing_fails(race: tuple[Path, Outcome, list[Any]]) -> None:
+def test_concurrent_appends_and_alters_all_succeed(race: tuple[Path, Outcome, list[Any]]) -> None:
     folder, result, _ = race
-    assert complaints(result) == []
+    assert findings(result) == []
     table = Catalog.load_path(folder)
     assert table.count() == WRITERS * APPENDS
     assert max(table.inspect.schemas()["schema_version"].to_pylist()) == ALTERS
@@ -99,18 +99,18 @@ def test_nothing_is_lost_and_nothing_fails(race: tuple[Path, Outcome, list[Any]]
 
 def test_the_checker_rejects_planted_faults(race: tuple[Path, Outcome, list[Any]]) -> None:
     _, result, _ = race
-    assert complaints(replace(result, rows=result.rows[1:]))
-    assert complaints(replace(result, rows=[*result.rows, result.rows[0]]))
-    assert complaints(replace(result, history=[h for h in result.history if h["version"] != 100]))
+    assert findings(replace(result, rows=result.rows[1:]))
+    assert findings(replace(result, rows=[*result.rows, result.rows[0]]))
+    assert findings(replace(result, history=[h for h in result.history if h["version"] != 100]))
     without = [h for h in result.history if h["operation"] != "alter"]
-    assert complaints(replace(result, history=without))
-    assert complaints(replace(result, acknowledged=result.acknowledged[1:]))
+    assert findings(replace(result, history=without))
+    assert findings(replace(result, acknowledged=result.acknowledged[1:]))
 
 
-def test_the_checker_rejects_a_commit_that_is_really_lost(
+def test_the_checker_rejects_a_real_lost_commit(
     race: tuple[Path, Outcome, list[Any]], tmp_path: Path
 ) -> None:
-    folder, _, told = race
+    folder, _, replies = race
     copy = tmp_path / "t"
     shutil.copytree(folder, copy)
     shutil.rmtree(copy / "_versioned/checkpoint")
@@ -125,26 +125,26 @@ def test_the_checker_rejects_a_commit_that_is_really_lost(
             entry["base_version"] -= 1
             path.with_name(f"{entry['version']:020d}.json").write_text(json.dumps(entry))
     log[-1].unlink()
-    assert complaints(outcome(Catalog.load_path(copy), told))
+    assert findings(outcome(Catalog.load_path(copy), replies))
 
 
 def test_threads_in_memory() -> None:
-    place = f"memory://{uuid4()}"
-    Catalog.create_path(place, "id LONG")
-    told: list[tuple[str, int, tuple[int, ...]]] = []
+    folder = f"memory://{uuid4()}"
+    Catalog.create_path(folder, "id LONG")
+    replies: list[tuple[str, int, tuple[int, ...]]] = []
 
     def work(writer: int) -> None:
-        table = Catalog.load_path(place)
+        table = Catalog.load_path(folder)
         for number in range(50):
             row = writer * 1000 + number
-            told.append(("append", table.append(ids(row)), (row,)))
+            replies.append(("append", table.append(ids(row)), (row,)))
 
     threads = [threading.Thread(target=work, args=(writer,)) for writer in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert complaints(outcome(Catalog.load_path(place), told)) == []
+    assert findings(outcome(Catalog.load_path(folder), replies)) == []
 
 
 # Races by hand: ``old`` was loaded before ``new`` committed.
@@ -152,9 +152,9 @@ def test_threads_in_memory() -> None:
 
 @pytest.fixture
 def pair() -> tuple[Table, Table]:
-    place = f"memory://{uuid4()}"
-    Catalog.create_path(place, "id LONG, b STRING").append(ids(1))
-    return Catalog.load_path(place), Catalog.load_path(place)
+    folder = f"memory://{uuid4()}"
+    Catalog.create_path(folder, "id LONG, b STRING").append(ids(1))
+    return Catalog.load_path(folder), Catalog.load_path(folder)
 
 
 def fresh(table: Table) -> list[dict[str, Any]]:
@@ -195,7 +195,7 @@ def test_two_writers_that_add_columns(pair: tuple[Table, Table], same: bool) -> 
     assert len(columns) == len(set(columns)) == (3 if same else 4)
 
 
-def test_a_drop_hits_what_it_was_bound_to(pair: tuple[Table, Table]) -> None:
+def test_a_drop_removes_the_column_that_it_was_bound_to(pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.alter().rename_column("b", "kept").add_column("b", "int", default=7).commit()
     old.alter().drop_column("b").commit()
@@ -222,7 +222,7 @@ def test_drop_against_an_append(pair: tuple[Table, Table]) -> None:
         Catalog.load_path(new.location)
 
 
-def test_overwrite_leaves_what_came_after_its_base(pair: tuple[Table, Table]) -> None:
+def test_an_overwrite_keeps_rows_added_after_its_base(pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.append(ids(2))
     old.overwrite(ids(3))
@@ -278,7 +278,9 @@ def test_two_alters(
         lambda a: a.set_partitioning(["bucket(4, id)"]),
     ],
 )
-def test_no_alter_aborts_an_append(pair: tuple[Table, Table], change: Callable[[Any], Any]) -> None:
+def test_no_alter_aborts_a_concurrent_append(
+    pair: tuple[Table, Table], change: Callable[[Any], Any]
+) -> None:
     old, new = pair
     change(new.alter()).commit()
     old.append(pa.table({"id": [2], "b": ["y"]}))
@@ -290,7 +292,7 @@ def test_no_alter_aborts_an_append(pair: tuple[Table, Table], change: Callable[[
 
 
 def fence(table: Table, at: int) -> None:
-    """A fence, put by hand as FORMAT.md says."""
+    """Write a fence to the log, as FORMAT.md describes it."""
     last = table.version
     entry = json.loads(table.store.read(f"_versioned/log/{last:020d}.json") or b"")
     for name in ("added", "removed", "schema", "properties", "details"):
@@ -306,7 +308,7 @@ def fence(table: Table, at: int) -> None:
     table.store.put_if_absent(f"_versioned/log/{last + 1:020d}.json", json.dumps(entry).encode())
 
 
-def test_a_fence_stops_a_slow_writer(pair: tuple[Table, Table]) -> None:
+def test_a_fence_refuses_a_slow_writer(pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.alter().set_comment("b", "x").commit()
     fence(new, 2)
@@ -314,20 +316,20 @@ def test_a_fence_stops_a_slow_writer(pair: tuple[Table, Table]) -> None:
         old.append(ids(2))
     new.refresh().append(ids(2))
     times = Catalog.load_path(new.location).inspect.history()["time"].to_pylist()
-    assert times == sorted(set(times)), "a commit is later than the one before, whatever the clock"
+    assert times == sorted(set(times)), "a commit is later than the one before, whatever the clocks"
 
 
 def test_two_creations_of_one_name(tmp_path: Path) -> None:
     one, two = Catalog(tmp_path), Catalog(tmp_path)
     one.create_namespace("n")
     two.list_namespaces()
-    made: list[str] = []
+    created: list[str] = []
     errors: list[VersionedError] = []
 
     def work(catalog: Catalog, column: str) -> None:
         try:
             catalog.create_table("n.t", f"{column} INT")
-            made.append(column)
+            created.append(column)
         except AlreadyExistsError as error:
             errors.append(error)
 
@@ -336,8 +338,8 @@ def test_two_creations_of_one_name(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == len(errors) == 1
-    assert Catalog(tmp_path).load_table("n.t").schema.names == made
+    assert len(created) == len(errors) == 1
+    assert Catalog(tmp_path).load_table("n.t").schema.names == created
 
 
 def test_rename_against_rename_and_drop(tmp_path: Path) -> None:
@@ -381,7 +383,7 @@ def many(tmp_path: Path) -> Table:
         ),
     ],
 )
-def test_checkpoints_are_never_the_truth(tmp_path: Path, damage: Callable[[Path], Any]) -> None:
+def test_damaged_checkpoints_are_ignored(tmp_path: Path, damage: Callable[[Path], Any]) -> None:
     many(tmp_path)
     damage(tmp_path / "t/_versioned")
     table = Catalog.load_path(tmp_path / "t")

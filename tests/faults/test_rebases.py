@@ -1,4 +1,4 @@
-"""Commits that were planned before others landed, where the rules of FORMAT.md, section 11, are thin."""
+"""Commits planned before others landed: corner cases of the rules in FORMAT.md, section 11."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from versioned_catalog.storage.store import Put
 
 @pytest.fixture
 def pair() -> tuple[Table, Table]:
-    """The same table twice; what the second commits, the first has not seen."""
-    place = f"memory://{uuid4()}"
-    Catalog.create_path(place, "id LONG, s STRUCT<x: INT, y: INT>, l ARRAY<STRUCT<e: INT>>")
-    return Catalog.load_path(place), Catalog.load_path(place)
+    """The same table twice; the first handle does not see what the second commits."""
+    folder = f"memory://{uuid4()}"
+    Catalog.create_path(folder, "id LONG, s STRUCT<x: INT, y: INT>, l ARRAY<STRUCT<e: INT>>")
+    return Catalog.load_path(folder), Catalog.load_path(folder)
 
 
 def fresh(table: Table) -> list[dict[str, Any]]:
@@ -56,10 +56,10 @@ ROW = pa.table(
 
 @pytest.mark.parametrize("path", ["new", "s.new"])
 @pytest.mark.parametrize("operation", ["append", "overwrite"])
-def test_a_column_that_came_and_may_not_be_null(
+def test_a_concurrently_added_not_null_column_is_a_conflict(
     operation: str, path: str, pair: tuple[Table, Table]
 ) -> None:
-    """The rows lack the column, which would show null."""
+    """The rows lack the column, so it would show null."""
     old, new = pair
     new.alter().add_column(path, "int").commit()
     new.alter().set_not_null(path).commit()
@@ -70,7 +70,9 @@ def test_a_column_that_came_and_may_not_be_null(
 
 
 @pytest.mark.parametrize("path", ["new", "s.new", "l.element.new"])
-def test_a_column_that_came_with_a_default(path: str, pair: tuple[Table, Table]) -> None:
+def test_a_concurrently_added_column_with_a_default_is_no_conflict(
+    path: str, pair: tuple[Table, Table]
+) -> None:
     old, new = pair
     new.alter().add_column(path, "int", nullable=False, default=7).commit()
     assert old.append(ROW) == 2
@@ -82,17 +84,19 @@ def test_a_column_that_came_with_a_default(path: str, pair: tuple[Table, Table])
     }
 
 
-def test_a_struct_that_came_with_fields_that_may_not_be_null(pair: tuple[Table, Table]) -> None:
-    """The struct shows null, and so its field is nobody's null."""
+def test_a_concurrently_added_struct_with_not_null_fields_is_no_conflict(
+    pair: tuple[Table, Table],
+) -> None:
+    """The struct is null in these rows, so its NOT NULL field is not violated."""
     old, new = pair
     new.alter().add_column("t", "STRUCT<z: INT NOT NULL>").commit()
     assert old.append(ROW) == 2
     assert fresh(old)[0]["t"] is None
 
 
-def test_columns_brought_along_do_not_take_ids_that_were_given(pair: tuple[Table, Table]) -> None:
-    """The schema is what it was, and yet the next ID is another one: older writers left that behind
-    where an ALTER added a column and dropped it."""
+def test_columns_added_by_a_write_do_not_reuse_ids(pair: tuple[Table, Table]) -> None:
+    """The schema is unchanged but the next ID is not: older writers left it so when an ALTER added
+    a column and dropped it."""
     old, new = pair
 
     def entry(state: TableState | None) -> Commit:
@@ -109,8 +113,8 @@ def test_columns_brought_along_do_not_take_ids_that_were_given(pair: tuple[Table
     assert fresh(old) == [{**ROW.to_pylist()[0], "new": 1}]
 
 
-def test_columns_brought_along_after_a_rename(pair: tuple[Table, Table]) -> None:
-    """The next ID is what it was, and yet the schema is another one."""
+def test_columns_added_by_a_write_after_a_rename(pair: tuple[Table, Table]) -> None:
+    """The next ID is unchanged but the schema is not."""
     old, new = pair
     new.alter().rename_column("l", "m").commit()
     assert new.state.next_column_id == old.state.next_column_id
@@ -120,7 +124,7 @@ def test_columns_brought_along_after_a_rename(pair: tuple[Table, Table]) -> None
 
 
 @pytest.mark.parametrize("path", ["s.x", "s"])
-def test_nested_not_null(path: str, pair: tuple[Table, Table]) -> None:
+def test_nested_not_null_is_checked(path: str, pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.alter().set_not_null(path).commit()
     bad = ROW.set_column(
@@ -134,7 +138,7 @@ def test_nested_not_null(path: str, pair: tuple[Table, Table]) -> None:
     assert fresh(old) == ROW.to_pylist()
 
 
-def test_not_null_that_was_taken_back(pair: tuple[Table, Table]) -> None:
+def test_a_not_null_that_was_dropped_again_is_no_conflict(pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.alter().set_not_null("s").commit()
     new.alter().drop_not_null("s").commit()
@@ -142,7 +146,7 @@ def test_not_null_that_was_taken_back(pair: tuple[Table, Table]) -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_set_not_null_sees_what_landed_meanwhile(rows: int, pair: tuple[Table, Table]) -> None:
+def test_set_not_null_checks_concurrent_commits(rows: int, pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.append(ROW)
     if rows:
@@ -153,7 +157,7 @@ def test_set_not_null_sees_what_landed_meanwhile(rows: int, pair: tuple[Table, T
         assert old.alter().set_not_null("id").commit() == 2
 
 
-def test_ids_are_never_given_twice(pair: tuple[Table, Table]) -> None:
+def test_column_ids_are_never_reused(pair: tuple[Table, Table]) -> None:
     old, new = pair
     new.alter().add_column("a", "int").commit()
     old.alter().add_column("b", "int").add_column("b2", "STRUCT<q: INT>").commit()
@@ -166,7 +170,7 @@ def test_ids_are_never_given_twice(pair: tuple[Table, Table]) -> None:
     assert {"a", "b", "b2", "c"} <= set(new.schema.names)
 
 
-def test_a_loser_that_added_columns_leaves_nothing(pair: tuple[Table, Table]) -> None:
+def test_a_refused_write_with_new_columns_changes_nothing(pair: tuple[Table, Table]) -> None:
     old, new = pair
     before = new.append(ROW.append_column("c", pa.array([1])), merge_schema=True)
     with pytest.raises(CommitConflictError):
@@ -177,7 +181,7 @@ def test_a_loser_that_added_columns_leaves_nothing(pair: tuple[Table, Table]) ->
     assert table.count() == 1
 
 
-def test_an_append_with_columns_beside_plain_appends(pair: tuple[Table, Table]) -> None:
+def test_an_append_with_new_columns_and_concurrent_appends(pair: tuple[Table, Table]) -> None:
     """Commits that change no schema do not abort it."""
     old, new = pair
     new.append(ROW)
@@ -194,7 +198,7 @@ def test_an_append_with_columns_beside_plain_appends(pair: tuple[Table, Table]) 
         lambda t: t.overwrite(ROW),
     ],
 )
-def test_a_drop_follows_whatever_came(
+def test_a_drop_succeeds_after_any_commit(
     theirs: Callable[[Table], int], pair: tuple[Table, Table]
 ) -> None:
     old, new = pair
@@ -205,7 +209,7 @@ def test_a_drop_follows_whatever_came(
 
 
 def test_an_overwrite_of_an_overwritten_table(pair: tuple[Table, Table]) -> None:
-    """Its base had no rows, so it removes none, and theirs stay."""
+    """Its base had no rows, so it removes none, and the other overwrite's rows stay."""
     old, new = pair
     new.overwrite(ROW)
     assert old.overwrite(ROW) == 2
@@ -234,7 +238,7 @@ def test_a_batch_is_committed_once(pair: tuple[Table, Table]) -> None:
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "append", "compact", "truncate", "rollback"])
 def test_written_segments_are_committed_once(meanwhile: str, pair: tuple[Table, Table]) -> None:
-    """A job that is run again with its written segments does not show its rows twice."""
+    """A retried job does not add its written segments twice."""
     old, new = pair
     plan = old.transaction().plan_write(ROW.schema)
     records = plan.write(ROW.schema, iter(ROW.to_batches()), old.store)
@@ -280,13 +284,13 @@ def test_written_segments_that_an_expired_version_added(pair: tuple[Table, Table
     assert len(fresh(old)) == 2
 
 
-def test_a_rewrite_whose_base_is_expired() -> None:
-    """What it looked at can't be looked up any more; that is a conflict, which is run again."""
-    place, kinds = f"memory://{uuid4()}", pa.schema({"a": pa.int32()})
-    new = Catalog.create_path(place, "a INT", properties={"isolation": "serializable"})
+def test_a_rewrite_with_an_expired_base_is_a_conflict() -> None:
+    """The read rows can't be checked any more: a conflict, after which the write is run again."""
+    folder, kinds = f"memory://{uuid4()}", pa.schema({"a": pa.int32()})
+    new = Catalog.create_path(folder, "a INT", properties={"isolation": "serializable"})
     new.append(pa.table({"a": [1, 2]}, kinds))
     new.append(pa.table({"a": [7, 8]}, kinds))
-    late = Catalog.load_path(place)
+    late = Catalog.load_path(folder)
     plan = late.transaction().plan_write(kinds)
     (path, _) = late.inspect.segments()["path"].to_pylist()
     new.delete([("a", "=", 7)])
@@ -300,7 +304,7 @@ def test_a_rewrite_whose_base_is_expired() -> None:
 
 
 def test_threads_that_read_the_same_files_of_memory() -> None:
-    """Every reader has a place of its own in a file."""
+    """Each reader has its own position in a file."""
     store = Catalog.create_path(f"memory://{uuid4()}", "id LONG").store
     with store.create("data/x") as sink:
         sink.write(b"abcdef")
@@ -321,14 +325,14 @@ def test_one_thread_wins_a_name_in_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(MemoryFileSystem, "exists", slow)
     with ThreadPoolExecutor(4) as pool:
-        told = list(pool.map(lambda n: store.put_if_absent("x", b"%d" % n), range(4)))
-    assert told.count(Put.WON) == 1
-    assert store.read("x") == b"%d" % told.index(Put.WON)
+        replies = list(pool.map(lambda n: store.put_if_absent("x", b"%d" % n), range(4)))
+    assert replies.count(Put.WON) == 1
+    assert store.read("x") == b"%d" % replies.index(Put.WON)
 
 
 def test_threads_that_write_and_read_at_once() -> None:
-    place = f"memory://{uuid4()}"
-    Catalog.create_path(place, "id LONG")
+    folder = f"memory://{uuid4()}"
+    Catalog.create_path(folder, "id LONG")
     errors: list[BaseException] = []
     done = threading.Event()
 
@@ -336,7 +340,7 @@ def test_threads_that_write_and_read_at_once() -> None:
         seen = 0
         try:
             while not done.is_set():
-                table = Catalog.load_path(place)
+                table = Catalog.load_path(folder)
                 found = sorted(row["id"] for row in table.scan().to_arrow().to_pylist())
                 assert len(found) == len(set(found)) == table.count() >= seen
                 seen = len(found)
@@ -346,7 +350,7 @@ def test_threads_that_write_and_read_at_once() -> None:
     readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
-    table = Catalog.load_path(place)
+    table = Catalog.load_path(folder)
     for number in range(40):
         table.append(pa.table({"id": [number]}))
     done.set()

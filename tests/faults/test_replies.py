@@ -1,4 +1,4 @@
-"""Answers that are lost, late or wrong: success once, or an outcome that is called unknown."""
+"""Replies that are lost, late or wrong: a commit succeeds once, or its outcome is unknown."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def warehouse(tmp_path: Path) -> Path:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
     catalog.create_table("n.t", "id LONG").append(ids(1))
     return tmp_path
 
 
-def interrupted(place: Path, fault: Fault, after: Callable[[], object]) -> Table:
-    """The table, over a store whose first put to its log is interrupted after the effect."""
+def interrupted(warehouse: Path, fault: Fault, after: Callable[[], object]) -> Table:
+    """The table, on a store whose first put to its log is interrupted after it took effect."""
     plan, interruption = Plan(0, fault, only=LOG), Interruption(LOG, after=after)
-    store = InterruptedStore(LocalStore(str(place)), plan, interruption)
+    store = InterruptedStore(LocalStore(str(warehouse)), plan, interruption)
     return Catalog.over(store).load_table("n.t")
 
 
-def fresh(place: Path) -> Table:
-    return Catalog(place).load_table("n.t")
+def fresh(warehouse: Path) -> Table:
+    return Catalog(warehouse).load_table("n.t")
 
 
 def shown(table: Table) -> list[int]:
@@ -63,12 +63,12 @@ def shown(table: Table) -> list[int]:
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_REPLY, Fault.REPLY_TAKEN])
-def test_the_version_told_is_our_own(fault: Fault, place: Path) -> None:
-    rival = fresh(place)
-    table = interrupted(place, fault, lambda: rival.refresh().append(ids(3)))
-    assert table.append(ids(2)) == 2, "not the rival's, which came after"
+def test_the_acknowledged_version_is_our_own(fault: Fault, warehouse: Path) -> None:
+    rival = fresh(warehouse)
+    table = interrupted(warehouse, fault, lambda: rival.refresh().append(ids(3)))
+    assert table.append(ids(2)) == 2, "not the version of the other writer, which came after"
     assert table.version == 2
-    assert shown(table) == [1, 2], "others are seen after refresh()"
+    assert shown(table) == [1, 2], "concurrent commits are visible after refresh()"
     assert shown(table.refresh()) == [1, 2, 3]
     assert table.inspect.history()["operation"].to_pylist() == [
         "create",
@@ -78,25 +78,25 @@ def test_the_version_told_is_our_own(fault: Fault, place: Path) -> None:
     ]
 
 
-def test_a_rival_wins_during_the_silence(place: Path) -> None:
-    rival = fresh(place)
-    table = interrupted(place, Fault.LOST_REQUEST, lambda: rival.append(ids(3)))
+def test_another_writer_commits_while_the_outcome_is_unknown(warehouse: Path) -> None:
+    rival = fresh(warehouse)
+    table = interrupted(warehouse, Fault.LOST_REQUEST, lambda: rival.append(ids(3)))
     assert table.append(ids(2)) == 3
-    assert shown(fresh(place)) == [1, 3, 2]
+    assert shown(fresh(warehouse)) == [1, 3, 2]
 
 
-def test_a_rival_wins_with_what_we_can_not_stand_beside(place: Path) -> None:
-    rival = fresh(place)
+def test_a_conflicting_commit_while_the_outcome_is_unknown(warehouse: Path) -> None:
+    rival = fresh(warehouse)
     table = interrupted(
-        place, Fault.LOST_REQUEST, lambda: rival.alter().set_not_null("id").commit()
+        warehouse, Fault.LOST_REQUEST, lambda: rival.alter().set_not_null("id").commit()
     )
     with pytest.raises(Exception, match="NOT NULL"):
         table.append(pa.table({"id": pa.array([None], pa.int64())}))
-    assert fresh(place).version == 2
+    assert fresh(warehouse).version == 2
 
 
 @pytest.mark.parametrize("landed", [True, False])
-def test_a_store_that_falls_silent_for_good(landed: bool, place: Path) -> None:
+def test_a_store_that_stops_replying(landed: bool, warehouse: Path) -> None:
     class Gone(FaultyStore):
         gone = False
 
@@ -116,18 +116,18 @@ def test_a_store_that_falls_silent_for_good(landed: bool, place: Path) -> None:
                 self._inner.put_if_absent(path, data, dated)
             return Put.UNKNOWN
 
-    table = Catalog.over(Gone(LocalStore(str(place)), Plan())).load_table("n.t")
+    table = Catalog.over(Gone(LocalStore(str(warehouse)), Plan())).load_table("n.t")
     with pytest.raises(CommitOutcomeUnknown) as caught:
         table.append(ids(2))
     assert caught.value.commit_id in str(caught.value)
-    found = fresh(place).find_commit(caught.value.commit_id, 1)
+    found = fresh(warehouse).find_commit(caught.value.commit_id, 1)
     assert found == (2 if landed else None)
-    assert shown(fresh(place)) == ([1, 2] if landed else [1])
-    fresh(place).append(ids(3))
+    assert shown(fresh(warehouse)) == ([1, 2] if landed else [1])
+    fresh(warehouse).append(ids(3))
 
 
-def test_a_reply_and_then_the_store_is_lost(place: Path) -> None:
-    """Put again and told "taken", but who it is can't be read."""
+def test_a_lost_reply_and_then_a_store_that_can_not_be_read(warehouse: Path) -> None:
+    """The retried put is answered "taken", but the entry there can't be read."""
 
     class Blind(FaultyStore):
         blind = False
@@ -144,15 +144,15 @@ def test_a_reply_and_then_the_store_is_lost(place: Path) -> None:
             self.blind = True
             return super().put_if_absent(path, data, dated)
 
-    store = Blind(LocalStore(str(place)), Plan(0, Fault.REPLY_TAKEN, only=LOG))
+    store = Blind(LocalStore(str(warehouse)), Plan(0, Fault.REPLY_TAKEN, only=LOG))
     table = Catalog.over(store).load_table("n.t")
     with pytest.raises(CommitOutcomeUnknown) as caught:
         table.append(ids(2))
-    assert fresh(place).find_commit(caught.value.commit_id) == 2
+    assert fresh(warehouse).find_commit(caught.value.commit_id) == 2
 
 
-def test_a_request_that_arrives_late(place: Path) -> None:
-    """It lands after the outcome was called unknown: it is found, and it is there once."""
+def test_a_request_that_arrives_late(warehouse: Path) -> None:
+    """It takes effect after the outcome was reported as unknown: it is found, and it is there once."""
     late: list[tuple[str, bytes]] = []
 
     class Late(FaultyStore):
@@ -163,22 +163,22 @@ def test_a_request_that_arrives_late(place: Path) -> None:
             late.append((path, data))
             return Put.UNKNOWN
 
-    store = Late(LocalStore(str(place)), Plan())
+    store = Late(LocalStore(str(warehouse)), Plan())
     table = Catalog.over(store).load_table("n.t")
     with pytest.raises(CommitOutcomeUnknown) as caught:
         table.append(ids(2))
     assert {path for path, _ in late} == {f"_versioned/log/{2:020d}.json"}
     assert len({data for _, data in late}) == 1, "the same entry every time"
     assert len(late) == PUT_TRIES
-    assert fresh(place).find_commit(caught.value.commit_id) is None
-    outcomes = [LocalStore(str(place / "n/t")).put_if_absent(*request) for request in late]
+    assert fresh(warehouse).find_commit(caught.value.commit_id) is None
+    outcomes = [LocalStore(str(warehouse / "n/t")).put_if_absent(*request) for request in late]
     assert outcomes == [Put.WON] + [Put.TAKEN] * (len(late) - 1)
-    assert fresh(place).find_commit(caught.value.commit_id) == 2
-    assert shown(fresh(place)) == [1, 2]
+    assert fresh(warehouse).find_commit(caught.value.commit_id) == 2
+    assert shown(fresh(warehouse)) == [1, 2]
 
 
-def test_a_name_that_is_taken_by_nothing(place: Path) -> None:
-    """A store that contradicts itself ends in an error, not in a loop without end."""
+def test_a_store_that_reports_a_missing_entry_as_taken(warehouse: Path) -> None:
+    """A store that contradicts itself causes an error, not an endless loop."""
 
     puts: list[str] = []
 
@@ -192,7 +192,7 @@ def test_a_name_that_is_taken_by_nothing(place: Path) -> None:
             return Put.TAKEN
 
     with pytest.raises(CommitOutcomeUnknown):
-        Catalog.over(Liar(LocalStore(str(place)), Plan())).load_table("n.t").append(ids(2))
+        Catalog.over(Liar(LocalStore(str(warehouse)), Plan())).load_table("n.t").append(ids(2))
 
 
 WAREHOUSE: dict[str, Callable[[Catalog], object]] = {
@@ -205,7 +205,9 @@ WAREHOUSE: dict[str, Callable[[Catalog], object]] = {
 
 @pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.REPLY_TAKEN])
 @pytest.mark.parametrize("operation", WAREHOUSE)
-def test_names_are_changed_once(operation: str, fault: Fault, place: Path, tmp_path: Path) -> None:
+def test_changes_of_names_take_effect_once(
+    operation: str, fault: Fault, warehouse: Path, tmp_path: Path
+) -> None:
     recorded = Plan(only="put")
     calls = 2 if operation in ("create_table", "drop_table") else 1
     for at in range(calls):
@@ -229,23 +231,23 @@ def test_names_are_changed_once(operation: str, fault: Fault, place: Path, tmp_p
             assert now.load_table(("n", name)).version == 0
         assert not (folder / "n").is_dir() or len(list((folder / "n").iterdir())) == len(
             {"t", "v"} if operation == "create_table" else {"t"}
-        ), "no second table beside the first"
+        ), "no second table"
         assert len(list((folder / "_versioned/log").iterdir())) == 3
 
 
-def test_an_entry_that_can_not_be_read_is_not_put(place: Path) -> None:
-    table = fresh(place)
+def test_an_unreadable_entry_is_not_written(warehouse: Path) -> None:
+    table = fresh(warehouse)
     plan = table.transaction().plan_write(ids(2).schema)
     (record,) = plan.write(ids(2).schema, iter(ids(2).to_batches()), table.store)
     with pytest.raises(CorruptTableError):
         table.transaction().commit_append(plan, [replace(record, schema_version=7)])
-    assert fresh(place).version == 1
+    assert fresh(warehouse).version == 1
     assert table.transaction().commit_append(plan, [record]) == 2
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every commit is followed by a checkpoint."""
+    """Write a checkpoint after every commit."""
     monkeypatch.setattr(LoadedState, "wants_checkpoint", True)
 
 
@@ -253,14 +255,14 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "error", [pa.ArrowInvalid("x"), MemoryError(), OSError(28, "full"), KeyError("bug")]
 )
-def test_no_failure_after_a_commit_unsays_it(
-    error: Exception, place: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_failure_after_a_commit_does_not_fail_it(
+    error: Exception, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> bytes:
         raise error
 
     monkeypatch.setattr(TableCodec, "encode_checkpoint", fail)
-    table = fresh(place)
+    table = fresh(warehouse)
     assert table.append(ids(2)) == 2
     assert table.append(ids(3)) == 3
-    assert shown(fresh(place)) == [1, 2, 3]
+    assert shown(fresh(warehouse)) == [1, 2, 3]

@@ -1,7 +1,7 @@
 """Try inputs one after another: ``python -m fuzz TARGET --seed 7 --count 1000``.
 
-It is a process of its own, for what is fed to it may end it. Each input is made of the seed and its
-number alone, so that any of them can be made again: ``--first N --count 1``.
+It is a process of its own, since an input may crash it. An input depends only on the seed and its
+number, so it can be repeated: ``--first N --count 1``.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import Any
 from fuzz.targets import TARGETS
 
 ADDRESSES = 6 << 30
-"""Bytes of address space; the rest of the machine is not ours."""
+"""Bytes of address space."""
 
 GROWTH = 1 << 20
-"""By how many KiB an input may raise the most memory that was ever in use."""
+"""The KiB by which one input may raise the peak memory."""
 
 SECONDS = 20
-"""How much of a processor's time one input may take."""
+"""Seconds of processor time that one input may take."""
 
 WAITING = 300
-"""How long it may take by the clock, on a machine that has much else to do."""
+"""Seconds by the clock that one input may take, on a busy machine."""
 
 
 class TooLong(BaseException):
-    """No error that anything of ours catches."""
+    """An exception that no code of the project catches."""
 
 
 def _too_long(*_: Any) -> None:
@@ -45,7 +45,7 @@ def _peak() -> int:
 
 
 def attempt(target: str, data: bytes) -> str | None:
-    """What is wrong with how an input is taken, or None."""
+    """Run one input, and return the finding, or None."""
     before = _peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(WAITING)

@@ -1,4 +1,4 @@
-"""Runs of the fuzzer, in processes that may die."""
+"""Runs of the fuzzer in processes that may crash."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 @dataclass
 class Outcome:
-    """What a run found.
+    """The result of a run.
 
     Args:
-        tried: how many inputs there were.
-        peak_mib: the most memory that was in use.
-        findings: by the number of the input, what is wrong.
+        tried: the number of inputs.
+        peak_mib: the peak memory in MiB.
+        findings: the finding, by the number of the input.
     """
 
     tried: int = 0
@@ -27,7 +27,7 @@ class Outcome:
 
 
 def fuzz(target: str, seed: str, count: int, seconds: float, folder: Path) -> Outcome:
-    """Feed inputs to a target; one that ends the process is a finding, and the next one follows."""
+    """Feed inputs to a target; if one crashes the process, that is a finding, and the run continues."""
     folder.mkdir(parents=True, exist_ok=True)
     found, first, end = Outcome(), 0, time.monotonic() + seconds
     while first < count and (left := end - time.monotonic()) > 0:
@@ -42,9 +42,9 @@ def fuzz(target: str, seed: str, count: int, seconds: float, folder: Path) -> Ou
             check=False,
         )
         if done.returncode == 0:
-            told = json.loads(done.stdout.splitlines()[-1])
-            found.tried += told["tried"]
-            found.peak_mib = max(found.peak_mib, told["peak_mib"])
+            report = json.loads(done.stdout.splitlines()[-1])
+            found.tried += report["tried"]
+            found.peak_mib = max(found.peak_mib, report["peak_mib"])
             break
         current = folder / "current"
         assert current.exists(), done.stderr

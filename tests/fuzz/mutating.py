@@ -1,4 +1,4 @@
-"""Changes to bytes, texts and JSON, as random as a seed makes them."""
+"""Random changes to bytes, texts and JSON, determined by a seed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _put(random: Random, out: bytearray, _: Sequence[bytes]) -> None:
 
 
 def _near_end(random: Random, out: bytearray, _: Sequence[bytes]) -> None:
-    """In the footer, of files that have one."""
+    """Change a byte near the end, where Parquet files have their footer."""
     if out:
         out[-1 - random.randrange(min(len(out), 3000))] = random.randrange(256)
 
@@ -84,7 +84,7 @@ _BYTES: list[Callable[[Random, bytearray, Sequence[bytes]], None]] = [
 
 
 def text_of(random: Random, text: str, words: Sequence[str]) -> str:
-    """A text after a few changes, with words of its grammar put in."""
+    """A text after a few changes, including inserted words of its grammar."""
     for _ in range(random.choice((1, 1, 2, 3, 6))):
         at = random.randrange(len(text) + 1)
         end = min(len(text), at + random.choice((0, 0, 1, 2, 5, 20)))
@@ -94,21 +94,21 @@ def text_of(random: Random, text: str, words: Sequence[str]) -> str:
 
 
 def json_of(random: Random, value: Any, words: Sequence[Any] = ()) -> Any:
-    """JSON after a few changes of its structure; it is written by ``dumped``."""
+    """JSON after a few changes of its structure, for ``dumped``."""
     out = copy.deepcopy(value)
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
         try:
-            places = list(_places(out))
+            positions = list(_positions(out))
         except RecursionError:
             return out
-        if not places:
+        if not positions:
             return strange(random, words)
-        holder, key = random.choice(places)
+        holder, key = random.choice(positions)
         _change(random, holder, key, words)
     return out
 
 
-def _places(value: Any) -> Any:
+def _positions(value: Any) -> Any:
     inner = (
         value.items()
         if isinstance(value, dict)
@@ -118,7 +118,7 @@ def _places(value: Any) -> Any:
     )
     for key, child in inner:
         yield value, key
-        yield from _places(child)
+        yield from _positions(child)
 
 
 def _change(random: Random, holder: Any, key: Any, words: Sequence[Any]) -> None:
@@ -130,8 +130,8 @@ def _change(random: Random, holder: Any, key: Any, words: Sequence[Any]) -> None
         case 1:
             holder[str(random.choice(TEXTS))] = holder[key]
         case 2:
-            other, place = random.choice(list(_places(holder)))
-            holder[key] = copy.deepcopy(other[place])
+            other, position = random.choice(list(_positions(holder)))
+            holder[key] = copy.deepcopy(other[position])
         case 3 if isinstance(holder[key], str):
             holder[key] = text_of(random, holder[key], [str(word) for word in words])
         case 3 if isinstance(holder[key], int):
@@ -144,13 +144,13 @@ def _change(random: Random, holder: Any, key: Any, words: Sequence[Any]) -> None
 
 
 def strange(random: Random, words: Sequence[Any] = ()) -> Any:
-    """A value that is out of place."""
+    """A value of an unexpected type or range."""
     known = [NUMBERS, TEXTS, OTHERS, list(words) or TEXTS]
     return copy.deepcopy(random.choice(random.choice(known)))
 
 
 def dumped(value: Any) -> bytes:
-    """JSON as bytes; what is nested too deep for that becomes brackets."""
+    """JSON as bytes; JSON that is too deep for that becomes nested brackets."""
     try:
         return json.dumps(value).encode()
     except (RecursionError, ValueError):

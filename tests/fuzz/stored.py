@@ -1,4 +1,4 @@
-"""What is read from storage, mutated: an input is the path of a file, a line's end, and its content."""
+"""Mutations of stored files: an input is the path of a file, a line break, and its content."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unpacked(data: bytes) -> tuple[str, bytes]:
 
 
 def looked_at(table: Table, much: bool = True) -> None:
-    """What a reader may do with a table, each whether or not the others fail."""
+    """Read a table in many ways, each even if the others fail."""
     for act in _READS if much else (read, _planned, _READS[0]):
         with suppress(VersionedError):
             act(table)
@@ -98,7 +98,7 @@ _READS: list[Callable[[Table], object]] = [
 
 
 def written_to(table: Table) -> None:
-    """What a writer may do with a table."""
+    """Write to a table in many ways."""
     for act in _WRITES:
         with suppress(VersionedError):
             act(table.refresh())
@@ -219,7 +219,7 @@ def make_checkpoint(random: Random) -> bytes:
 
 
 def _restated(random: Random, content: bytes) -> bytes:
-    """A whole file with another state, or other columns."""
+    """A valid file with another state, or other columns."""
     table = pq.read_table(io.BytesIO(content))
     state = json.loads(table.schema.metadata[b"versioned.state"])
     table = table.replace_schema_metadata(None)
@@ -284,7 +284,7 @@ def make_footer(random: Random) -> bytes:
     content = world()[random.choice(files("/data/", ".parquet"))]
     length = int.from_bytes(content[-8:-4], "little")
     tail = bytes_of(random, content[-8 - length :], [])
-    if random.random() < 0.7:  # so that the length is right
+    if random.random() < 0.7:  # keep the length correct
         tail = tail[:-8] + max(0, len(tail) - 8).to_bytes(4, "little") + b"PAR1"
     return tail
 

@@ -1,4 +1,4 @@
-"""What is fuzzed, by name."""
+"""The targets of the fuzzer, by name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fuzz import stored, written
 
 @dataclass(frozen=True)
 class Target:
-    """Something that is parsed.
+    """A parser to be fuzzed.
 
     Args:
-        make: an input.
-        attempt: feeds an input to it; whatever it raises is a finding.
+        make: creates an input.
+        attempt: feeds an input to the parser; an exception is a finding.
     """
 
     make: Callable[[Random], bytes]

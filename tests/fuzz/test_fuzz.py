@@ -1,4 +1,4 @@
-"""Only our own errors come of whatever is fed to what is parsed, in bounded memory and time."""
+"""Any input to a parser raises only VersionedErrors, in bounded memory and time."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_many_inputs(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", sorted(path.name for path in CASES.iterdir()))
-def test_what_was_found(target: str) -> None:
-    """What the fuzzer found, and was mended; some of it ended the process."""
+def test_inputs_of_earlier_findings(target: str) -> None:
+    """Inputs that the fuzzer found, and that are fixed; some of them crashed the process."""
     cases = [str(path) for path in sorted((CASES / target).iterdir())]
     done = subprocess.run(
         [sys.executable, "-c", REPLAY, target, *cases],
@@ -59,6 +59,6 @@ def test_what_was_found(target: str) -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-3000:]}"
 
 
-def test_an_input_can_be_made_again() -> None:
+def test_inputs_are_reproducible() -> None:
     for target in TARGETS.values():
         assert target.make(random.Random("7 3")) == target.make(random.Random("7 3"))

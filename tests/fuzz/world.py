@@ -1,4 +1,4 @@
-"""Tables that inputs are planted in, in memory; whatever an input did to them is taken back."""
+"""Tables in memory in which inputs are placed; after each input they are restored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DDL = (
 
 
 def rows(first: int, count: int) -> pa.Table:
-    """Some rows with values of all kinds."""
+    """Some rows with values of all types."""
     ids = range(first, first + count)
     return pa.table(
         {
@@ -75,9 +75,9 @@ def _make() -> None:
 
 
 def build() -> dict[str, bytes]:
-    """Put the world into memory; gives its files by path below the root.
+    """Put the tables into memory, and return their files by path below the root.
 
-    It was made once, so that an input can be made again.
+    They were created once and stored, so that inputs are reproducible.
     """
     fs = MemoryFileSystem()
     if fs.exists(ROOT):
@@ -93,7 +93,7 @@ def build() -> dict[str, bytes]:
 
 
 def remake() -> None:
-    """Make the part of the world that is not golden: ``python -m fuzz.world``."""
+    """Create the tables that are not golden: ``python -m fuzz.world``."""
     fs = MemoryFileSystem()
     _make()
     with zipfile.ZipFile(MADE_ONCE, "w", zipfile.ZIP_DEFLATED) as out:
@@ -103,7 +103,7 @@ def remake() -> None:
 
 @contextmanager
 def planted(path: str, data: bytes, without: tuple[str, ...] = ()) -> Iterator[None]:
-    """The world with one file's content replaced, and others missing."""
+    """The tables with one file's content replaced, and other files missing."""
     fs = MemoryFileSystem()
     before, folders = dict(fs.store), list(fs.pseudo_dirs)
     for gone in without:
@@ -118,7 +118,7 @@ def planted(path: str, data: bytes, without: tuple[str, ...] = ()) -> Iterator[N
 
 
 def table_of(path: str) -> str:
-    """The folder of the table that a file is of."""
+    """The folder of the table to which a file belongs."""
     return path.partition("/_versioned/")[0].partition("/data/")[0]
 
 

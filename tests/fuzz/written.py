@@ -1,4 +1,4 @@
-"""What users and Spark write, mutated: types, columns, defaults, filters, options, paths, requests."""
+"""Mutations of what users and Spark pass in: types, columns, literals, options, paths, requests."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def try_type(data: bytes) -> None:
         given = json.loads(data)
         try:
             stored = type_from_json(given)
-        except RecursionError:  # whoever reads an entry takes it for a damaged one
+        except RecursionError:  # readers of entries report it as corruption
             return
         assert type_from_json(type_to_json(stored)) == stored
 
@@ -154,7 +154,7 @@ def make_ddl(random: Random) -> bytes:
 def try_ddl(data: bytes) -> None:
     with suppress(VersionedError):
         found = Schema.parse(text(data))
-        with suppress(VersionedError):  # what a DDL can't say
+        with suppress(VersionedError):  # types that a DDL can't express
             assert Schema.parse(str(found)) == found
 
 
@@ -326,7 +326,7 @@ def make_filter(random: Random) -> bytes:
 
 
 def try_filter(data: bytes) -> None:
-    """Filters as users give them; the jar writes those of a request, with values of a user."""
+    """Filters as users write them; those of the jar's requests contain values of users."""
     given, table = _json(data), _table()
     if isinstance(given, list):
         with suppress(VersionedError):
@@ -349,7 +349,7 @@ def _table() -> Any:
 
 
 _JAR = (TypeError, KeyError, AttributeError, ValueError)
-"""Failures of requests that the jar never sends; Spark reports them as errors of Python."""
+"""Errors for requests that the jar never sends; Spark reports them as Python errors."""
 
 REQUESTS: list[dict[str, Any]] = [
     {"request": "load", "body": {"name": ["made", "t"], "version": None, "timestamp": None}},

@@ -1,7 +1,7 @@
-"""Make the tables of tests/golden/v1: ``python tests/golden/make_v1.py``.
+"""Create the tables of tests/golden/v1: ``python tests/golden/make_v1.py``.
 
-They were made once and are kept as they are: whatever is released later must read them. Only a
-format that nobody has released may be made anew.
+They were created once and never change: every later release must read them. They may be created again
+only as long as the format is unreleased.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def moment(day: int) -> dt.datetime:
 
 
 def append(table: Table, *rows: dict[str, Any]) -> None:
-    """Append rows, whose columns are those of the first, in the table's own types."""
+    """Append rows in the table's own types; their columns are those of the first row."""
     arrow = table.scan(columns=list(rows[0])).schema
     table.append(pa.Table.from_pylist(list(rows), schema=arrow))
 
@@ -78,7 +78,7 @@ def make_cpu(catalog: Catalog) -> None:
 
 
 def make_lives(catalog: Catalog) -> None:
-    """A table that was dropped and made again."""
+    """A table that was dropped and created again."""
     table = catalog.create_table("lives", "a INT, b STRING")
     append(table, {"a": 1, "b": "old"})
     catalog.drop_table("lives")

@@ -1,4 +1,4 @@
-"""Make the table of tests/golden/v1-keyed: ``python tests/golden/make_v1_keyed.py``. See ``make_v1``."""
+"""Create the table of tests/golden/v1-keyed: ``python tests/golden/make_v1_keyed.py``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "v1-keyed"
 
 
 def rows(**columns: list[object]) -> pa.Table:
-    """Rows; numbers are Spark's INT."""
+    """Rows; integers are Spark's INT."""
     arrays = {name: pa.array(values) for name, values in columns.items()}
     return pa.table(
         {n: a.cast(pa.int32()) if pa.types.is_int64(a.type) else a for n, a in arrays.items()}

@@ -1,4 +1,4 @@
-"""Jobs of processes of their own, which begin at the same moment; nothing in them waits for another."""
+"""Jobs in processes of their own that start at the same moment; none waits for another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from versioned_catalog import Catalog, VersionedError
 
 NOW = timedelta(0)
 Job = tuple[str, float]
-"""The name of a job, and how many seconds after the others it begins."""
+"""The name of a job, and its delay in seconds."""
 
 
 def expire(folder: str, keep_last: int = 2) -> object:
@@ -73,7 +73,7 @@ JOBS: dict[str, Callable[[str], object]] = {
 
 
 def carry_out(job: str, folder: str, at: float) -> str:
-    """Do a job at a moment; what came of it: ``done``, or the name of the error."""
+    """Run a job at a moment, and return ``done`` or the name of its error."""
     while (left := at - time.time()) > 0:
         time.sleep(left)
     try:
@@ -84,13 +84,13 @@ def carry_out(job: str, folder: str, at: float) -> str:
 
 
 def warm() -> None:
-    """Import what jobs import, before the first of them."""
+    """Import the modules that jobs need, before the first job."""
     import pyarrow.parquet  # noqa: F401
 
 
 @contextmanager
 def processes(count: int) -> Iterator[Callable[[str, list[Job]], list[str]]]:
-    """So many processes; what is given does jobs on a folder at once, and says what came of each."""
+    """Start processes, and return a function that runs jobs on a folder at once and lists results."""
     with ProcessPoolExecutor(count, get_context("spawn"), initializer=warm) as pool:
 
         def race(folder: str, jobs: list[Job]) -> list[str]:
@@ -102,7 +102,7 @@ def processes(count: int) -> Iterator[Callable[[str, list[Job]], list[str]]]:
 
 
 def trials(template: Path, jobs: list[str], count: int) -> Iterator[tuple[Path, list[Job]]]:
-    """Copies of a folder, and jobs in it that begin at about the same moment."""
+    """Run jobs at about the same moment on copies of a folder."""
     random = Random(os.environ.get("PYTEST_XDIST_WORKER", "") + template.name)
     for number in range(count):
         root = template.parent / f"{template.name}-{number}"

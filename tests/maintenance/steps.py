@@ -17,14 +17,14 @@ Steps = Mapping[int, Callable[[], object]]
 
 
 class Died(BaseException):
-    """The process ended at a storage call."""
+    """The process died at a storage call."""
 
 
 class SteppedStore(FaultyStore):
-    """A store that calls back before some of the calls to it.
+    """A store that calls back before some of its calls.
 
     Args:
-        inner: the real one.
+        inner: the store that does the work.
     """
 
     def __init__(self, inner: Store) -> None:
@@ -33,14 +33,14 @@ class SteppedStore(FaultyStore):
 
     @property
     def calls(self) -> list[str]:
-        """The calls since the steps were set."""
+        """The calls since ``begin``."""
         return self._plan.calls
 
     def begin(self, steps: Steps) -> None:
-        """Count calls from here on.
+        """Count calls from now on.
 
         Args:
-            steps: what happens before which call, from 0; an exception ends the job.
+            steps: what happens before which call, counted from 0; an exception ends the job.
         """
         self._plan.calls.clear()
         self._steps = dict(steps)
@@ -52,7 +52,7 @@ class SteppedStore(FaultyStore):
 
 
 def stepped(root: Path, at: int, then: Callable[[], object], more: Steps | None = None) -> Table:
-    """The table, calling back before a storage call; counted from the first call after loading."""
+    """The table on a store that calls back; calls are counted from the first one after loading."""
     store = SteppedStore(LocalStore(str(root / "t")))
     table = load_at(store, "t")
     store.begin({at: then} | (more or {}))
@@ -65,7 +65,7 @@ def calls_of(
     at: int = -1,
     then: Callable[[Path], object] = lambda root: None,
 ) -> list[str]:
-    """The storage calls that a job makes, tried on a copy of the table; with something in between."""
+    """The storage calls of a job, recorded on a copy of the table; ``then`` runs in between."""
     copy = root / "counted"
     shutil.copytree(root / "t", copy / "t")
     table = stepped(copy, at, lambda: then(copy))
@@ -77,22 +77,22 @@ def calls_of(
 
 
 def die() -> None:
-    """End a job as a killed process does."""
+    """End a job as the death of its process would."""
     raise Died
 
 
 def forget(root: Path) -> None:
-    """Leave readers nothing to start from but the log and what expiry keeps."""
+    """Delete the hint and all checkpoints, so that readers start from the log and from kept states."""
     shutil.rmtree(root / "t/_versioned/checkpoint", ignore_errors=True)
     (root / "t/_versioned/last_checkpoint.json").unlink(missing_ok=True)
 
 
 def check_whole(root: Path, expected: Callable[[int], list[int] | None]) -> None:
-    """Every retained version and tag is read by a fresh reader, from the log alone.
+    """Check that a fresh reader can read every retained version and tag, from the log alone.
 
     Args:
-        root: where the table is.
-        expected: the rows of a version, or None where there was none.
+        root: the folder of the table.
+        expected: the rows of a version, or None if it does not exist.
     """
     newest = Catalog.load_path(root / "t").version
     forget(root)

@@ -1,4 +1,4 @@
-"""Tables to clean up, and a clock that can be moved."""
+"""Tables to clean up, and a clock that tests can move."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load(root: Path) -> Table:
 
 
 def make(root: Path, versions: int = 6) -> Table:
-    """Version n shows n alone; so every version but the newest has a segment of its own."""
+    """Create a table in which version n shows n alone, so every version has a segment of its own."""
     table = Catalog.create_path(root / "t", "id LONG, b STRING DEFAULT 'x'")
     for number in range(1, versions + 1):
         table.overwrite(ids(number))
@@ -41,18 +41,18 @@ def make(root: Path, versions: int = 6) -> Table:
 
 
 def expire(table: Table, keep_last: int) -> int:
-    """Keep so many versions; the first one of them."""
+    """Retain this many versions, and return the first of them."""
     tick()
     return table.maintenance.expire(NOW, keep_last, dry_run=False, force=True).oldest_version
 
 
 def tick() -> None:
-    """Let files be older than now: a disk's clock is some milliseconds coarse."""
+    """Wait until the files are in the past: a disk's clock is some milliseconds coarse."""
     time.sleep(0.015)
 
 
 def write(table: Table, *values: int) -> tuple[WritePlan, list[Any]]:
-    """Segments that are written and not yet committed."""
+    """Write segments without committing them."""
     plan = table.transaction().plan_write(ids(*values).schema)
     return plan, plan.write(ids(*values).schema, iter(ids(*values).to_batches()), table.store)
 
@@ -62,17 +62,17 @@ def data(root: Path) -> set[str]:
 
 
 def everything(root: Path) -> dict[str, bytes]:
-    """All files and their contents."""
+    """All files and their content."""
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
 def later(monkeypatch: pytest.MonkeyPatch, by: timedelta) -> None:
-    """Let time go by, as the store's clock shows it."""
+    """Move the store's clock forward."""
     monkeypatch.setattr(LocalStore, "now", lambda self: datetime.now(UTC) + by)
 
 
 def age(path: Path, by: timedelta) -> None:
-    """Make a file older."""
+    """Set the date of a file back."""
     then = time.time() - by.total_seconds()
     os.utime(path, (then, then))
 

@@ -1,4 +1,4 @@
-"""Expired versions can't be read, tags and the rest can, and nobody is misled by a stub."""
+"""Expired versions can't be read, tagged and retained ones can, and stubs mislead nobody."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FOLDER = "t/_versioned"
 
 
 def forget(root: Path) -> None:
-    """Leave readers nothing to start from but the log and what expiry keeps."""
+    """Delete the hint and all checkpoints, so that readers start from the log and from kept states."""
     for path in (root / FOLDER).glob("checkpoint/*"):
         path.unlink()
     (root / FOLDER / "last_checkpoint.json").unlink(missing_ok=True)
@@ -39,7 +39,7 @@ def damage(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     return forget if request.param else lambda root: None
 
 
-def test_what_is_kept_is_read_and_the_rest_refused(
+def test_retained_versions_are_readable_and_expired_ones_refused(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     table = make(tmp_path)
@@ -47,8 +47,13 @@ def test_what_is_kept_is_read_and_the_rest_refused(
     table.log.write_checkpoint(table.state)
     table.set_tag("two", 2)
     tick()
-    told = table.maintenance.expire(NOW, 3, dry_run=False, force=True)
-    assert (told.oldest_version, told.versions, told.tagged, told.version) == (5, 4, (2,), 8)
+    result = table.maintenance.expire(NOW, 3, dry_run=False, force=True)
+    assert (result.oldest_version, result.versions, result.tagged, result.version) == (
+        5,
+        4,
+        (2,),
+        8,
+    )
     damage(tmp_path)
     for reader in (load(tmp_path), table):
         assert shown(reader) == [6]
@@ -62,7 +67,7 @@ def test_what_is_kept_is_read_and_the_rest_refused(
         assert reader.inspect.snapshots()["operation"].to_pylist()[:2] == [None, "overwrite"]
 
 
-def test_history_and_commit_ids_stay(tmp_path: Path) -> None:
+def test_history_and_commit_ids_survive_expiry(tmp_path: Path) -> None:
     table = make(tmp_path)
     before = table.inspect.history()
     expire(table, 2)
@@ -76,7 +81,7 @@ def test_history_and_commit_ids_stay(tmp_path: Path) -> None:
         load(tmp_path).scan(timestamp=before["time"].to_pylist()[3])
 
 
-def test_the_newest_is_never_expired(tmp_path: Path) -> None:
+def test_the_newest_version_never_expires(tmp_path: Path) -> None:
     table = make(tmp_path)
     assert expire(table, 1) == 6
     assert shown(load(tmp_path)) == [6]
@@ -84,13 +89,13 @@ def test_the_newest_is_never_expired(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep_last", [0, -1, True, 1.5, None])
-def test_nothing_to_keep_is_refused(keep_last: int, tmp_path: Path) -> None:
+def test_retaining_no_version_is_refused(keep_last: int, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="at least 1"):
         make(tmp_path, 1).maintenance.expire(keep_last=keep_last)
 
 
 @pytest.mark.parametrize("older_than", [timedelta(minutes=59), NOW])
-def test_a_short_time_is_refused(older_than: timedelta, tmp_path: Path) -> None:
+def test_a_short_retention_is_refused(older_than: timedelta, tmp_path: Path) -> None:
     table = make(tmp_path)
     with pytest.raises(InvalidRequestError, match="reads a version while it is expired"):
         table.maintenance.expire(older_than, dry_run=False)
@@ -104,15 +109,20 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     table = make(tmp_path)
     before = everything(tmp_path)
     tick()
-    told = table.maintenance.expire(NOW, 2, force=True)
-    assert (told.dry_run, told.oldest_version, told.versions, told.version) == (True, 5, 5, 6)
+    result = table.maintenance.expire(NOW, 2, force=True)
+    assert (result.dry_run, result.oldest_version, result.versions, result.version) == (
+        True,
+        5,
+        5,
+        6,
+    )
     assert everything(tmp_path) == before
 
 
-def test_what_was_the_newest_a_while_ago_is_kept(
+def test_a_version_that_was_the_newest_within_the_retention_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody may have begun to read it just before it was replaced."""
+    """A reader may have started on it just before it was replaced."""
     table = make(tmp_path, 3)
     assert table.maintenance.expire(DAY).oldest_version == 0
     later(monkeypatch, 2 * DAY)
@@ -121,7 +131,7 @@ def test_what_was_the_newest_a_while_ago_is_kept(
     assert table.maintenance.expire(timedelta.max).oldest_version == 0
 
 
-def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+def test_a_second_expiry_expires_more(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     table = make(tmp_path)
     table.set_tag("two", 2)
     old = load(tmp_path)
@@ -133,7 +143,7 @@ def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> No
         table.overwrite(ids(number))
     assert expire(table, 2) == 10
     for path in (tmp_path / FOLDER / "kept").glob(f"*{4:020d}*"):
-        path.unlink()  # as vacuum does
+        path.unlink()  # as a vacuum does
     damage(tmp_path)
     for reader in (load(tmp_path), middle.refresh(), old.refresh(), at_first.refresh()):
         assert shown(reader) == [9]
@@ -144,7 +154,7 @@ def test_expired_once_more(tmp_path: Path, damage: Callable[[Path], None]) -> No
 
 
 def test_a_state_of_intervals_is_read_back(tmp_path: Path) -> None:
-    """Parquet has no intervals: checkpoints hold their bounds as integers."""
+    """Parquet has no day-time intervals: checkpoints store their bounds as integers."""
     table = Catalog.create_path(tmp_path / "t", "id LONG, i INTERVAL DAY TO SECOND")
     table.append(pa.table({"id": [1], "i": pa.array([timedelta(days=-3)], pa.duration("us"))}))
     assert expire(table, 1) == 1
@@ -156,8 +166,8 @@ def test_a_state_of_intervals_is_read_back(tmp_path: Path) -> None:
     assert load(tmp_path).maintenance.verify(deep=True).findings == ()
 
 
-def test_a_tag_while_it_expires(tmp_path: Path) -> None:
-    """Whoever was told that a version has a tag can read it."""
+def test_a_tag_that_is_set_during_an_expiry(tmp_path: Path) -> None:
+    """If setting a tag succeeds, its version can be read."""
     make(tmp_path)
     rival = load(tmp_path)
     tagging = Interruption("put _versioned/log/N.json", before=lambda: rival.set_tag("three", 3))
@@ -170,8 +180,8 @@ def test_a_tag_while_it_expires(tmp_path: Path) -> None:
     assert shown(load(tmp_path), "three") == [3]
 
 
-def test_a_kept_state_that_is_lost_before_the_floor_moves(tmp_path: Path) -> None:
-    """An older vacuum deleted such states; entries become stubs only where the states are there."""
+def test_a_kept_state_that_is_lost_before_the_stubs_are_written(tmp_path: Path) -> None:
+    """An older vacuum deleted such states; entries become stubs only if the states exist."""
     make(tmp_path).set_tag("two", 2)
     known = load(tmp_path)
     kept = tmp_path / FOLDER / "kept"
@@ -198,8 +208,8 @@ def test_tags_at_and_below_the_oldest_retained_version(tmp_path: Path) -> None:
     for name, version in (("three", 3), ("four", 4), ("five", 5)):
         table.set_tag(name, version)
     tick()
-    told = table.maintenance.expire(NOW, 6, dry_run=False, force=True)
-    assert (told.oldest_version, told.versions, told.tagged) == (4, 3, (3,))
+    result = table.maintenance.expire(NOW, 6, dry_run=False, force=True)
+    assert (result.oldest_version, result.versions, result.tagged) == (4, 3, (3,))
     forget(tmp_path)
     reader = load(tmp_path)
     assert [shown(reader, name) for name in ("three", "four", "five")] == [[3], [4], [5]]
@@ -207,8 +217,8 @@ def test_tags_at_and_below_the_oldest_retained_version(tmp_path: Path) -> None:
         reader.scan(version=2)
 
 
-def test_two_that_expire_the_same(tmp_path: Path) -> None:
-    """The second one finds the floor where it wants it, and commits nothing."""
+def test_two_concurrent_expiries_of_the_same_versions(tmp_path: Path) -> None:
+    """The second expiry finds the oldest retained version where it wants it, and commits nothing."""
     make(tmp_path)
     known = load(tmp_path)
     rival = Interruption("put _versioned/log/N.json", before=lambda: expire(load(tmp_path), 2))
@@ -221,7 +231,7 @@ def test_two_that_expire_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stubs", range(6))
 def test_an_expiry_that_dies_at_any_stub_is_finished(stubs: int, tmp_path: Path) -> None:
-    """It dies with so many entries overwritten; the next one goes on where it was."""
+    """It dies after overwriting some entries; the next expiry continues there."""
     make(tmp_path)
     known = load(tmp_path)
     plan = Plan(at=stubs, fault=Fault.FAIL_BEFORE, only="overwrite _versioned/log")
@@ -236,7 +246,7 @@ def test_an_expiry_that_dies_at_any_stub_is_finished(stubs: int, tmp_path: Path)
     assert shown(load(tmp_path)) == [6]
 
 
-def test_no_tag_for_what_is_expired(tmp_path: Path) -> None:
+def test_an_expired_version_can_not_be_tagged(tmp_path: Path) -> None:
     table = make(tmp_path)
     stale = load(tmp_path)
     table.set_tag("two", 2)
@@ -251,7 +261,7 @@ def test_no_tag_for_what_is_expired(tmp_path: Path) -> None:
         load(tmp_path).set_tag("two", 2)
 
 
-def test_no_rollback_to_what_is_expired(tmp_path: Path) -> None:
+def test_rollback_to_an_expired_version_is_refused(tmp_path: Path) -> None:
     table = make(tmp_path)
     stale = load(tmp_path)
     table.set_tag("two", 2)
@@ -262,25 +272,25 @@ def test_no_rollback_to_what_is_expired(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [2]
 
 
-def test_an_expiry_that_died_is_finished(tmp_path: Path) -> None:
+def test_the_next_expiry_finishes_an_interrupted_one(tmp_path: Path) -> None:
     table = make(tmp_path)
     expire(table, 4)
     log = tmp_path / FOLDER / "log"
     kept = {path.name: path.read_bytes() for path in log.iterdir()}
     expire(table, 2)
-    for version in (0, 5):  # the last two stubs were not written any more
+    for version in (0, 5):  # the last two stubs were not written
         (log / f"{version:020d}.json").write_bytes(kept[f"{version:020d}.json"])
     table = load(tmp_path)
     assert table.inspect.snapshots()["version"].to_pylist() == [6, 7, 8]
-    told = table.maintenance.expire(dry_run=False)
-    assert (told.oldest_version, told.version) == (6, 8)
+    result = table.maintenance.expire(dry_run=False)
+    assert (result.oldest_version, result.version) == (6, 8)
     stubs = [b'"stub":true' in path.read_bytes() for path in sorted(log.iterdir())]
     assert stubs == [True] * 6 + [False] * 3
     assert load(tmp_path).log.read(0)[0].floor == 6  # type: ignore[index,union-attr]
 
 
 def test_a_damaged_entry_is_not_expired(tmp_path: Path) -> None:
-    """A stub says who the commit was: nobody could any more."""
+    """A stub must name the commit of the entry, which is unknown here."""
     table = make(tmp_path)
     (tmp_path / FOLDER / f"log/{2:020d}.json").write_text("{")
     with pytest.raises(CorruptTableError):
@@ -288,8 +298,8 @@ def test_a_damaged_entry_is_not_expired(tmp_path: Path) -> None:
     assert shown(table.refresh()) == [6]
 
 
-def test_a_commit_that_was_expired_before_its_answer_came(tmp_path: Path) -> None:
-    """A writer that slept for long does not commit again what it committed."""
+def test_a_commit_that_expired_before_its_reply_is_not_repeated(tmp_path: Path) -> None:
+    """A writer that was suspended for long does not repeat a commit that has expired."""
     table = make(tmp_path)
     landed = load(tmp_path)
     slept = Table(landed.log, LoadedState(landed.at(5)), "t")
@@ -317,7 +327,7 @@ def _append(table: Table, state: object, commit_id: str) -> object:
     return propose(operation, state, commit_id, "t", table.log)  # type: ignore[arg-type]
 
 
-def test_a_replaced_table_s_past_expires_too(tmp_path: Path) -> None:
+def test_versions_before_a_replacement_expire_too(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     catalog.create_table("t", "id LONG").append(ids(1))
     catalog.load_table("t").set_tag("one", 1)

@@ -1,4 +1,4 @@
-"""A vacuum frees what failed writers left on a disk on which every block is in use."""
+"""A vacuum frees space on a disk whose blocks are all in use."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def reserve(root: Path) -> Path:
     return root / "t" / RESERVE
 
 
-# As if it were full.
+# A simulated full disk.
 
 
 @pytest.fixture
 def fill(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let no file be made while any of some files are there; gives the system's words."""
+    """Make the creation of files fail, as on a full disk, while any of the given files exists."""
 
     def full_while(*there: Path, number: int = errno.ENOSPC) -> None:
         def make_file(path: str, mode: str = "r", *more: Any, **named: Any) -> Any:
@@ -58,7 +58,7 @@ def test_every_table_on_a_disk_has_a_reserve(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_vacuum_gives_up_the_reserve_and_makes_it_again(
+def test_a_vacuum_uses_the_reserve_and_restores_it(
     number: int, tmp_path: Path, fill: Callable[..., None]
 ) -> None:
     table = make(tmp_path, 2)
@@ -70,8 +70,8 @@ def test_a_vacuum_gives_up_the_reserve_and_makes_it_again(
     fill(reserve(tmp_path), number=number)
     with pytest.raises(StorageError, match=os.strerror(number)):
         table.append(ids(4))
-    told = vacuum(table)
-    assert told.fence == 3
+    result = vacuum(table)
+    assert result.fence == 3
     assert not orphans & data(tmp_path)
     assert len(reserve(tmp_path).read_bytes()) == RESERVE_BYTES
     assert reserve(tmp_path).read_bytes() != old
@@ -80,7 +80,7 @@ def test_a_vacuum_gives_up_the_reserve_and_makes_it_again(
     assert shown(load(tmp_path)) == [2, 3, 4]
 
 
-def test_what_needs_no_fence_goes_first_where_there_is_no_reserve(
+def test_without_a_reserve_files_that_need_no_fence_are_deleted_first(
     tmp_path: Path, fill: Callable[..., None]
 ) -> None:
     table = make(tmp_path, 2)
@@ -94,7 +94,7 @@ def test_what_needs_no_fence_goes_first_where_there_is_no_reserve(
     assert reserve(tmp_path).exists()
 
 
-def test_a_young_temporary_file_stays_and_the_disk_is_full(
+def test_a_recent_temporary_file_is_kept_even_if_the_disk_is_full(
     tmp_path: Path, fill: Callable[..., None]
 ) -> None:
     table = make(tmp_path, 2)
@@ -107,11 +107,11 @@ def test_a_young_temporary_file_stays_and_the_disk_is_full(
     fill(tmp_path)
     with pytest.raises(StorageError, match="No space left"):
         table.maintenance.vacuum(NOW, dry_run=False, force=True)
-    assert orphan.exists(), "no fence stands"
+    assert orphan.exists(), "there is no fence"
     assert load(tmp_path).version == commits
 
 
-def test_another_failure_costs_no_reserve(tmp_path: Path, fill: Callable[..., None]) -> None:
+def test_other_failures_do_not_use_the_reserve(tmp_path: Path, fill: Callable[..., None]) -> None:
     table = make(tmp_path, 2)
     (tmp_path / "t/data" / ORPHAN).write_bytes(b"x")
     tick()
@@ -124,7 +124,9 @@ def test_another_failure_costs_no_reserve(tmp_path: Path, fill: Callable[..., No
     assert reserve(tmp_path).exists()
 
 
-def test_a_dropped_table_is_vacuumed(tmp_path: Path, fill: Callable[..., None]) -> None:
+def test_a_dropped_table_is_vacuumed_on_a_full_disk(
+    tmp_path: Path, fill: Callable[..., None]
+) -> None:
     table = make(tmp_path, 2)
     table.drop()
     fill(reserve(tmp_path))
@@ -133,7 +135,9 @@ def test_a_dropped_table_is_vacuumed(tmp_path: Path, fill: Callable[..., None]) 
     assert not data(tmp_path)
 
 
-def test_the_clock_of_a_full_disk(tmp_path: Path, fill: Callable[..., None]) -> None:
+def test_the_clock_of_the_store_works_on_a_full_disk(
+    tmp_path: Path, fill: Callable[..., None]
+) -> None:
     store = LocalStore(str(tmp_path))
     os.utime(tmp_path, (0, 0))
     fill(tmp_path)
@@ -143,23 +147,23 @@ def test_the_clock_of_a_full_disk(tmp_path: Path, fill: Callable[..., None]) -> 
         store.now()
 
 
-# Really full.
+# A disk that is really full.
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 1 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    asked = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    asked = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(asked, check=False, capture_output=True).returncode:
         pytest.skip("this process may not mount")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def fill_up(path: Path) -> None:
-    """Use every block that is left."""
+    """Use every free block."""
     with path.open("wb", buffering=0) as file:
         for size in (4096, 1):
             try:
@@ -170,23 +174,23 @@ def fill_up(path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", ["data", "other"])
-def test_a_disk_without_a_free_block(at: str, small_disk: Path) -> None:
-    """What fills it is a segment of a writer that died, or is not ours to delete."""
+def test_a_vacuum_on_a_disk_without_a_free_block(at: str, small_disk: Path) -> None:
+    """The disk is filled by a segment of a dead writer, or by a file that a vacuum must not delete."""
     table = make(small_disk, 2)
     write(table, *range(20_000))
     table.append(ids(3))
     fill_up(small_disk / "t/data" / ORPHAN if at == "data" else small_disk / "other")
     with pytest.raises(StorageError, match="No space left"):
         table.append(ids(4))
-    told = vacuum(load(small_disk))
-    assert len(told.segments) == (2 if at == "data" else 1)
+    result = vacuum(load(small_disk))
+    assert len(result.segments) == (2 if at == "data" else 1)
     load(small_disk).append(ids(4))
     assert shown(load(small_disk)) == [2, 3, 4]
     assert load(small_disk).maintenance.verify(deep=True).is_clean
     assert reserve(small_disk).stat().st_size == RESERVE_BYTES
 
 
-def test_a_write_that_does_not_fit_leaves_the_room_that_it_had(small_disk: Path) -> None:
+def test_a_write_that_does_not_fit_leaves_no_files(small_disk: Path) -> None:
     table = make(small_disk, 2)
     before, free = data(small_disk), os.statvfs(small_disk).f_bavail
     with pytest.raises(StorageError, match="No space left"):

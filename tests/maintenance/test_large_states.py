@@ -1,4 +1,4 @@
-"""States that are longer than an entry may be: a checkpoint has a limit of its own."""
+"""States longer than an entry may be: checkpoints have a limit of their own."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from versioned_catalog.log.document import dump_json
 from versioned_catalog.storage.local import LocalStore
 
 LIMIT = 2500
-"""Entries of these tests are shorter, and checkpoints longer."""
+"""The entries of these tests are shorter than this, and their checkpoints are longer."""
 
 
 @pytest.fixture
 def short_entries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the limit of an entry were that."""
+    """Set the limit of an entry to that."""
     read = LocalStore.read
 
     def limited(self: LocalStore, path: str, limit: int = LIMIT) -> bytes | None:
@@ -39,7 +39,7 @@ def test_expire_vacuum_and_verify_read_large_states(
     states = tmp_path.glob("t/_versioned/checkpoint/*")
     assert min(path.stat().st_size for path in states) > LIMIT
     assert expire(table, 2) == 6
-    # What is expired, and could not be finished by any retry, is finished.
+    # The interrupted expiry, which no retry could finish with the lower limit, is finished.
     assert expire(table, 1) == 8
     assert load(tmp_path).maintenance.verify(every_version=True).is_clean
     assert (shown(load(tmp_path)), shown(load(tmp_path), "two")) == ([6], [2])

@@ -1,4 +1,4 @@
-"""Races of plain processes, without hooks; ``test_two_at_once`` forces what these meet by chance."""
+"""Races of plain processes, without hooks; ``test_two_at_once`` forces the same interleavings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from maintenance.tables import expire, ids, load, make, write
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 8
-"""How many races of each kind."""
+"""The number of races of each kind."""
 
 Race = Callable[[str, list[Job]], list[str]]
 
@@ -38,11 +38,11 @@ def race() -> Iterator[Race]:
     ],
     ids=" ".join,
 )
-def test_what_is_retained_is_read(jobs: list[str], tmp_path: Path, race: Race) -> None:
+def test_retained_versions_stay_readable(jobs: list[str], tmp_path: Path, race: Race) -> None:
     root = tmp_path / "template"
     table = make(root, 4)
     table.set_tag("two", 2)  # 5
-    expire(table, 3)  # 6, floor 3
+    expire(table, 3)  # 6, oldest retained version 3
     for number in range(7, 30):
         table.overwrite(ids(number))
     table.set_tag("nine", 9)  # 30
@@ -60,7 +60,7 @@ def test_what_is_retained_is_read(jobs: list[str], tmp_path: Path, race: Race) -
 
 @pytest.mark.parametrize("job", ["delete", "update"])
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
-def test_no_copy_loses_a_column_that_a_rollback_brings_back(
+def test_no_copied_row_loses_a_column_that_a_rollback_restores(
     job: str, isolation: str, tmp_path: Path, race: Race
 ) -> None:
     root = tmp_path / "template"
@@ -98,7 +98,7 @@ def load_path(folder: Path) -> Table:
     return Catalog.load_path(folder)
 
 
-def test_written_segments_are_committed_by_one(tmp_path: Path, race: Race) -> None:
+def test_written_segments_are_committed_by_one_process(tmp_path: Path, race: Race) -> None:
     root = tmp_path / "template"
     table = make(root, 1)
     (root / "t/written").write_bytes(pickle.dumps(write(table, 7)))

@@ -1,4 +1,4 @@
-"""Two maintenance jobs at once, and ones that die, at every storage call: nothing retained is lost."""
+"""Two concurrent maintenance jobs, and jobs that die, at every storage call: no retained data is lost"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from versioned_catalog.storage.local import LocalStore
 HOUR = timedelta(hours=1)
 
 EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
-"""How many storage calls lie between two that are interrupted."""
+"""The number of storage calls between two that are interrupted."""
 
 
 def expire(table: Table, keep_last: int = 2) -> object:
@@ -37,16 +37,16 @@ def vacuum(table: Table) -> object:
 
 @pytest.fixture
 def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
-    """A table that was expired before, without a checkpoint, with a tag above and one below its floor.
+    """Create a table that was expired once, without checkpoints, with tags at and above its oldest.
 
     Returns:
-        The rows of its versions, and of those that the jobs below add.
+        The rows of its versions, including those that the jobs below add.
     """
     table = make(tmp_path, 4)  # version n shows n alone
     table.set_tag("two", 2)  # 5
     table.set_tag("gone", 3)  # 6
     later(monkeypatch, HOUR)
-    expire(table, 3)  # 7, floor 4
+    expire(table, 3)  # 7, oldest retained version 4
     table.drop_tag("gone")  # 8
     for number in range(9, 13):
         table.overwrite(ids(number))
@@ -56,7 +56,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]
 
 
 def rivals(root: Path) -> dict[str, Callable[[], object]]:
-    """What others do meanwhile."""
+    """Commits and jobs of others that run at the same time."""
 
     def fresh(job: Callable[[Table], object]) -> None:
         job(load(root))
@@ -105,14 +105,14 @@ NAMES = [
 @pytest.mark.thorough
 @pytest.mark.parametrize("rival", NAMES)
 @pytest.mark.parametrize("job", JOBS)
-def test_jobs_that_interleave(
+def test_interleaved_jobs_lose_nothing(
     job: str, rival: str, tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
     for at in range(NAMES.index(rival) % EVERY, len(calls_of(tmp_path, JOBS[job])), EVERY):
         root = tmp_path / str(at)
         shutil.copytree(tmp_path / "t", root / "t")
         table = stepped(root, at, rivals(root)[rival])
-        with suppress(CommitConflictError):  # it says so, and is run again
+        with suppress(CommitConflictError):  # a conflict, after which it is run again
             JOBS[job](table)
         check_whole(root, rows.get)
         for again in (expire, vacuum):
@@ -123,8 +123,8 @@ def test_jobs_that_interleave(
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_jobs_that_die(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> None:
-    """What was half done is neither half seen nor in the way of the next."""
+def test_jobs_that_die_lose_nothing(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> None:
+    """Unfinished work is invisible, and does not stop the next job."""
     for at in range(0, len(calls_of(tmp_path, JOBS[job])), EVERY):
         root = tmp_path / str(at)
         shutil.copytree(tmp_path / "t", root / "t")
@@ -139,13 +139,13 @@ def test_jobs_that_die(job: str, tmp_path: Path, rows: dict[int, list[int]]) -> 
         shutil.rmtree(root)
 
 
-# The holes that there were, each where it was found
+# Interleavings that once lost data
 
 
 def test_entries_that_expire_while_vacuum_reads_them(
     tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
-    """What only their records name is needed still, by the oldest retained version and by tags."""
+    """Segments that only their records name may be needed by the oldest retained version and by tags."""
     table = load(tmp_path)
     table.append(ids(14))  # shown by versions 14 to 17
     table.append(ids(15))
@@ -156,7 +156,7 @@ def test_entries_that_expire_while_vacuum_reads_them(
     shows |= {17: [12, 14, 15, 16, 17], 18: [18]}
 
     def first(root: Path) -> None:
-        """Move the oldest retained version, so that the vacuum looks at references again."""
+        """Move the oldest retained version, so that the vacuum collects references again."""
         expire(load(root), 4)
 
     def second(root: Path) -> None:
@@ -176,8 +176,8 @@ def test_entries_that_expire_while_vacuum_reads_them(
         shutil.rmtree(root)
 
 
-class UnheardStore(FaultyStore):
-    """A store that commits the next entry, and answers neither that nor what is asked after it."""
+class DisconnectedStore(FaultyStore):
+    """A store that commits the next entry, and fails that call and all later ones."""
 
     def _fault(self, method: str, path: str) -> Fault | None:
         name = f"{method} {path}"
@@ -189,16 +189,16 @@ class UnheardStore(FaultyStore):
 
 @pytest.mark.parametrize("how", ["died", "unknown"])
 @pytest.mark.parametrize("again", [expire, lambda table: expire(table, 1)])
-def test_an_expire_that_ended_before_its_first_stub(
+def test_an_expiry_that_died_before_its_first_stub(
     again: Callable[[Table], object], how: str, tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
-    """Readers still come from the stub of version 0 to the state that the expire before it kept."""
+    """Readers still get from the stub of version 0 to the state kept by the expiry before."""
     if how == "died":
         at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
         with pytest.raises(Died):
             expire(stepped(tmp_path, at, die))
     else:
-        store = UnheardStore(LocalStore(str(tmp_path / "t")), Plan())
+        store = DisconnectedStore(LocalStore(str(tmp_path / "t")), Plan())
         with pytest.raises(CommitOutcomeUnknown):
             expire(load_at(store, "t"))
     assert load(tmp_path).state.floor == 12
@@ -210,14 +210,12 @@ def test_an_expire_that_ended_before_its_first_stub(
     vacuum(load(tmp_path))
     check_whole(tmp_path, rows.get)
     kept = {path.name for path in (tmp_path / "t/_versioned/kept").iterdir()}
-    floor = load(tmp_path).state.floor
-    assert kept == {f"{v:020d}.parquet" for v in (2, 9, floor)}, "and no more"
+    oldest = load(tmp_path).state.floor
+    assert kept == {f"{v:020d}.parquet" for v in (2, 9, oldest)}, "no other states"
 
 
-def test_a_state_that_was_written_by_an_expire_that_died(
-    tmp_path: Path, rows: dict[int, list[int]]
-) -> None:
-    """To a vacuum nobody needs it, until another expire commits the same oldest retained version."""
+def test_a_kept_state_of_an_expiry_that_died(tmp_path: Path, rows: dict[int, list[int]]) -> None:
+    """A vacuum may delete it until another expiry commits the same oldest retained version."""
     at = calls_of(tmp_path, expire).index("put _versioned/log/N.json")
     with pytest.raises(Died):
         expire(stepped(tmp_path, at, die))
@@ -230,10 +228,8 @@ def test_a_state_that_was_written_by_an_expire_that_died(
         shutil.rmtree(root)
 
 
-def test_a_table_whose_kept_state_was_lost_is_mended(
-    tmp_path: Path, rows: dict[int, list[int]]
-) -> None:
-    """An earlier vacuum deleted a state that was needed; the next expire had written a later one."""
+def test_an_expiry_restores_a_lost_kept_state(tmp_path: Path, rows: dict[int, list[int]]) -> None:
+    """An earlier vacuum deleted a needed state; the next expiry had written a later one."""
     at = calls_of(tmp_path, expire).index("overwrite _versioned/log/N.json")
     with pytest.raises(Died):
         expire(stepped(tmp_path, at, die))
@@ -243,39 +239,39 @@ def test_a_table_whose_kept_state_was_lost_is_mended(
     assert load(tmp_path).maintenance.verify(every_version=True).findings == ()
 
 
-def test_a_state_that_is_gone_is_written_before_the_stubs(
+def test_a_lost_kept_state_is_written_before_the_stubs(
     tmp_path: Path, rows: dict[int, list[int]]
 ) -> None:
-    """An expire that is finished by another needs the states that the first one kept."""
+    """Finishing an expiry of another process needs the states that it kept."""
     calls = calls_of(tmp_path, expire)
     with pytest.raises(Died):
         expire(stepped(tmp_path, calls.index("overwrite _versioned/log/N.json"), die))
     kept = tmp_path / "t/_versioned/kept"
-    floor = load(tmp_path).state.floor
-    for version in (9, floor):
+    oldest = load(tmp_path).state.floor
+    for version in (9, oldest):
         (kept / f"{version:020d}.parquet").unlink()
-    expire(load(tmp_path), 20)  # which gives up no more
+    expire(load(tmp_path), 20)  # which expires nothing more
     check_whole(tmp_path, rows.get)
-    assert {f"{v:020d}.parquet" for v in (9, floor)} <= {path.name for path in kept.iterdir()}
+    assert {f"{v:020d}.parquet" for v in (9, oldest)} <= {path.name for path in kept.iterdir()}
 
 
 def test_a_vacuum_of_a_dropped_table_that_died_before_a_create(tmp_path: Path) -> None:
-    """The stubs that it wrote name a version that no state of the new table has as its oldest."""
+    """Its stubs name a version that is the oldest one of no state of the new table."""
     make(tmp_path, 4).drop()  # 5
     time.sleep(0.02)
     store = SteppedStore(LocalStore(str(tmp_path / "t")))
-    timeline = timeline_at(store)
-    state = timeline.load().state
+    log = timeline_at(store)
+    state = log.load().state
     assert state is not None
-    timeline.write_kept(state)
+    log.write_kept(state)
     store.begin({5: die})  # each stub takes two calls; that of version 0 comes last
     with pytest.raises(Died):
-        write_stubs(timeline, 5, silent)
-    assert [timeline.is_stub(version) for version in range(5)] == [False, True, True, False, False]
-    made = Catalog.create_path(tmp_path / "t", "id LONG")
-    made.append(ids(7))
-    made.overwrite(ids(8))
+        write_stubs(log, 5, silent)
+    assert [log.is_stub(version) for version in range(5)] == [False, True, True, False, False]
+    created = Catalog.create_path(tmp_path / "t", "id LONG")
+    created.append(ids(7))
+    created.overwrite(ids(8))
     time.sleep(0.02)
     vacuum(load(tmp_path))
     assert shown(load(tmp_path)) == [8]
-    assert shown(load(tmp_path), made.version - 1) == [7]
+    assert shown(load(tmp_path), created.version - 1) == [7]

@@ -1,4 +1,4 @@
-"""What a vacuum deletes, what it must not, and who is told what by it."""
+"""What a vacuum deletes, what it must keep, and the errors of readers and writers that it overtakes."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def vacuum(table: Table, retention: timedelta = NOW) -> Vacuumed:
     return table.maintenance.vacuum(retention, dry_run=False, force=True)
 
 
-def test_only_what_no_kept_version_needs_goes(tmp_path: Path) -> None:
+def test_only_segments_that_no_retained_version_needs_are_deleted(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.set_tag("two", 2)
     assert vacuum(table).segments == ()
     assert len(data(tmp_path)) == 6
     assert expire(table, 2) == 6
-    told = vacuum(table)
-    assert len(told.segments) == 4
+    result = vacuum(table)
+    assert len(result.segments) == 4
     assert len(data(tmp_path)) == 2
     assert shown(load(tmp_path)) == shown(load(tmp_path), 6) == [6]
     assert shown(load(tmp_path), "two") == [2]
     again = vacuum(load(tmp_path))
-    assert (again.segments, again.version) == ((), told.version), "nothing to do, nothing to commit"
+    assert (again.segments, again.version) == ((), result.version), "nothing is left to delete"
 
 
 def test_a_tag_that_was_dropped_frees_its_version(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_tag_that_was_dropped_frees_its_version(tmp_path: Path) -> None:
     vacuum(table)
     table.drop_tag("two")
     vacuum(table)
-    assert len(data(tmp_path)) == 2, "somebody may be reading there"
+    assert len(data(tmp_path)) == 2, "a reader may still be reading the dropped version"
     expire(table, 1)
     table.append(ids(8))
     vacuum(table)
@@ -81,7 +81,7 @@ def test_a_tag_that_was_dropped_frees_its_version(tmp_path: Path) -> None:
     assert kept == [f"{table.state.floor:020d}.parquet"]
 
 
-def test_what_dead_writers_left(tmp_path: Path) -> None:
+def test_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
     table = make(tmp_path, 1)
     write(table, 7)
     write(table, 8)
@@ -99,15 +99,15 @@ def test_what_dead_writers_left(tmp_path: Path) -> None:
     assert vacuum(table, timedelta(seconds=30)).others == ()
     assert set(vacuum(table).others) == {str(p.relative_to(tmp_path / "t")) for p in temporary}
     assert not any(path.exists() for path in temporary)
-    assert data(tmp_path) >= orphans, "they were planned on the newest version"
+    assert data(tmp_path) >= orphans, "their writers are based on the newest version"
     table.append(ids(2))
     assert len(vacuum(table).segments) == 2
     assert not data(tmp_path) & orphans
     assert shown(load(tmp_path)) == [1, 2]
 
 
-def test_a_tag_that_only_a_later_entry_names(tmp_path: Path) -> None:
-    """A version is read by a tag that was dropped, as of a version that is retained."""
+def test_a_version_tagged_in_a_retained_version_is_kept(tmp_path: Path) -> None:
+    """In a retained version, a tag still exists that was dropped later."""
     table = make(tmp_path)
     table.set_tag("two", 2)
     assert expire(table, 2) == 6
@@ -117,8 +117,8 @@ def test_a_tag_that_only_a_later_entry_names(tmp_path: Path) -> None:
     assert shown(load(tmp_path).as_of(6)) == [6]
 
 
-def test_what_only_the_oldest_retained_version_shows(tmp_path: Path) -> None:
-    """Its entry added nothing, and that of the version before it, which did, is a stub."""
+def test_segments_of_the_oldest_retained_version_are_kept(tmp_path: Path) -> None:
+    """Its own entry added no segment, and the entry that added it is a stub."""
     table = make(tmp_path, 3)
     table.set_tag("x", 0)
     table.overwrite(ids(5))
@@ -129,7 +129,7 @@ def test_what_only_the_oldest_retained_version_shows(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [5]
 
 
-def test_names_that_are_not_ours_stay_and_are_told(tmp_path: Path) -> None:
+def test_unknown_files_are_kept_and_reported(tmp_path: Path) -> None:
     table = make(tmp_path)
     names = [
         "x.parquet",
@@ -156,29 +156,31 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     expire(table, 1)
     before = everything(tmp_path)
     tick()
-    told = table.maintenance.vacuum(NOW, force=True)
-    assert told.dry_run
-    assert len(told.segments) == 5
-    assert told.bytes == sum(len(before[f"t/{path}"]) for path in told.segments)
+    result = table.maintenance.vacuum(NOW, force=True)
+    assert result.dry_run
+    assert len(result.segments) == 5
+    assert result.bytes == sum(len(before[f"t/{path}"]) for path in result.segments)
     assert everything(tmp_path) == before
     done = vacuum(table)
-    assert set(done.segments) == set(told.segments)
-    assert set(before) - set(everything(tmp_path)) == {f"t/{path}" for path in told.segments}
+    assert set(done.segments) == set(result.segments)
+    assert set(before) - set(everything(tmp_path)) == {f"t/{path}" for path in result.segments}
 
 
-def test_young_files_stay(tmp_path: Path) -> None:
-    """Both must be: planned before the fence, and old by the store's clock."""
+def test_recent_files_are_kept(tmp_path: Path) -> None:
+    """A file is deleted if it was planned before the fence and is old by the store's clock."""
     table = make(tmp_path)
     expire(table, 1)
     for path in (tmp_path / "t/data").iterdir():
         age(path, 2 * DAY)
-    assert vacuum(table, DAY).segments == (), "they are old, and no version is"
+    assert vacuum(table, DAY).segments == (), "the files are old, but no version is"
     for path in (tmp_path / "t/_versioned/log").iterdir():
         age(path, 2 * DAY)
     assert len(vacuum(table).segments) == 5
 
 
-def test_the_store_s_clock_is_the_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_age_of_files_is_measured_by_the_store_s_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = make(tmp_path)
     expire(table, 1)
     assert table.maintenance.vacuum(DAY).segments == ()
@@ -214,7 +216,7 @@ def test_a_writer_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
 
 
 def test_old_segments_are_not_committed_by_a_newer_plan(tmp_path: Path) -> None:
-    """The name of a segment says what it was planned on, and a vacuum goes by that."""
+    """The name of a segment has the version it was planned on, and the vacuum goes by that."""
     table = make(tmp_path, 1)
     _, records = write(load(tmp_path), 7)
     table.append(ids(2))
@@ -226,7 +228,7 @@ def test_old_segments_are_not_committed_by_a_newer_plan(tmp_path: Path) -> None:
 
 
 def test_a_younger_writer_never_aborts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its snapshot was the newest less than the retention ago, however old that is."""
+    """Its snapshot was the newest one within the retention, however old it is."""
     table = make(tmp_path, 3)
     write(table, 0)
     later(monkeypatch, 2 * DAY)
@@ -238,7 +240,7 @@ def test_a_younger_writer_never_aborts(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_clock_that_is_behind_aborts_no_writer(tmp_path: Path) -> None:
-    """The times in a log are those of whoever wrote it; its files are dated by the store."""
+    """The times in a log are those of its writers; the store dates the files."""
     table = make(tmp_path, 3)
     young = write(load(tmp_path), 7)
     write(table, 0)
@@ -260,7 +262,7 @@ def test_a_clock_that_is_behind_aborts_no_writer(tmp_path: Path) -> None:
 
 
 def interrupted(root: Path, before: Callable[[], object]) -> Table:
-    """The table, over a store where something happens before the next commit."""
+    """The table, on a store where something happens before the next commit."""
     known = load(root)
     happens = Interruption("put _versioned/log/N.json", before=before)
     store = InterruptedStore(LocalStore(str(root / "t")), Plan(), happens)
@@ -295,7 +297,7 @@ def test_a_rollback_between_listing_and_deleting(tmp_path: Path) -> None:
 
 
 def test_a_rollback_that_a_fence_overtook(tmp_path: Path) -> None:
-    """It was planned while its version was kept, and its segments are gone."""
+    """It was planned while its version was retained, and its segments are deleted."""
     table = make(tmp_path, 3)
     stale = load(tmp_path)
     expire(table, 1)
@@ -308,7 +310,7 @@ def test_a_rollback_that_a_fence_overtook(tmp_path: Path) -> None:
 
 
 def test_a_rollback_to_a_retained_version_that_a_fence_overtook(tmp_path: Path) -> None:
-    """A fence since its base aborts it, whatever it goes back to (FORMAT.md, section 11)."""
+    """A fence since its base aborts it, whatever version it restores (FORMAT.md, section 11)."""
     table = make(tmp_path, 3)
     stale = load(tmp_path)
     write(table, 0)
@@ -322,7 +324,7 @@ def test_a_rollback_to_a_retained_version_that_a_fence_overtook(tmp_path: Path) 
 
 
 def test_a_rewrite_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
-    """The segments that it removes are live still, and those that it adds are gone."""
+    """The segments that it removes are still live, and those that it adds are deleted."""
     table = make(tmp_path, 0)
     table.append(ids(1, 2))
     slow = load(tmp_path)
@@ -334,15 +336,15 @@ def test_a_rewrite_that_outlived_the_retention_aborts(tmp_path: Path) -> None:
     assert shown(load(tmp_path)) == [1, 2, 3]
 
 
-def test_two_at_once(tmp_path: Path) -> None:
+def test_two_concurrent_vacuums(tmp_path: Path) -> None:
     table = make(tmp_path)
     expire(table, 1)
     write(table, 0)
     table.append(ids(8))
-    told: list[Vacuumed] = []
-    cleaner = interrupted(tmp_path, lambda: told.append(vacuum(load(tmp_path))))
-    told.append(vacuum(cleaner))
-    assert [len(one.segments) for one in told] == [6, 6]
+    result: list[Vacuumed] = []
+    cleaner = interrupted(tmp_path, lambda: result.append(vacuum(load(tmp_path))))
+    result.append(vacuum(cleaner))
+    assert [len(one.segments) for one in result] == [6, 6]
     assert shown(load(tmp_path)) == [6, 8]
     assert load(tmp_path).inspect.history()["operation"].to_pylist().count("fence") == 1
 
@@ -350,19 +352,19 @@ def test_two_at_once(tmp_path: Path) -> None:
 # Readers in flight
 
 
-def test_a_reader_whose_version_was_given_up(tmp_path: Path) -> None:
+def test_a_reader_of_an_expired_version(tmp_path: Path) -> None:
     table = make(tmp_path)
     scan = load(tmp_path).scan(version=4)
     newest = load(tmp_path).scan()
     expire(table, 1)
-    assert scan.to_arrow()["id"].to_pylist() == [4], "until it is vacuumed"
+    assert scan.to_arrow()["id"].to_pylist() == [4], "it is readable until the vacuum"
     vacuum(table)
     with pytest.raises(NotFoundError, match=r"version 4 was expired since .* load the table again"):
         scan.to_arrow()
     assert newest.to_arrow()["id"].to_pylist() == [6]
 
 
-def test_a_segment_that_is_missing_without_reason(tmp_path: Path) -> None:
+def test_a_missing_segment_of_a_retained_version_is_corruption(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.set_tag("two", 2)
     expire(table, 1)
@@ -373,10 +375,10 @@ def test_a_segment_that_is_missing_without_reason(tmp_path: Path) -> None:
             scan.to_arrow()
 
 
-# Lives
+# Incarnations
 
 
-def test_the_data_of_a_former_life(tmp_path: Path) -> None:
+def test_segments_of_a_former_incarnation(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path)
     catalog.create_table("t", "id LONG").append(ids(1))
     table = catalog.replace_table("t", "id LONG, c INT")
@@ -393,7 +395,7 @@ def vacuum_path(root: Path, retention: timedelta = NOW) -> Vacuumed:
     return Catalog.vacuum_path(root / "t", retention, dry_run=False, force=True)
 
 
-def test_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vacuum_of_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path)
     commits = table.inspect.history()["commit_id"].to_pylist()
     table.drop()
@@ -401,7 +403,7 @@ def test_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         vacuum(table)
     for path in (tmp_path / "t/data").iterdir():
         age(path, 2 * DAY)
-    assert vacuum_path(tmp_path, DAY).segments == (), "it was dropped just now"
+    assert vacuum_path(tmp_path, DAY).segments == (), "it was dropped too recently"
     tick()
     assert len(Catalog.vacuum_path(tmp_path / "t", NOW, force=True).segments) == 6
     assert len(data(tmp_path)) == 6
@@ -423,7 +425,7 @@ def test_a_dropped_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert shown(load(tmp_path)) == [1]
 
 
-def test_a_dropped_table_that_is_made_again_meanwhile(tmp_path: Path) -> None:
+def test_vacuum_of_a_dropped_table_that_is_created_again(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.drop()
     again = Catalog.create_path(tmp_path / "t", "id LONG")
@@ -438,8 +440,8 @@ def test_a_dropped_table_that_is_made_again_meanwhile(tmp_path: Path) -> None:
 # A race
 
 
-def test_writers_and_a_vacuum_that_never_stops(tmp_path: Path) -> None:
-    """Each row that was acknowledged is there; a writer is refused only if it outlived the retention."""
+def test_writers_during_repeated_vacuums(tmp_path: Path) -> None:
+    """Every acknowledged row is there; a writer is refused only if it outlived the retention."""
     retention = timedelta(seconds=0.3)
     make(tmp_path, 1)
     done, failures, acknowledged, refused = threading.Event(), [], [], []  # type: ignore[var-annotated]
@@ -488,7 +490,7 @@ def test_writers_and_a_vacuum_that_never_stops(tmp_path: Path) -> None:
     cleaner.join()
     assert failures == []
     assert shown(load(tmp_path)) == sorted([1, *acknowledged])
-    assert refused, "those that slept"
+    assert refused, "the suspended writers are refused"
     time.sleep(0.4)
     load(tmp_path).append(pa.table({"id": pa.array([], pa.int64())}))
     table = load(tmp_path)
@@ -497,4 +499,4 @@ def test_writers_and_a_vacuum_that_never_stops(tmp_path: Path) -> None:
     expire(table, 1)
     vacuum(table)
     live = {os.path.basename(path) for path in table.inspect.segments()["path"].to_pylist()}
-    assert data(tmp_path) == live, "nothing is left of who died or was refused"
+    assert data(tmp_path) == live, "no file of dead or refused writers is left"

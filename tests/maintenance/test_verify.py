@@ -1,4 +1,4 @@
-"""Whatever is damaged is named, and hides nothing else; what is whole is not complained of."""
+"""verify names every damaged file, one does not hide another, and a whole table has no findings."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FOLDER = "t/_versioned"
 
 
 def found(root: Path, **how: Any) -> list[tuple[str, str]]:
-    """The complaints as pairs."""
-    told = Catalog.verify_path(root / "t", **how)
-    return [(one.path, one.problem) for one in told.findings]
+    """The findings as pairs."""
+    report = Catalog.verify_path(root / "t", **how)
+    return [(one.path, one.problem) for one in report.findings]
 
 
 def entry(root: Path, version: int) -> Path:
@@ -92,15 +92,15 @@ def of_all_types(root: Path) -> Table:
 @pytest.mark.parametrize("deep", [False, True])
 def test_all_types_are_clean(deep: bool, tmp_path: Path) -> None:
     table = of_all_types(tmp_path)
-    told = table.maintenance.verify(deep=deep, every_version=True)
-    assert told.findings == ()
-    assert (told.rows, told.segments) == (table.count(), table.inspect.segments().num_rows)
-    assert told.bytes == sum(table.inspect.segments()["bytes"].to_pylist())
-    assert (told.entries, told.unrecorded, told.version) == (7, 0, 6)
+    report = table.maintenance.verify(deep=deep, every_version=True)
+    assert report.findings == ()
+    assert (report.rows, report.segments) == (table.count(), table.inspect.segments().num_rows)
+    assert report.bytes == sum(table.inspect.segments()["bytes"].to_pylist())
+    assert (report.entries, report.unrecorded, report.version) == (7, 0, 6)
 
 
 @pytest.mark.parametrize("deep", [False, True])
-def test_a_table_with_a_past_is_clean(deep: bool, tmp_path: Path) -> None:
+def test_a_table_with_a_history_is_clean(deep: bool, tmp_path: Path) -> None:
     table = make(tmp_path)
     table.set_tag("two", 2)
     table.log.write_checkpoint(table.state)
@@ -110,17 +110,17 @@ def test_a_table_with_a_past_is_clean(deep: bool, tmp_path: Path) -> None:
     table.rollback(table.version - 1)
     table.log.write_checkpoint(table.state)
     before = everything(tmp_path)
-    told = table.maintenance.verify(deep=deep, every_version=True)
-    assert told.findings == ()
-    assert told.segments == 3, "of 2, 5 and 6"
-    assert everything(tmp_path) == before, "nothing is written"
+    report = table.maintenance.verify(deep=deep, every_version=True)
+    assert report.findings == ()
+    assert report.segments == 3, "of 2, 5 and 6"
+    assert everything(tmp_path) == before, "verify writes nothing"
 
 
 # The log
 
 
 def broken(what: str, root: Path) -> str:
-    """Do a damage; the path that must be named."""
+    """Damage the table, and return the path that must be named."""
     log = root / FOLDER / "log"
     match what:
         case "an entry lost":
@@ -174,7 +174,7 @@ BREAKS = [
 
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
-    """Versions 0 to 6, checkpoints at 2 and 4; each version shows one more row."""
+    """Versions 0 to 6, with checkpoints at 2 and 4; each version adds one row."""
     table = Catalog.create_path(tmp_path / "t", "id LONG, x DOUBLE")
     for number in range(1, 7):
         table.append(pa.table({"id": [number], "x": [float(number)]}))
@@ -185,11 +185,11 @@ def whole(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("what", BREAKS)
-def test_the_log(what: str, whole: Path) -> None:
+def test_damage_of_the_log_is_found(what: str, whole: Path) -> None:
     path = broken(what, whole)
     paths = [one for one, _ in found(whole)]
     assert path in paths, paths
-    # and it does not hide a segment that is gone
+    # and a missing segment is still found
     live = load(whole).inspect.segments()["path"].to_pylist()[-1]
     (whole / "t" / live).unlink()
     paths = [one for one, _ in found(whole)]
@@ -207,16 +207,16 @@ def test_the_log(what: str, whole: Path) -> None:
         ("applications", {"a": 1}),
     ],
 )
-def test_a_checkpoint_that_says_something_else(member: str, value: Any, whole: Path) -> None:
+def test_a_checkpoint_that_differs_from_the_log(member: str, value: Any, whole: Path) -> None:
     change_checkpoint(checkpoint(whole, 4), lambda meta, rows: (meta | {member: value}, rows))
-    told = dict(found(whole))
-    assert f"has {member} " in told[f"_versioned/checkpoint/{4:020d}.parquet"]
-    # Entries that give IDs again can't follow it.
-    assert len(told) == (2 if member == "next_column_id" else 1)
+    report = dict(found(whole))
+    assert f"has {member} " in report[f"_versioned/checkpoint/{4:020d}.parquet"]
+    # Entries that reuse IDs can't follow it.
+    assert len(report) == (2 if member == "next_column_id" else 1)
 
 
 @pytest.mark.parametrize(
-    "change, told",
+    "change, report",
     [
         (lambda rows: rows.slice(1), "has 3 segments, but by the entries there are 4"),
         (
@@ -228,12 +228,12 @@ def test_a_checkpoint_that_says_something_else(member: str, value: Any, whole: P
     ],
 )
 def test_segments_of_a_checkpoint(
-    change: Callable[[pa.Table], pa.Table], told: str, whole: Path
+    change: Callable[[pa.Table], pa.Table], report: str, whole: Path
 ) -> None:
     change_checkpoint(checkpoint(whole, 4), lambda meta, rows: (meta, change(rows)))
     problems = [problem for path, problem in found(whole) if path.endswith(f"{4:020d}.parquet")]
     assert len(problems) == 1
-    assert told in problems[0]
+    assert report in problems[0]
 
 
 def changed(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
@@ -248,7 +248,7 @@ def change_checkpoint(path: Path, change: Callable[[Any, pa.Table], tuple[Any, p
     pq.write_table(rows.replace_schema_metadata({"versioned.state": json.dumps(meta)}), path)
 
 
-def test_what_expiry_keeps_is_missing(tmp_path: Path) -> None:
+def test_a_missing_kept_state_is_found(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.set_tag("two", 2)
     floor = expire(table, 2)
@@ -261,7 +261,7 @@ def test_what_expiry_keeps_is_missing(tmp_path: Path) -> None:
         path.write_bytes(before)
 
 
-def test_an_unfinished_expiry_is_no_fault(tmp_path: Path) -> None:
+def test_an_unfinished_expiry_is_no_finding(tmp_path: Path) -> None:
     table = make(tmp_path)
     early = {path.name: path.read_bytes() for path in (tmp_path / FOLDER / "log").iterdir()}
     expire(table, 2)
@@ -272,8 +272,8 @@ def test_an_unfinished_expiry_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_no_table(tmp_path: Path) -> None:
-    (told,) = Catalog.verify_path(tmp_path / "t").findings
-    assert "holds no entry" in told.problem
+    (report,) = Catalog.verify_path(tmp_path / "t").findings
+    assert "holds no entry" in report.problem
 
 
 # Segments
@@ -285,10 +285,10 @@ def segment(root: Path, at: int = 2) -> Path:
 
 
 def only(root: Path, path: Path, **how: Any) -> str:
-    """The one problem of a segment; nothing else may be complained of."""
-    told = found(root, **how)
-    assert {one for one, _ in told} == {str(path.relative_to(root / "t"))}, told
-    return "\n".join(problem for _, problem in told)
+    """The message of the one finding, which is about a segment."""
+    report = found(root, **how)
+    assert {one for one, _ in report} == {str(path.relative_to(root / "t"))}, report
+    return "\n".join(problem for _, problem in report)
 
 
 def footer(path: Path, **change: str) -> None:
@@ -307,12 +307,12 @@ def test_a_missing_segment(whole: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100])
-def test_a_segment_that_is_cut(cut: int, whole: Path) -> None:
+def test_a_truncated_segment(cut: int, whole: Path) -> None:
     path = segment(whole)
     path.write_bytes(path.read_bytes()[:cut])
-    told = only(whole, path)
-    assert f"but the file has {cut}" in told
-    assert "is not a whole Parquet file" in told
+    report = only(whole, path)
+    assert f"but the file has {cut}" in report
+    assert "is not a whole Parquet file" in report
 
 
 def test_a_segment_of_another_table(whole: Path) -> None:
@@ -324,7 +324,7 @@ def test_a_segment_of_another_table(whole: Path) -> None:
 def test_a_segment_of_another_schema_version(whole: Path) -> None:
     path = segment(whole)
     footer(path, schema_version="7")
-    assert "says another schema version" in only(whole, path)
+    assert "was not written with schema version" in only(whole, path)
 
 
 def test_a_segment_with_another_schema(whole: Path) -> None:
@@ -348,45 +348,45 @@ def test_other_field_ids(whole: Path) -> None:
 
 
 @pytest.mark.parametrize("deep", [False, True])
-def test_other_rows(deep: bool, whole: Path) -> None:
-    """As many, in a good file of this table: the statistics tell."""
+def test_a_segment_with_other_rows(deep: bool, whole: Path) -> None:
+    """As many rows, in a valid file of this table: the statistics differ."""
     path = segment(whole)
     other = segment(whole, 3)
     shutil.copy(other, path)
-    told = only(whole, path, deep=deep)
+    report = only(whole, path, deep=deep)
     for name, said, held in (("id", 3, 4), ("x", 3.0, 4.0)):
-        assert f"the log says max of column {name} is {said}, but the file says {held}" in told
-    assert ("the log says checksum" in told) == deep
+        assert f"the log says max of column {name} is {said}, but the file says {held}" in report
+    assert ("the log says checksum" in report) == deep
 
 
-def test_a_bit_that_flipped(whole: Path) -> None:
+def test_a_flipped_bit(whole: Path) -> None:
     path = segment(whole)
     data = bytearray(path.read_bytes())
     data[6] ^= 1
     path.write_bytes(data)
-    assert found(whole) == [], "whoever does not read it can't know"
+    assert found(whole) == [], "without reading the data it can't be found"
     assert "checksum crc32:" in only(whole, path, deep=True)
 
 
-def test_a_checksum_that_was_never_recorded(whole: Path) -> None:
+def test_a_segment_without_a_recorded_checksum(whole: Path) -> None:
     for path in (whole / FOLDER / "checkpoint").iterdir():
         path.unlink()
     for version in range(1, 7):
         rewrite(entry(whole, version), lambda e: e["added"][0].pop("checksum"))
-    told: Verified = Catalog.verify_path(whole / "t", deep=True)
-    assert (told.findings, told.unrecorded) == ((), 6)
-    assert "have no recorded checksum" in " ".join(told.notes)
+    report: Verified = Catalog.verify_path(whole / "t", deep=True)
+    assert (report.findings, report.unrecorded) == ((), 6)
+    assert "have no recorded checksum" in " ".join(report.notes)
 
 
 def test_a_wrong_partition(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "id LONG", partitioned_by=["id"])
     table.append(ids(5))
     rewrite(entry(tmp_path, 1), lambda e: e["added"][0].update(partition=["6"]))
-    told = only(tmp_path, segment(tmp_path, 0), deep=True)
-    assert "the log says partition ('6',)" in told
+    report = only(tmp_path, segment(tmp_path, 0), deep=True)
+    assert "the log says partition ('6',)" in report
 
 
-def test_one_does_not_hide_another(whole: Path) -> None:
+def test_one_finding_does_not_hide_another(whole: Path) -> None:
     paths = [segment(whole, at) for at in range(4)]
     paths[0].unlink()
     paths[1].write_bytes(b"PAR1")
@@ -394,12 +394,12 @@ def test_one_does_not_hide_another(whole: Path) -> None:
     shutil.copy(segment(whole, 5), paths[3])
     entry(whole, 1).write_text("[]")
     checkpoint(whole, 2).write_bytes(b"")
-    told = {path for path, _ in found(whole)}
+    report = {path for path, _ in found(whole)}
     expected = {
         str(path.relative_to(whole / "t"))
         for path in (*paths, entry(whole, 1), checkpoint(whole, 2))
     }
-    assert told == expected
+    assert report == expected
 
 
 def test_segments_of_older_versions(tmp_path: Path) -> None:
@@ -413,15 +413,15 @@ def test_segments_of_older_versions(tmp_path: Path) -> None:
     assert {path for path, _ in found(tmp_path, every_version=True)} == set(old[1:])
 
 
-def test_what_no_version_holds_is_not_looked_at(tmp_path: Path) -> None:
+def test_orphan_segments_are_not_checked(tmp_path: Path) -> None:
     table = make(tmp_path, 1)
     write(table, 9)
     (tmp_path / "t/data/rubbish").write_bytes(b"x")
     assert found(tmp_path, deep=True, every_version=True) == []
 
 
-def test_progress(whole: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    load(whole).maintenance.verify(progress=lambda *step: told.append(step))
-    assert ("read the log", 7, 7) in told
-    assert told[-1] == ("check segments", 6, 6)
+def test_progress_is_reported(whole: Path) -> None:
+    report: list[tuple[str, int, int]] = []
+    load(whole).maintenance.verify(progress=lambda *step: report.append(step))
+    assert ("read the log", 7, 7) in report
+    assert report[-1] == ("check segments", 6, 6)

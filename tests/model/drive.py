@@ -1,4 +1,4 @@
-"""Random operations for the model, and how they are done to a real table."""
+"""Random operations for the model, and their execution on a real table."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def random_fields(random: Random, model: Model, count: int) -> tuple[Field, ...]
 
 
 def random_value(random: Random, one: Field) -> Any:
-    """A value as a user gives it; sometimes null where that is denied."""
+    """A value as a user writes it; sometimes null although that is not allowed."""
     if random.random() < (0.2 if one.nullable else 0.02):
         return None
     type_ = one.type
@@ -92,7 +92,7 @@ def random_value(random: Random, one: Field) -> Any:
 
 
 def random_rows(random: Random, model: Model) -> tuple[list[str], list[dict[str, Any]]]:
-    """The columns that are written, and rows of them."""
+    """The columns to write, and rows of them."""
     given = [f for f in model.fields if random.random() < (0.8 if f.nullable else 0.97)]
     given = given or [model.fields[0]]
     rows = [{f.name: random_value(random, f) for f in given} for _ in range(random.randint(0, 4))]
@@ -136,7 +136,7 @@ def arrow_rows(model: Model, names: list[str], rows: list[dict[str, Any]]) -> pa
 
 
 def loose(type_: Type) -> Type:
-    """The type with nulls allowed everywhere: what is written may break promises."""
+    """The type with nulls allowed everywhere: input data may violate NOT NULL."""
     if isinstance(type_, str):
         return type_
     fields = [Field(f.key, f.name, loose(f.type)) for f in inner(type_)]
@@ -144,7 +144,7 @@ def loose(type_: Type) -> Type:
 
 
 def to_tuples(value: Any) -> Any:
-    """A value in a form that has one text."""
+    """A value in a form with one text only."""
     if isinstance(value, dict):
         return tuple((name, to_tuples(item)) for name, item in value.items())
     if isinstance(value, list | tuple):
@@ -155,7 +155,7 @@ def to_tuples(value: Any) -> Any:
 
 
 def described(what: Any) -> list[Any]:
-    """Names, types and nullability, of Arrow's schema or of the model's fields, in one form."""
+    """Names, types and nullability of an Arrow schema or the model's fields, in one form."""
     if isinstance(what, pa.Schema):
         return [(f.name, str(f.type), f.nullable) for f in what]
     return [(f.name, str(_arrow(f.type)), f.nullable) for f in what]
@@ -182,7 +182,7 @@ def create(random: Random, place: str, model: Model) -> Table:
     return Catalog.create_path(place, columns, partitioned_by=partitions, properties=properties)
 
 
-def begin_anew(random: Random, table: Table, model: Model) -> Table:
+def create_or_replace(random: Random, table: Table, model: Model) -> Table:
     """CREATE OR REPLACE."""
     base, operation = table.state, creation(*declare(random, model))
     replacement = Replace(operation, base.created_uuid, base.version)
@@ -190,7 +190,7 @@ def begin_anew(random: Random, table: Table, model: Model) -> Table:
 
 
 def declare(random: Random, model: Model) -> tuple[str, list[str], dict[str, str]]:
-    """Columns as DDL, partitioning and properties of a table with the model's fields."""
+    """Columns as DDL, and partitioning and properties, of a table with the model's fields."""
     columns = ", ".join(f"{quoted(f)} {ddl(f.type)}{_null(f)}" for f in model.fields)
     leaves = [f for f in model.fields if isinstance(f.type, str)]
     partitions: list[str] = []
@@ -309,7 +309,7 @@ def _random_add(
 
 
 def run_alter(table: Table, model: Model, changes: list[tuple[Any, ...]]) -> None:
-    """The same changes through the public API, by the names of the moment."""
+    """Make the same changes through the public API, by the current names."""
     from model.naive import Refused, apply
 
     builder = table.alter()
@@ -359,7 +359,7 @@ def _names(fields: tuple[Field, ...], key: int) -> tuple[str, ...]:
 
 
 def random_update(random: Random, model: Model) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
-    """Assignments by names, and the same by keys."""
+    """Assignments by name, and the same by key."""
     paths = [p for p in walk(model.fields) if all(f.type[0] == "struct" for f in p[:-1])]
     named: dict[Any, Any] = {}
     keyed: list[tuple[Any, Any]] = []
@@ -368,7 +368,7 @@ def random_update(random: Random, model: Model) -> tuple[dict[Any, Any], list[tu
         inside = {p[-1].key for p in walk((path[-1],))}
         keys = tuple(f.key for f in path)
         if taken & (inside | set(keys)):
-            continue  # assigned to already, or to something inside
+            continue  # it, or a field inside it, is assigned already
         taken |= {path[-1].key}
         value = _random_assignment(random, model, path[-1])
         names = ".".join(quoted(f) for f in path)
@@ -406,7 +406,7 @@ def all_values(one: Field) -> list[Any]:
 def random_filters(
     random: Random, model: Model, values: Callable[[Field], list[Any]] = all_values
 ) -> tuple[Any, Any]:
-    """A filter by names, and the same by keys."""
+    """A filter by name, and the same by key."""
     paths = [
         p
         for p in walk(model.fields)

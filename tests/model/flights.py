@@ -1,4 +1,4 @@
-"""Writers in flight: operations that are planned on one version, and committed after other commits."""
+"""Writes in flight: operations planned on one version, and committed after other commits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_IN_FLIGHT = 4
 
 
 class _Drawn(Random):
-    """Random numbers, by their seed."""
+    """Random numbers of one seed."""
 
     def __init__(self, seed: str) -> None:
         self._shown = seed
@@ -35,23 +35,23 @@ class _Drawn(Random):
 
 
 class _Draws:
-    """Random numbers of one history.
+    """The random numbers of one history.
 
-    Hypothesis draws the same seeds again and again, even within one history, so that the rarer kinds of
-    steps would hardly ever meet. So a seed that comes again gives other numbers, which depend on nothing
-    but the salt of the history and how often the seed has come in it.
+    Hypothesis draws the same seeds repeatedly, even within one history, so the rarer combinations of
+    steps would hardly ever occur. So a repeated seed gives other numbers, which depend only on
+    the salt of the history and on how often the seed has occurred in it.
     """
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self, salt: str = "") -> None:
-        """Begin another history."""
+        """Start another history."""
         self._salt = salt
         self._times: Counter[int] = Counter()
 
     def random(self, seed: int) -> Random:
-        """The numbers of a seed that was drawn."""
+        """The random numbers of a drawn seed."""
         self._times[seed] += 1
         return _Drawn(f"{self._salt}/{seed}/{self._times[seed]}")
 
@@ -63,14 +63,14 @@ salts = st.lists(seeds, min_size=4, max_size=4).map(str)
 
 
 class _Captured(Exception):
-    """The operation is planned, and not committed yet."""
+    """Carries a planned operation that is not committed yet."""
 
 
 def captured(table: Table, write: Callable[[Table], object]) -> Any:
-    """What an operation would commit, or None where it commits nothing.
+    """Capture what an operation would commit; None if it commits nothing.
 
     Args:
-        table: the table that it is planned on.
+        table: the table on which it is planned.
         write: the operation.
     """
     found: list[Any] = []
@@ -94,15 +94,15 @@ class Flight:
     """A write in flight.
 
     Args:
-        what: its name, for people.
-        table: the table as its writer sees it.
+        what: its name, for messages.
+        table: the table as its writer has loaded it.
         commit: commits it through a table.
-        judge: what may come of it now.
-        effect: does the same to the model.
+        judge: gives the verdict on what may come of it now.
+        effect: applies it to the model.
         refusals: the errors that refuse it.
         adds: whether it adds segments.
         landed: whether it was committed already.
-        removes_base: the version whose segments it removes, whatever they hold.
+        removes_base: the version whose segments it removes.
         base: the version that it was planned on, if it adds segments.
     """
 
@@ -128,13 +128,13 @@ class InFlight:
     flights: list[Flight]
     busy: bool
 
-    # What differs between kinds of tables
+    # Differences between kinds of tables
 
     def kinds(self) -> list[Callable[..., Flight | None]]:
-        """What can be planned."""
+        """The operations that can be planned."""
         every = [self.late_rows, self.late_rows, self.late_overwrite, self.late_delete]
         every += [self.late_update, self.late_update, self.late_where, self.late_where]
-        every += [self.late_compact, self.late_pieces, self.late_rollback, self.late_tag]
+        every += [self.late_compact, self.late_compaction_tasks, self.late_rollback, self.late_tag]
         every += [self.late_alter, self.late_partitions]
         return every
 
@@ -147,7 +147,7 @@ class InFlight:
         raise NotImplementedError
 
     def key(self, model: Model, row: Row) -> Any:
-        """What a row is known by: it is itself, or has a key."""
+        """The identity of a row: its key, or all its values."""
         return id(row)
 
     def plus(self, stored: list[Row]) -> None:
@@ -155,16 +155,16 @@ class InFlight:
         self.model.rows = [*self.model.rows, *stored]
 
     def minus_base(self, then: Model, base: int) -> None:
-        """Take all away that a version shows."""
+        """Remove the rows that a version shows from the model."""
         self.minus(then.rows)
 
     def minus(self, gone: list[Row]) -> None:
-        """Take rows away from the model."""
+        """Remove rows from the model."""
         keys = {self.key(self.model, row) for row in gone}
         self.model.rows = [r for r in self.model.rows if self.key(self.model, r) not in keys]
 
     def change(self, pairs: list[tuple[Row, Row]]) -> None:
-        """Put rows in the place of others."""
+        """Replace rows in the model."""
         new = {self.key(self.model, old): row for old, row in pairs}
         self.model.rows = [new.get(self.key(self.model, r), r) for r in self.model.rows]
 
@@ -173,15 +173,15 @@ class InFlight:
         return False
 
     def condition(self, random: Random, model: Model) -> tuple[Any, Any]:
-        """A filter by names and by keys."""
+        """A filter by name and by key."""
         raise NotImplementedError
 
     def assignment(self, random: Random, model: Model) -> tuple[dict[Any, Any], Any]:
-        """What an UPDATE assigns."""
+        """The assignments of an UPDATE."""
         raise NotImplementedError
 
     def version_model(self, version: int) -> Model:
-        """The model as it was at a version."""
+        """The model as of a version."""
         then = self.model.past[version]
         return replace(self.model, fields=then.fields, rows=list(then.rows), fixed=then.fixed)
 
@@ -189,21 +189,21 @@ class InFlight:
 
     @rule(random=randoms)
     def flight(self, random: Random) -> None:
-        """Plan something, or commit what was planned before."""
+        """Plan an operation, or commit one that was planned before."""
         if self.flights and random.random() < 0.5:
             self.land(random)
         else:
             self.take_off(random)
 
     def take_off(self, random: Random) -> None:
-        """Plan something on the newest version, or on one before."""
+        """Plan an operation on the newest version, or on an earlier one."""
         if len(self.flights) >= MOST_IN_FLIGHT:
             self.flights.pop(random.randrange(len(self.flights)))  # its writer died
         base = len(self.model.past) - 1
         if random.random() < 0.3:
             base = max(0, base - random.randint(1, 6))
-        life = self.model.past[base].life
-        if life != self.model.life or not self.model.keeps(base):
+        incarnation = self.model.past[base].incarnation
+        if incarnation != self.model.incarnation or not self.model.keeps(base):
             base = len(self.model.past) - 1
         late, then = Catalog.load_path(self.table.location).as_of(base), self.version_model(base)
         pause = Pause(skip=random.randint(0, 12), then=lambda: self.something_else(random))
@@ -213,7 +213,7 @@ class InFlight:
         try:
             flight = random.choice(self.kinds())(random, base, then, late)
         except AnyError:
-            # It was reading a version that was given up and vacuumed meanwhile.
+            # It was reading a version that was expired and vacuumed concurrently.
             assert paused
             assert pause.reached
             assert not self.model.keeps(base)
@@ -224,35 +224,35 @@ class InFlight:
             self.flights.append(flight)
 
     def land(self, random: Random) -> None:
-        """Commit something that was planned before; it lands exactly if it may."""
+        """Commit an operation that was planned before; it succeeds exactly if it may."""
         if not self.flights:
             return
         flight = self.flights.pop(random.randrange(len(self.flights)))
         self.absorb()
-        if flight.removes_base is not None and self._came_back(flight.removes_base):
-            return  # the model does not know in which segments rows are that others hide
+        if flight.removes_base is not None and self._was_restored(flight.removes_base):
+            return  # the model does not know the segments of rows that are hidden by others
         if flight.landed and flight.base + 1 < self.model.floor:
-            # A stub does not name what its commit added, so only what is live still is refused.
+            # A stub does not name the segments of its commit, so only live segments are refused.
             return
-        told = flight.judge()
+        outcome = flight.judge()
         if flight.landed:
-            told.must.append("it was committed already")
-            told.nothing = False
+            outcome.must.append("it was committed already")
+            outcome.nothing = False
         before = self.table.version
         table = flight.table if random.random() < 0.5 else Catalog.load_path(self.table.location)
         refusals = (AnyError,) if flight.landed else flight.refusals
         try:
             flight.commit(table)
         except refusals as error:
-            assert told.must or told.may, (flight.what, error)
-            assert not told.nothing, (flight.what, error)
+            assert outcome.must or outcome.may, (flight.what, error)
+            assert not outcome.nothing, (flight.what, error)
             assert self.table.refresh().version == before
             return
         now = self.table.refresh().version
         if now == before:
-            return self.landed_without_commit(flight, told)
-        assert not told.must, (flight.what, told.must)
-        assert not told.nothing, flight.what
+            return self.landed_without_commit(flight, outcome)
+        assert not outcome.must, (flight.what, outcome.must)
+        assert not outcome.nothing, flight.what
         assert now == before + 1
         flight.effect()
         self.model.commit()
@@ -260,21 +260,21 @@ class InFlight:
             flight.landed = True
             self.flights.append(flight)
 
-    def _came_back(self, base: int) -> bool:
+    def _was_restored(self, base: int) -> bool:
         back = (one.operation == "rollback" and one.added for one in self.log.since(base))
         return self.has_keys() and any(back)
 
-    def landed_without_commit(self, flight: Flight, told: Verdict) -> None:
-        """It changed nothing, so that nothing could stand in its way, or all of it was left out."""
-        quiet = flight.what in ("tag", "rollback", "pieces", "ttl")
-        assert told.nothing or quiet, flight.what
-        if flight.what == "pieces":
-            assert told.nothing or told.must or told.may
+    def landed_without_commit(self, flight: Flight, outcome: Verdict) -> None:
+        """It changed nothing, so nothing could conflict with it, or all of it was left out."""
+        quiet = flight.what in ("tag", "rollback", "tasks", "ttl")
+        assert outcome.nothing or quiet, flight.what
+        if flight.what == "tasks":
+            assert outcome.nothing or outcome.must or outcome.may
         elif quiet:
-            assert not told.must, (flight.what, told.must)
+            assert not outcome.must, (flight.what, outcome.must)
             flight.effect()
 
-    # Kinds
+    # Kinds of operations
 
     def late_rows(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
         found = self._written(random, then, late, lambda t, data: t.append(data))
@@ -308,7 +308,7 @@ class InFlight:
         try:
             found = self._written(random, then, late, lambda t, d: t.overwrite_partitions(d))
         except InvalidRequestError:
-            return None  # a segment is partitioned otherwise
+            return None  # a segment has another partitioning
         if found is None:
             return None
         operation, stored = found
@@ -401,51 +401,53 @@ class InFlight:
             return None
         return self._flight("compact", operation, late, base, then, [], lambda: None)
 
-    def late_pieces(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
-        """Pieces are planned at one time, carried out at another, and committed at a third."""
-        pieces = late.maintenance.plan_compaction(paths=self._subset(random, late))
+    def late_compaction_tasks(
+        self, random: Random, base: int, then: Model, late: Table
+    ) -> Flight | None:
+        """Compaction tasks are planned, run and committed at three different times."""
+        tasks = late.maintenance.plan_compaction(paths=self._subset(random, late))
         at_once = random.random() < 0.5
-        done = [(piece, piece.run(late.store)) for piece in pieces] if at_once else []
+        done = [(task, task.run(late.store)) for task in tasks] if at_once else []
 
         def commit(table: Table) -> None:
             nonlocal done
-            if len(done) < len(pieces):
+            if len(done) < len(tasks):
                 try:
-                    done = [(piece, piece.run(late.store)) for piece in pieces]
+                    done = [(task, task.run(late.store)) for task in tasks]
                 except AnyError:
                     assert not self.model.keeps(base)
                     return
-            late.maintenance.commit_compaction(pieces, done)
+            late.maintenance.commit_compaction(tasks, done)
 
         def verdict() -> Verdict:
             live = self.log.live[-1]
-            left = [(piece, made) for piece, made in done if live.issuperset(piece.paths)]
-            told = self._judged("compact", base, then, left, pieces)
-            if not pieces or (at_once and not left):
-                told.nothing, told.must = True, []
-            elif told.must:
-                told.may.append("all pieces are left out")
+            left = [(task, records) for task, records in done if live.issuperset(task.paths)]
+            outcome = self._judged("compact", base, then, left, tasks)
+            if not tasks or (at_once and not left):
+                outcome.nothing, outcome.must = True, []
+            elif outcome.must:
+                outcome.may.append("all tasks are left out")
             if not at_once:
-                told.may.append("pieces are not carried out yet")
-            return told
+                outcome.may.append("tasks are not carried out yet")
+            return outcome
 
         def no_effect() -> None:
             pass
 
-        return Flight("pieces", late, commit, verdict, no_effect)
+        return Flight("tasks", late, commit, verdict, no_effect)
 
-    def _judged(self, kind: str, base: int, then: Model, left: Any, pieces: Any) -> Verdict:
-        added = frozenset(record.path for _, made in left for record in made)
-        removed = frozenset(path for piece, _ in left for path in piece.paths)
-        if not left:  # not carried out yet: whatever is live of them
+    def _judged(self, kind: str, base: int, then: Model, left: Any, tasks: Any) -> Verdict:
+        added = frozenset(record.path for _, records in left for record in records)
+        removed = frozenset(path for task, _ in left for path in task.paths)
+        if not left:  # not run yet: any of the segments that is live
             live = self.log.live[-1]
-            paths = [piece.paths for piece in pieces if live.issuperset(piece.paths)]
+            paths = [task.paths for task in tasks if live.issuperset(task.paths)]
             removed = frozenset(path for some in paths for path in some)
         return self.judged(Planned(kind, base, then, added, removed, []))
 
     def late_rollback(self, random: Random, base: int, then: Model, late: Table) -> Flight | None:
         to = random.randint(0, base)
-        if not self.model.keeps(to) or self.model.past[to].life != then.life:
+        if not self.model.keeps(to) or self.model.past[to].incarnation != then.incarnation:
             return None
         try:
             operation = captured(late, lambda t: t.rollback(to))
@@ -454,12 +456,12 @@ class InFlight:
             return None
 
         def verdict() -> Verdict:
-            told = may_rollback(base, self.log, self.model.floor)
-            if self.model.life != then.life:
-                told.must.append("the table was replaced")
+            outcome = may_rollback(base, self.log, self.model.floor)
+            if self.model.incarnation != then.incarnation:
+                outcome.must.append("the table was replaced")
             if not self.model.keeps(to):
-                told.must.append("11: the version is expired")
-            return told
+                outcome.must.append("11: the version is expired")
+            return outcome
 
         return Flight(
             "rollback",
@@ -482,12 +484,12 @@ class InFlight:
             return None
 
         def verdict() -> Verdict:
-            told = Verdict()
+            outcome = Verdict()
             if drops and name not in self.model.tags:
-                told.must.append("there is no such tag any more")
+                outcome.must.append("there is no such tag any more")
             if not drops and not self.model.keeps(to):
-                told.must.append("11: the version is expired")
-            return told
+                outcome.must.append("11: the version is expired")
+            return outcome
 
         def effect() -> None:
             if drops:
@@ -506,26 +508,26 @@ class InFlight:
         except Refused:
             return None
         if any(kind == "default" and rest[0] is None for kind, _, *rest in changes):
-            return None  # where the column is NOT NULL by then, it lands as DROP DEFAULT
+            return None  # if the column is NOT NULL then, the commit is a DROP DEFAULT
         operation = captured(late, lambda t: run_alter(t, then, changes))
         given, fields = [], then.fields
         for kind, key, *rest in changes:
-            if kind == "default":  # it is of the type of then
+            if kind == "default":  # the value has the column's type at that time
                 rest = [naive.as_stored(rest[0], naive.find(fields, key).type)]
             given.append((kind, key, *rest))
             fields = naive.apply(then, fields, given[-1])
 
         def verdict() -> Verdict:
-            told = may_alter(self.model, given)
-            if self.model.life != then.life:
-                told.must.append("the table was replaced")
-            if not told.must:
+            outcome = may_alter(self.model, given)
+            if self.model.incarnation != then.incarnation:
+                outcome.must.append("the table was replaced")
+            if not outcome.must:
                 try:
                     after = self.laws.alter(self.model, given)
-                    told.nothing = naive.same(after, self.model.fields)
+                    outcome.nothing = naive.same(after, self.model.fields)
                 except Refused as error:
-                    told.must.append(f"6: {error}")
-            return told
+                    outcome.must.append(f"6: {error}")
+            return outcome
 
         def effect() -> None:
             self.model.fields = self.laws.alter(self.model, given)
@@ -535,10 +537,10 @@ class InFlight:
             "alter", late, lambda table: table._handle.commit(operation), verdict, effect, refusals
         )
 
-    # Parts
+    # Helpers
 
     def _was_not_kept(self, version: int, late: Table) -> None:
-        """A version that was refused is not kept now, or was not then."""
+        """Whether a refused version is not retained now, or was not then."""
         kept_then = version >= late.state.floor or version in late.tags.values()
         assert not (kept_then and self.model.keeps(version))
 
@@ -592,14 +594,14 @@ class InFlight:
         )
 
     def judged(self, planned: Planned) -> Verdict:
-        """What section 11 says of it."""
+        """The verdict by FORMAT.md, section 11."""
         serializable = self.table.properties.get("isolation") == "serializable"
         return judge(planned, self.model, self.log, serializable, self.key)
 
     def absorb(self, *operations: str) -> None:
-        """Read what was committed; commits of maintenance, which change no row, are the model's too."""
+        """Read the new commits; commits of maintenance, which change no row, are added to the model."""
         raise NotImplementedError
 
     def something_else(self, random: Random) -> None:
-        """Let others do something."""
+        """Let other writers do something."""
         raise NotImplementedError

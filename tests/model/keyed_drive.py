@@ -1,4 +1,4 @@
-"""Random operations for the model of keyed tables: few keys, that they may meet again and again."""
+"""Random operations for the model of keyed tables, with few keys, so that rows often meet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from model.drive import LONG, NAMES, VALUES, ddl, quoted, random_field, random_t
 from model.keyed_naive import Keyed
 from model.naive import Field, find
 
-# The same values in every type that another widens to, so that keys meet across a widening.
+# The same values in every type that another widens to, so that keys are equal across a widening.
 KEYS: dict[str, list[Any]] = {
     "boolean": [True, False],
     "byte": [5, -7],
@@ -32,7 +32,7 @@ KEYS: dict[str, list[Any]] = {
     "interval day to second": VALUES["interval day to second"],
 }
 KEY_NAMES = ["k", "Key", "B c", "t"]
-# Far enough from the ages of rows that no row is forgotten while a test runs.
+# Far from the ages of rows, so that no row expires while a test runs.
 TTLS = {
     "3600 seconds": dt.timedelta(hours=1),
     "2880 minutes": dt.timedelta(days=2),
@@ -48,7 +48,7 @@ PROPERTIES = [
 
 
 def times(now: dt.datetime, type_: str) -> list[Any]:
-    """Values of a time index, some of them old."""
+    """Values of a time index, some of them old enough to expire."""
     days = [now.date() + dt.timedelta(days) for days in DAYS]
     if type_ == "date":
         return days
@@ -58,7 +58,7 @@ def times(now: dt.datetime, type_: str) -> list[Any]:
 
 
 def values_of(model: Keyed, one: Field) -> list[Any]:
-    """What a leaf is given, and compared with."""
+    """The values that a leaf is given, and compared with."""
     if one.key == model.time_index:
         return times(model.now, one.type)
     return KEYS[one.type] if one.key in model.row_key else VALUES[one.type]
@@ -68,7 +68,7 @@ def values_of(model: Keyed, one: Field) -> list[Any]:
 
 
 def declare(random: Random, model: Keyed) -> dict[str, Any]:
-    """Give the model fields and keys; what is said to make a table like it."""
+    """Give the model fields and keys, and return how to declare a table like it."""
     names = random.sample(KEY_NAMES, 4)
     keyed = random.random() < 0.93
     keys = [_key_field(random, model, names.pop(), list(KEYS)) for _ in range(random.randint(1, 3))]
@@ -112,7 +112,7 @@ def _null(random: Random, one: Field) -> str:
 
 
 def random_partitions(random: Random, model: Keyed) -> list[str]:
-    """Transforms of columns of the row key, by which the table is arranged from then on."""
+    """Transforms of columns of the row key, for the partitioning from then on."""
     keys = [find(model.fields, key) for key in model.row_key]
     chosen = random.sample(keys, min(len(keys), random.choice([0, 0, 1, 1, 2])))
     found = {one: random_transform(random, one.type) for one in chosen}
@@ -126,7 +126,7 @@ def random_partitions(random: Random, model: Keyed) -> list[str]:
 def random_rows(
     random: Random, model: Keyed, *, partial: bool = False
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """The columns that are written, and rows of them."""
+    """The columns to write, and rows of them."""
     given = [f for f in model.fields if random.random() < _chance(model, f, partial)]
     given = given or [model.fields[0]]
     count = random.choice([0, 1, 1, 2, 3, 4, 6])
@@ -135,7 +135,7 @@ def random_rows(
 
 
 def _chance(model: Keyed, one: Field, partial: bool) -> float:
-    """How likely a column is given."""
+    """The probability that a column is given."""
     if one.key in model.row_key:
         return 0.99 if one.write_default is None else 1 if partial else 0.7
     if not one.nullable and one.write_default is None:
@@ -144,19 +144,19 @@ def _chance(model: Keyed, one: Field, partial: bool) -> float:
 
 
 def random_value(random: Random, model: Keyed, one: Field) -> Any:
-    """A value as a user gives it; hardly ever null in a key."""
+    """A value as a user writes it; rarely null in a key."""
     if one.key not in model.row_key:
         return drive.random_value(random, one)
     return None if random.random() < 0.005 else random.choice(values_of(model, one))
 
 
 def random_filters(random: Random, model: Keyed) -> tuple[Any, Any]:
-    """A filter by names, and the same by keys."""
+    """A filter by name, and the same by key."""
     return drive.random_filters(random, model, lambda one: values_of(model, one))
 
 
 def random_update(random: Random, model: Keyed) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
-    """Assignments by names, and the same by keys; seldom to a column of the row key."""
+    """Assignments by name, and the same by key; rarely of a column of the row key."""
     named, keyed = drive.random_update(random, model)
     pairs = [
         (name, assigned)

@@ -1,8 +1,8 @@
-"""A naive model of a keyed table: that of a table, whose rows have keys, and the last one wins.
+"""A naive model of a keyed table: the model of a table whose rows have keys, and the last one wins.
 
-Nothing here knows of segments, tombstones or sequences: a write changes the rows that there are, and
-what stays hidden for good is gone. ``alter``, ``update`` and ``rollback`` are those of ``naive``, with
-what a row key forbids.
+It knows nothing about segments, tombstones or sequences: a write changes the existing rows, and
+rows that are hidden for good are removed. ``alter``, ``update`` and ``rollback`` are those of ``naive``,
+except for what a row key forbids.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from model.naive import Field, Model, Refused, Version, check_names, find, show,
 
 Row = dict[int, Any]
 SEQUENCE = -1
-"""The field that every row has once it is committed: the version that wrote it last."""
+"""The field of every committed row: the version that wrote it last."""
 LAYERS = -2
-"""The field of a row that partial upserts made: (version, fields or None for all, row) of each write."""
+"""The field of a row of partial upserts: (version, fields or None for all, row) of each write."""
 
 
 @dataclass
 class KeyedVersion(Version):
-    """What a keyed table was after one commit, and what it had hidden by then."""
+    """The state of a keyed table after one commit, and what it had hidden by then."""
 
     ttl: dt.timedelta | None = None
     cut: dt.datetime | None = None
@@ -32,14 +32,14 @@ class KeyedVersion(Version):
 
 @dataclass
 class Keyed(Model):
-    """A keyed table; without a primary key rows are only added, as in any other table.
+    """A keyed table; without a primary key, rows are only added, as in any other table.
 
     Args:
         primary_key, time_index: keys of fields.
-        ttl: how old rows get.
-        cut: rows before this are gone; it never goes back, but by a rollback.
-        now: when everything happens.
-        blind: keys that the next commit deletes, whether they are there or not.
+        ttl: the age from which rows are hidden.
+        cut: rows before this time are hidden for good; only a rollback moves it back.
+        now: the time of everything.
+        blind: keys that the next commit deletes, whether or not there are rows.
     """
 
     primary_key: tuple[int, ...] = ()
@@ -56,11 +56,11 @@ class Keyed(Model):
         return (*self.primary_key, *((self.time_index,) if more else ()))
 
     def may_widen(self, key: int) -> bool:
-        """Every transform of a column of the row key is one of its wider types, too."""
+        """Whether every transform of a column of the row key applies to its wider types, too."""
         return True
 
     def commit(self) -> None:
-        """Remember the table as it is, without the rows that are too old by now."""
+        """Record the table as a version, without the rows that are too old by now."""
         written = self._written()
         if self.ttl is not None:
             self.cut = max(self.now - self.ttl, self.cut or self.now - self.ttl)
@@ -68,14 +68,14 @@ class Keyed(Model):
             self.rows = [row for row in self.rows if _time(self, row) >= self.cut]
         self.rows = [row if SEQUENCE in row else self._numbered(row) for row in self.rows]
         version = KeyedVersion(
-            self.fields, list(self.rows), self.fixed, self.life, self.ttl, self.cut, written
+            self.fields, list(self.rows), self.fixed, self.incarnation, self.ttl, self.cut, written
         )
         self.past.append(version)
 
     def _written(self) -> list[Row]:
         """Rows with the keys that this commit wrote or deleted."""
         written, self.blind = list(self.blind), []  # copies of this model may share the list
-        if self.primary_key and self.past and self.past[-1].life == self.life:
+        if self.primary_key and self.past and self.past[-1].incarnation == self.incarnation:
             before = self.past[-1].rows
             old, new = {id(row) for row in before}, {id(row) for row in self.rows}
             written += [row for row in before if id(row) not in new]
@@ -91,7 +91,7 @@ class Keyed(Model):
 
 
 def _time(model: Keyed, row: Row) -> dt.datetime:
-    """A row's time index; what has no time zone is in UTC."""
+    """The time index of a row; a time without a time zone is in UTC."""
     assert model.time_index is not None
     value = show(find(model.fields, model.time_index), row)
     if not isinstance(value, dt.datetime):
@@ -100,7 +100,7 @@ def _time(model: Keyed, row: Row) -> dt.datetime:
 
 
 def key_of(model: Keyed, row: Row) -> tuple[Any, ...]:
-    """The values of a row's key, as they are now."""
+    """The key of a row, with its current values."""
     return tuple(show(find(model.fields, key), row) for key in model.row_key)
 
 
@@ -108,17 +108,17 @@ def key_of(model: Keyed, row: Row) -> tuple[Any, ...]:
 
 
 def whole_rows(model: Keyed, names: list[str], given: list[dict[str, Any]]) -> list[Row]:
-    """Rows as they are stored; what is left out takes its default.
+    """Rows as they are stored; missing fields get their defaults.
 
     Raises:
-        Refused: a value is missing, or null where that is denied.
+        Refused: a value is missing, or null although that is not allowed.
     """
     check_names(model.fields, names)
     return [store_row(model.fields, row) for row in given]
 
 
 def upsert(model: Keyed, stored: list[Row], kept: list[Row] | None = None) -> list[Row]:
-    """The rows after whole rows are put over those that are there, or over ``kept``."""
+    """The rows after whole rows replaced those of the same keys, or those in ``kept``."""
     old = model.rows if kept is None else kept
     if not model.primary_key:
         return [*old, *stored]
@@ -129,13 +129,13 @@ def patch(model: Keyed, names: list[str], given: list[dict[str, Any]]) -> list[R
     """The rows after a partial upsert.
 
     Raises:
-        Refused: a column of the key is left out, or what ``whole_rows`` refuses.
+        Refused: a key column is missing, or ``whole_rows`` refuses a row.
     """
     return lay(model, assigned(model, names), whole_rows(model, names, given))
 
 
 def assigned(model: Keyed, names: list[str]) -> set[int]:
-    """What a partial upsert assigns.
+    """The fields that a partial upsert assigns.
 
     Raises:
         Refused: a column of the key is left out.
@@ -147,7 +147,7 @@ def assigned(model: Keyed, names: list[str]) -> set[int]:
 
 
 def lay(model: Keyed, keys: set[int], stored: list[Row]) -> list[Row]:
-    """The rows after some fields of those that are stored are laid over them."""
+    """The rows after some fields of the stored rows were replaced."""
     found = {key_of(model, row): row for row in model.rows}
     for row in stored:
         key = key_of(model, row)
@@ -162,7 +162,7 @@ def lay(model: Keyed, keys: set[int], stored: list[Row]) -> list[Row]:
 
 
 def without_base(model: Keyed, base: int) -> list[Row]:
-    """The rows that are left where all that was written up to a version is taken away."""
+    """The rows without everything that was written up to a version."""
     found = []
     for row in model.rows:
         if LAYERS not in row:
@@ -192,7 +192,7 @@ def update(model: Keyed, assignments: list[tuple[Any, Any]], filters: Any) -> li
 
 
 def _anew(row: Row) -> Row:
-    """A row that is written again, whatever becomes of it."""
+    """A row that is written again, whatever its values become."""
     return {key: value for key, value in row.items() if key not in (SEQUENCE, LAYERS)}
 
 
@@ -203,7 +203,7 @@ def alter(model: Keyed, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
     """The fields after the changes of one ALTER.
 
     Raises:
-        Refused: it can't be.
+        Refused: a change is not possible.
     """
     for kind, key, *rest in changes:
         unordered = kind == "type" and rest[0] in ("float", "double")
@@ -213,10 +213,10 @@ def alter(model: Keyed, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
 
 
 def set_ttl(model: Keyed, ttl: dt.timedelta | None) -> None:
-    """Set or unset how old rows get.
+    """Set or unset the age from which rows are hidden.
 
     Raises:
-        Refused: rows have no time.
+        Refused: rows have no time index.
     """
     if ttl is not None and model.time_index is None:
         raise Refused("there is no time index")
@@ -224,10 +224,10 @@ def set_ttl(model: Keyed, ttl: dt.timedelta | None) -> None:
 
 
 def rollback(model: Keyed, version: int) -> None:
-    """Make the table what it was; what was hidden since comes back.
+    """Restore a version; what was hidden since then is visible again.
 
     Raises:
-        Refused: it was another table then.
+        Refused: the version belongs to another incarnation.
     """
     naive.rollback(model, version)
     then = model.past[version]

@@ -1,4 +1,4 @@
-"""Writes to a keyed table by somebody who has not seen the newest commit."""
+"""Writes to a keyed table by a writer that has not seen the newest commit."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from versioned_catalog import CommitConflictError, Table
 
 
 class Late:
-    """What somebody does who saw the table as it was, and what may come of it now.
+    """A writer that planned on an older version, and the possible outcomes of its commit.
 
     Args:
-        random: which of all that can be done.
-        then: what they saw.
-        now: what is there.
-        table: how they see it; that stays so until they commit.
+        random: chooses what is written.
+        then: the model as of the version that the writer saw.
+        now: the newest model.
+        table: the table as the writer has loaded it, up to its commit.
     """
 
     def __init__(self, random: Random, then: Keyed, now: Keyed, table: Table) -> None:
@@ -82,10 +82,10 @@ class Late:
         return [self._now.rows]
 
     def _seen(self, by_key: Any) -> set[Any] | None:
-        """The keys of the rows that they saw pass, or None if one of those is another row now.
+        """The keys of the rows that the writer read; None if another writer changed one of them since.
 
-        Who saw none commits nothing, and so comes before what they have not seen, even where
-        ``isolation`` is ``serializable``.
+        A writer that found none commits nothing: it is ordered before the commits that it did not see,
+        even if ``isolation`` is ``serializable``.
         """
         old = {self._key(row): row for row in self._then.rows}
         new = {self._key(row): row for row in self._now.rows}

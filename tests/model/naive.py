@@ -1,7 +1,7 @@
 """A naive model of a table: lists of dictionaries, and the rules of the design in plain Python.
 
-It imports nothing of the packages under test, so that the two can't be wrong together. A field is known
-by its ``key``, which is never used again; names are only how it is shown.
+It imports nothing of the packages under test, so both can't be wrong together. A field is identified
+by its ``key``, which is never reused; its name is only for display.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WIDER = {
 
 
 class Refused(Exception):
-    """The model says that this can't be done."""
+    """The model says that an operation must be refused."""
 
 
 @dataclass(frozen=True)
@@ -50,42 +50,42 @@ class Field:
 
 @dataclass
 class Version:
-    """What the table was after one commit."""
+    """The state of the table after one commit."""
 
     fields: tuple[Field, ...]
     rows: list[dict[int, Any]]
     fixed: frozenset[int] = frozenset()
-    life: int = 0
+    incarnation: int = 0
 
 
 @dataclass
 class Model:
-    """The table, and all it ever was."""
+    """A table with its history."""
 
     fields: tuple[Field, ...]
     rows: list[dict[int, Any]] = field(default_factory=list)
     fixed: frozenset[int] = frozenset()
     keys: Iterator[int] = field(default_factory=lambda: itertools.count(1000))
     past: list[Version] = field(default_factory=list)
-    life: int = 0
+    incarnation: int = 0
     tags: dict[str, int] = field(default_factory=dict)
     floor: int = 0
 
     def keeps(self, version: int) -> bool:
-        """Whether a version was not given up."""
+        """Whether a version is retained."""
         return version >= self.floor or version in self.tags.values()
 
     def may_widen(self, key: int) -> bool:
-        """Whether a field's type is for its own rows to say, and not for the table's arrangement."""
+        """Whether a field may be widened as far as the table's layout is concerned."""
         return key not in self.fixed
 
     def commit(self) -> None:
-        """Remember the table as it is."""
-        self.past.append(Version(self.fields, list(self.rows), self.fixed, self.life))
+        """Record the table as a version."""
+        self.past.append(Version(self.fields, list(self.rows), self.fixed, self.incarnation))
 
 
 def same(fields: tuple[Field, ...], others: tuple[Field, ...]) -> bool:
-    """Whether two schemas are the same, NaN being NaN; an ALTER from one to the other is none."""
+    """Whether two schemas are equal, with NaN equal to NaN; then an ALTER changes nothing."""
     return repr(fields) == repr(others)
 
 
@@ -97,19 +97,19 @@ def inner(type_: Type) -> tuple[Field, ...]:
 
 
 def rewrap(type_: Type, fields: tuple[Field, ...]) -> Type:
-    """The same nested type around other fields."""
+    """A nested type with other fields."""
     return (type_[0], fields) if type_[0] == "struct" else (type_[0], *fields)
 
 
 def walk(fields: tuple[Field, ...], above: tuple[Field, ...] = ()) -> Iterator[tuple[Field, ...]]:
-    """Every field with those above it, itself last."""
+    """Every field with its ancestors, itself last."""
     for one in fields:
         yield (*above, one)
         yield from walk(inner(one.type), (*above, one))
 
 
 def edit(fields: tuple[Field, ...], key: int, change: Any) -> tuple[Field, ...]:
-    """The fields with the list that holds ``key`` put through ``change``."""
+    """The fields after ``change`` was applied to the list that holds ``key``."""
     if any(f.key == key for f in fields):
         return tuple(change(fields))
     return tuple(
@@ -127,7 +127,7 @@ def find(fields: tuple[Field, ...], key: int) -> Field:
 
 
 def as_type(value: Any, type_: Type) -> Any:
-    """A stored leaf in the type of now."""
+    """A stored leaf, converted to its current type."""
     if value is None or not isinstance(type_, str):
         return value
     if type_ == "double":
@@ -152,14 +152,14 @@ def as_stored(value: Any, type_: Type) -> Any:
 
 
 def show(one: Field, holder: dict[int, Any]) -> Any:
-    """What a field shows of a stored struct or row."""
+    """The value of a field in a stored struct or row."""
     if one.key not in holder:
         return as_type(one.read_default, one.type)
     return show_value(holder[one.key], one.type)
 
 
 def show_value(value: Any, type_: Type) -> Any:
-    """A stored value under the type of now, with the names of now."""
+    """A stored value, with its current type and names."""
     if value is None or isinstance(type_, str):
         return as_type(value, type_)
     if type_[0] == "struct":
@@ -170,7 +170,7 @@ def show_value(value: Any, type_: Type) -> Any:
 
 
 def store_row(fields: tuple[Field, ...], given: dict[str, Any]) -> dict[int, Any]:
-    """A row as it is stored: what is left out takes its default."""
+    """A row as it is stored; missing fields get their defaults."""
     out: dict[int, Any] = {}
     for one in fields:
         if one.name in given:
@@ -183,14 +183,14 @@ def store_row(fields: tuple[Field, ...], given: dict[str, Any]) -> dict[int, Any
 
 
 def check_names(fields: tuple[Field, ...], names: list[str]) -> None:
-    """What is left out must have something to take, even if there is no row."""
+    """Missing fields must have a default, even if there is no row."""
     for one in fields:
         if one.name not in names and one.write_default is None and not one.nullable:
             raise Refused(f"{one.name} has no default")
 
 
 def store(value: Any, one: Field) -> Any:
-    """A value as it is stored; nulls where they are denied are refused."""
+    """A value as it is stored; a null that is not allowed is refused."""
     if value is None:
         if not one.nullable:
             raise Refused(f"null in {one.name}")
@@ -205,7 +205,7 @@ def store(value: Any, one: Field) -> Any:
 
 
 def own_values(fields: tuple[Field, ...], key: int, rows: list[dict[int, Any]]) -> list[Any]:
-    """All values of a field whose parent is there."""
+    """All values of a field whose parent is not null."""
     path = next(p for p in walk(fields) if p[-1].key == key)
     found = [show_raw(path[0], row) for row in rows]
     for above, below in itertools.pairwise(path):
@@ -221,7 +221,7 @@ def own_values(fields: tuple[Field, ...], key: int, rows: list[dict[int, Any]]) 
 
 
 def show_raw(one: Field, holder: dict[int, Any]) -> Any:
-    """A field of a stored struct, itself as it is stored."""
+    """A field of a stored struct, unconverted."""
     return holder.get(one.key, one.read_default)
 
 
@@ -232,7 +232,7 @@ def alter(model: Model, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
     """The fields after the changes of one ALTER.
 
     Raises:
-        Refused: it can't be.
+        Refused: a change is not possible.
     """
     fields = model.fields
     for change in changes:
@@ -246,7 +246,7 @@ def alter(model: Model, changes: list[tuple[Any, ...]]) -> tuple[Field, ...]:
                 raise Refused(f"{now.name} holds nulls")
         hosted = len(path) == 1 or path[-2].key in before
         if then is None and hosted and not now.nullable and now.read_default is None:
-            raise Refused(f"{now.name} is new, and null in the rows that are there")
+            raise Refused(f"{now.name} is new, and null in existing rows")
     return fields
 
 
@@ -260,7 +260,7 @@ def _check_whole(fields: tuple[Field, ...]) -> None:
 
 
 def apply(model: Model, fields: tuple[Field, ...], change: tuple[Any, ...]) -> tuple[Field, ...]:
-    """The fields after one change: (kind, key of the field or of the parent, …)."""
+    """The fields after one change: (kind, key of the field or of its parent, …)."""
     kind, key, *rest = change
     match kind:
         case "add":
@@ -384,7 +384,7 @@ def _in(value: Any, op: str, wanted: list[Any]) -> bool | None:
 
 
 def order(value: Any) -> Any:
-    """What values are compared by: NaN is greatest, texts go by their bytes."""
+    """A sort key for comparisons: NaN is greatest, strings compare by their bytes."""
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)
     if isinstance(value, str):
@@ -403,12 +403,12 @@ class Of:
 
 
 def keep(model: Model, filters: Any) -> list[dict[int, Any]]:
-    """The rows that a DELETE leaves: those for which the filter is false or null."""
+    """The rows that a DELETE keeps: those for which the filter is false or null."""
     return [row for row in model.rows if not passes(model, row, filters)]
 
 
 def passes(model: Model, row: dict[int, Any], filters: Any) -> bool:
-    """Whether a filter is true for a row; None is true for all."""
+    """Whether a filter is true for a row; None matches all rows."""
     return filters is None or holds(model.fields, row, filters)
 
 
@@ -417,11 +417,11 @@ def update(model: Model, assignments: list[tuple[Any, Any]], filters: Any) -> li
 
     Args:
         model: the table.
-        assignments: (the keys that lead to a field, a value as it is given or ``Of``).
-        filters: which rows.
+        assignments: (the keys that lead to a field, the value as written or ``Of``).
+        filters: the rows to update; None for all.
 
     Raises:
-        Refused: a value is null where that is denied.
+        Refused: a value is null although that is not allowed.
     """
     fixed = {
         keys: store(value, find(model.fields, keys[-1]))
@@ -449,7 +449,7 @@ def _updated(
 
 
 def _is_there(model: Model, holder: dict[int, Any], keys: Any) -> bool:
-    """Whether there is a struct for a field to be in."""
+    """Whether the struct around a field is not null."""
     for key in keys[:-1]:
         holder = show_raw(find(model.fields, key), holder)
         if holder is None:
@@ -466,16 +466,16 @@ def _put(model: Model, holder: dict[int, Any], keys: Any, stored: Any) -> dict[i
     return holder if inside is None else holder | {first: _put(model, inside, rest, stored)}
 
 
-# Going back
+# Rollback
 
 
 def rollback(model: Model, version: int) -> None:
-    """Make the table what it was; names of fields and rows alike.
+    """Restore a version: fields, names and rows.
 
     Raises:
-        Refused: it was another table then.
+        Refused: the version belongs to another incarnation.
     """
     then = model.past[version]
-    if then.life != model.life:
+    if then.incarnation != model.incarnation:
         raise Refused("the table was made anew since")
     model.fields, model.rows, model.fixed = then.fields, list(then.rows), then.fixed

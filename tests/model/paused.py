@@ -1,4 +1,4 @@
-"""A store that pauses or ends one storage operation of maintenance, and whose clock stands still."""
+"""A store that pauses or kills maintenance at one storage call, and whose clock stands still."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from versioned_catalog.storage.store import Store
 
 
 class Killed(BaseException):
-    """The process that used the store is gone; no handler of ordinary errors sees it."""
+    """The process that uses the store died; handlers of ordinary errors do not catch this."""
 
 
 @dataclass
 class Pause:
-    """Where an operation stops, and what happens there.
+    """The point at which an operation stops, and what runs there.
 
     Args:
-        method: the storage call that it stops at; empty for any call.
-        skip: how many such calls pass before that.
-        then: what runs at that point; None if the process is killed there.
-        reached: whether the call came.
+        method: the storage call at which it stops; empty for any call.
+        skip: the number of such calls to let pass.
+        then: what runs at that point; None if the process dies there.
+        reached: whether the call occurred.
         running: whether ``then`` is running.
     """
 
@@ -34,10 +34,10 @@ class Pause:
     running: bool = False
 
     def strike(self, method: str) -> None:
-        """Run what happens at this call, if it is the one.
+        """Run what happens at this call, if this is the point.
 
         Raises:
-            Killed: the process is killed here, or was killed before.
+            Killed: the process dies here, or died before.
         """
         if self.reached and self.then is None:
             raise Killed
@@ -55,12 +55,12 @@ class Pause:
 
 
 class PausedStore(FaultyStore):
-    """A store around another one, which is stopped at one call.
+    """A store around another one that stops at one call.
 
     Args:
         inner: the store that does the work.
-        clock: what time it shows.
-        pause: where it stops; None for nowhere.
+        clock: the time that it reports.
+        pause: the point at which it stops; None for none.
     """
 
     def __init__(self, inner: Store, clock: datetime, pause: Pause | None) -> None:
@@ -81,7 +81,7 @@ class PausedStore(FaultyStore):
 
 
 def over(table: Table, clock: datetime, pause: Pause | None = None) -> Table:
-    """The same table over a store that is stopped, or whose clock shows another time."""
+    """The same table on a store that stops, or that reports another time."""
     store = PausedStore(table.store, clock, pause)
-    timeline = type(table.log)(store, table.log._codec)
-    return Table(timeline, table.loaded, table.name)
+    log = type(table.log)(store, table.log._codec)
+    return Table(log, table.loaded, table.name)

@@ -1,6 +1,6 @@
-"""Which commits conflict, in plain Python: what a log says, and FORMAT.md, section 11.
+"""Which commits conflict, in plain Python, from the log's entries and FORMAT.md, section 11.
 
-It imports nothing of the packages under test, and reads the JSON of entries for itself.
+It imports nothing of the packages under test, and parses the JSON of entries itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = dict[int, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """What one commit did, in the terms of section 11."""
+    """The effect of one commit, in the terms of section 11."""
 
     operation: str
     time: datetime
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass
 class Log:
-    """The commits of a table, as they were before any of them expired.
+    """The commits of a table, as read before any of them expired.
 
     Args:
         entries: by version.
@@ -66,7 +66,7 @@ class Log:
             )
             anew = said["operation"] in ("create", "replace")
             before = frozenset() if anew else self.live[-1]
-            assert removed <= before, "a commit removes what is live"
+            assert removed <= before, "a commit removes segments that are not live"
             self.entries.append(one)
             self.live.append((before - removed) | added)
             self.fence = max(self.fence, one.fence or 0)
@@ -79,12 +79,12 @@ class Log:
 
 @dataclass
 class Verdict:
-    """What may come of a commit.
+    """The possible outcomes of a commit.
 
     Args:
-        must: reasons why it has to be refused.
-        may: reasons why it may be refused, although it need not.
-        nothing: whether it changes nothing, so that there is no commit.
+        must: reasons why it must be refused.
+        may: reasons why it may be refused.
+        nothing: whether it changes nothing, so that it makes no commit.
     """
 
     must: list[str] = field(default_factory=list)
@@ -98,14 +98,14 @@ class Planned:
 
     Args:
         kind: ``append``, ``overwrite``, ``rewrite``, ``compact``.
-        base: the version.
-        then: the table at that version.
+        base: the version on which it was planned.
+        then: the model of that version.
         added: the paths of the segments that it adds.
-        removed: the paths of those that it removes; None for all of the base.
-        rows: the rows that it writes, copies left out.
-        reads: the condition under which it read rows, by keys; None for all rows.
-        tombstones: whether all that it adds are tombstones.
-        keys: the rows whose keys it read and writes, of a table with a primary key; None for no check.
+        removed: the paths of the segments that it removes; None for all of the base.
+        rows: the rows that it writes, without copies.
+        reads: the condition under which it read rows, by key; None for all rows.
+        tombstones: whether it adds tombstones only.
+        keys: the rows of a keyed table whose keys it read and writes; None for no check.
     """
 
     kind: str
@@ -126,106 +126,108 @@ def judge(
     serializable: bool,
     key_of: Callable[[Model, Row], Any],
 ) -> Verdict:
-    """What section 11 says of a commit that adds or removes segments.
+    """The outcome, by section 11, of a commit that adds or removes segments.
 
     Args:
         planned: the commit.
-        now: the newest table.
+        now: the newest model.
         log: all commits.
-        serializable: whether ``isolation`` is that in the newest table.
-        key_of: gives a row's key.
+        serializable: whether the newest ``isolation`` is ``serializable``.
+        key_of: returns the key of a row.
     """
-    told = Verdict()
-    if planned.then.life != now.life:
-        told.must.append("the table was replaced")
-        return told
+    outcome = Verdict()
+    if planned.then.incarnation != now.incarnation:
+        outcome.must.append("the table was replaced")
+        return outcome
     entries = log.since(planned.base)
     if planned.kind in ("rewrite", "compact") and not (planned.added or planned.removed):
-        told.nothing = True
-        return told
+        outcome.nothing = True
+        return outcome
     stubs = planned.base + 1 < now.floor
-    _segments(planned, log, told)
+    _segments(planned, log, outcome)
     if planned.added and planned.base < log.fence:
-        told.must.append("2: it is older than the fence")
+        outcome.must.append("2: it is older than the fence")
     if planned.added:
-        _fits(planned, now, told)
+        _fits(planned, now, outcome)
     if planned.kind == "compact":
         if any(entry.operation == "rollback" for entry in entries):
-            told.must.append("13: a rollback came first")
+            outcome.must.append("13: a rollback came first")
         if stubs:
-            told.may.append("13: an entry is expired")
+            outcome.may.append("13: an entry is expired")
     if planned.kind == "rewrite":
         if planned.added and not planned.tombstones:
-            _copies(planned, now, told)
+            _copies(planned, now, outcome)
         if serializable:
-            _serial(planned, now, log, told, stubs)
+            _serial(planned, now, log, outcome, stubs)
         if planned.keys is not None:
-            _keys(planned, now, log, told, key_of, stubs)
-    return told
+            _keys(planned, now, log, outcome, key_of, stubs)
+    return outcome
 
 
-def _segments(planned: Planned, log: Log, told: Verdict) -> None:
+def _segments(planned: Planned, log: Log, outcome: Verdict) -> None:
     removed = log.live[planned.base] if planned.removed is None else planned.removed
     if not removed <= log.live[-1]:
-        told.must.append("4: a segment that it removes is gone")
+        outcome.must.append("4: a segment that it removes is gone")
     came_back = any(removed & entry.removed for entry in log.since(planned.base))
     if planned.removed is None and came_back:
-        told.may.append("4: a segment was gone in between")
+        outcome.may.append("4: a segment was gone in between")
 
 
 def _parents(fields: tuple[Field, ...]) -> dict[int, tuple[int, ...]]:
     return {path[-1].key: tuple(one.key for one in path[:-1]) for path in walk(fields)}
 
 
-def _fits(planned: Planned, now: Model, told: Verdict) -> None:
+def _fits(planned: Planned, now: Model, outcome: Verdict) -> None:
     then = planned.then
     old, new = ({p[-1].key: p[-1] for p in walk(m.fields)} for m in (then, now))
     for key in old.keys() & new.keys():
         was, is_ = old[key].type, new[key].type
         if isinstance(was, str) and was != is_ and is_ not in naive.WIDER.get(was, ()):
-            told.must.append(f"8: {was} does not widen to {is_}")
+            outcome.must.append(f"8: {was} does not widen to {is_}")
         if old[key].nullable and not new[key].nullable and _in_key(then, key, planned):
             if any(value is None for value in own_values(then.fields, key, planned.rows)):
-                told.must.append(f"1: {new[key].name} holds nulls")
+                outcome.must.append(f"1: {new[key].name} holds nulls")
             elif planned.kind in ("rewrite", "compact"):
-                # Copies of rows that others replaced or hid may hold nulls.
-                told.may.append(f"1: {new[key].name} of copied rows")
+                # Copies of rows that other commits replaced or hid may hold nulls.
+                outcome.may.append(f"1: {new[key].name} of copied rows")
     above = _parents(now.fields)
     for key in new.keys() - old.keys():
         hosted = set(above[key]) <= old.keys()
         if not new[key].nullable and new[key].read_default is None and hosted:
             if not planned.tombstones:
-                told.must.append(f"1: {new[key].name} would show null")
+                outcome.must.append(f"1: {new[key].name} would show null")
 
 
 def _in_key(then: Model, key: int, planned: Planned) -> bool:
     return not planned.tombstones or key in getattr(then, "row_key", ())
 
 
-def _copies(planned: Planned, now: Model, told: Verdict) -> None:
+def _copies(planned: Planned, now: Model, outcome: Verdict) -> None:
     old, new = ({p[-1].key for p in walk(m.fields)} for m in (planned.then, now))
     if came := new - old:
         past = now.past[: planned.base + 1]
         known = {path[-1].key for version in past for path in walk(version.fields)}
         if came & known:
-            told.must.append("15: a column that the copies lack was brought back")
+            outcome.must.append("15: a column that the copies lack was brought back")
 
 
-def _serial(planned: Planned, now: Model, log: Log, told: Verdict, stubs: bool) -> None:
+def _serial(planned: Planned, now: Model, log: Log, outcome: Verdict, stubs: bool) -> None:
     for number, entry in enumerate(log.since(planned.base), planned.base + 1):
         if entry.operation == "compact":
             continue
         if entry.added or entry.removed & log.live[planned.base]:
-            told.may.append("7: segments came or went")
+            outcome.may.append("7: segments came or went")
             before, after = now.past[number - 1], now.past[number]
             if _met(planned, now, before, after):
-                told.must.append(f"7: rows that it looked for came or went in {number}")
+                outcome.must.append(
+                    f"7: rows that match its condition were added or removed in {number}"
+                )
     if stubs:
-        told.may.append("7: an entry is expired")
+        outcome.may.append("7: an entry is expired")
 
 
 def _met(planned: Planned, now: Model, before: Version, after: Version) -> bool:
-    """Whether a row that was looked for came, or one that was there went."""
+    """Whether a row that matches the condition was added or removed concurrently."""
     old, new = {id(row) for row in before.rows}, {id(row) for row in after.rows}
     came = [row for row in after.rows if id(row) not in old]
     then_ids = {id(row) for row in planned.then.rows}
@@ -236,7 +238,7 @@ def _met(planned: Planned, now: Model, before: Version, after: Version) -> bool:
     try:
         found = [[find(some, keys[-1]) for some in fields] for c in planned.reads for keys, *_ in c]
     except StopIteration:
-        return False  # a column is gone: it can't be decided here
+        return False  # a column is gone: the model can't decide
     if any(len({one.type for one in each if isinstance(one.type, str)}) != 1 for each in found):
         return False
     return any(naive.holds(planned.then.fields, row, planned.reads) for row in [*came, *gone])
@@ -246,7 +248,7 @@ def _keys(
     planned: Planned,
     now: Model,
     log: Log,
-    told: Verdict,
+    outcome: Verdict,
     key_of: Callable[[Model, Row], Any],
     stubs: bool,
 ) -> None:
@@ -256,30 +258,30 @@ def _keys(
         if entry.operation == "compact":
             continue
         if entry.removed:
-            told.must.append(f"14: rows went in {number}")
+            outcome.must.append(f"14: rows went in {number}")
         if entry.operation == "rollback" and entry.added:
-            told.may.append("14: segments that came back hold rows that others replaced")
+            outcome.may.append("14: segments that came back hold rows that others replaced")
         written: Collection[Row] = getattr(now.past[number], "written", ())
         if entry.added and mine & {key_of(now, row) for row in written}:
-            told.must.append(f"14: the same keys were written in {number}")
+            outcome.must.append(f"14: the same keys were written in {number}")
     if stubs:
-        told.may.append("14: an entry is expired")
+        outcome.may.append("14: an entry is expired")
 
 
 def may_rollback(base: int, log: Log, floor: int) -> Verdict:
-    """What section 11 says of a rollback."""
-    told = Verdict()
+    """The outcome of a rollback, by section 11."""
+    outcome = Verdict()
     for entry in log.since(base):
         if entry.added or entry.removed or entry.changes or entry.fence is not None:
-            told.must.append(f"9: it was not seen ({entry.operation})")
+            outcome.must.append(f"9: it was not seen ({entry.operation})")
     if base + 1 < floor:
-        told.may.append("9: an entry is expired")
-    return told
+        outcome.may.append("9: an entry is expired")
+    return outcome
 
 
 def may_alter(now: Model, changes: list[tuple[Any, ...]]) -> Verdict:
-    """Whether all columns that an ALTER names are there; what else it needs the model says."""
-    told = Verdict()
+    """Whether all columns that an ALTER names exist; the model checks the rest."""
+    outcome = Verdict()
     known = {path[-1].key for path in walk(now.fields)}
     siblings = {one.key: {s.key for s in some} for some in _lists(now.fields) for one in some}
     top = {one.key for one in now.fields}
@@ -289,7 +291,7 @@ def may_alter(now: Model, changes: list[tuple[Any, ...]]) -> Verdict:
             new, after = rest
             beside = top if key is None else inside.get(key)
             if beside is None or (after not in (None, "first") and after not in beside):
-                told.must.append("6: a column is gone")
+                outcome.must.append("6: a column is gone")
             known |= {path[-1].key for path in walk((new,))}
             if beside is not None:
                 beside.add(new.key)
@@ -301,8 +303,8 @@ def may_alter(now: Model, changes: list[tuple[Any, ...]]) -> Verdict:
         elif key not in known or (
             kind == "move" and rest[0] is not None and rest[0] not in siblings.get(key, ())
         ):
-            told.must.append("6: a column is gone")
-    return told
+            outcome.must.append("6: a column is gone")
+    return outcome
 
 
 def _lists(fields: tuple[Field, ...]) -> list[tuple[Field, ...]]:

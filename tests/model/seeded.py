@@ -1,7 +1,7 @@
-"""Histories by seeds alone: each step is any of those that commit, and none is drawn by Hypothesis.
+"""Histories determined by seeds alone: each step is one that commits, chosen without Hypothesis.
 
-Hypothesis shrinks what fails and tries odd values; but it repeats itself, and leaves out rules. So
-histories are run by plain seeds, too, no two of which are alike.
+Hypothesis shrinks failures and tries odd values, but it repeats itself and neglects some rules. So
+histories are also run by plain seeds, of which no two are alike.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 AT_ONCE = 10
-"""How many histories one test runs."""
+"""The number of histories of one test."""
 
 _DAY = 24 * 3600
 
 
 def first_seed() -> int:
-    """The first seed: other ones every night; ``VERSIONED_SEED`` replays."""
-    told = os.environ.get("VERSIONED_SEED")
-    if told is not None:
-        return int(told)
+    """The first seed, which differs every night; ``VERSIONED_SEED`` sets it for a replay."""
+    setting = os.environ.get("VERSIONED_SEED")
+    if setting is not None:
+        return int(setting)
     nightly = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
     return int(time.time() // _DAY) * 100_000 if nightly else 0
 
@@ -38,12 +38,12 @@ def sample(count: int, short: int = 2) -> list[Any]:
 
 
 def run(histories: type[Any], seeds: Iterator[int] | range, steps: int) -> None:
-    """Run one history a seed.
+    """Run one history for each seed.
 
     Args:
-        histories: the state machine.
-        seeds: which ones.
-        steps: how many steps each has.
+        histories: the class of the state machine.
+        seeds: the seeds.
+        steps: the number of steps of each history.
     """
     for seed in seeds:
         machine, step = histories(), -1

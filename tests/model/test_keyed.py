@@ -1,4 +1,4 @@
-"""Random histories of keyed tables, held to a naive model by every path that Python has."""
+"""Random histories of keyed tables, compared with a naive model by every way that Python reads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from model.late import Late
 from model.naive import Refused
 from model.rules import Verdict
 from model.seeded import AT_ONCE, first_seed, run, sample
-from model.test_model import Histories, bag, map_rows
+from model.test_model import Histories, map_rows, multiset
 from versioned_catalog import (
     Catalog,
     InvalidRequestError,
@@ -49,7 +49,7 @@ from versioned_catalog.scan import merge_splitting
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
 from versioned_catalog.values.literals import decode
 
-# Steps of a history, histories that Hypothesis draws, and histories by seeds.
+# The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
 STEPS, HISTORIES, SEEDS = {
     "dev": (15, 40, 10),
     "ci": (30, 70, 60),
@@ -57,7 +57,7 @@ STEPS, HISTORIES, SEEDS = {
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 
 
-# What happens before somebody who is late, as rules.
+# What happens before the commit of a late writer, as rules.
 BETWEEN: dict[str, dict[str, bool]] = {
     "write": {"overwrite": False},
     "overwrite_where": {},
@@ -103,7 +103,7 @@ class KeyedHistories(Histories):
     def begin(self, salt: str) -> None:
         DRAWS.begin(salt)
         random, self.spare = Random(salt), Random(f"{salt}/checks")
-        if random.random() < 0.5:  # merges of a few rows are read in parts, as large ones are
+        if random.random() < 0.5:  # small merges are split, as large ones are
             self.limits.setattr(segment_writer, "KEYED_ROW_GROUP_ROWS", random.randint(1, 3))
             self.limits.setattr(merge_splitting, "SPLIT_ROWS", random.randint(1, 4))
         self.model = Keyed((), now=dt.datetime.now(dt.UTC))
@@ -117,7 +117,7 @@ class KeyedHistories(Histories):
         if not really:
             return
         self.model.rows = []
-        self.model.life += 1
+        self.model.incarnation += 1
         said = declare(random, self.model)
         base = self.table.state
         operation = Replace(creation(**said), base.created_uuid, base.version)
@@ -184,7 +184,7 @@ class KeyedHistories(Histories):
         return self._flight("patch", operation, late, base, then, stored, effect)
 
     def late_keys(self, random: Random, base: int, then: Any, late: Table) -> Flight | None:
-        """Keys are deleted, whether there are rows of them or not."""
+        """Keys are deleted, whether or not there are rows of them."""
         names, rows = random_rows(random, then)
         keys = {naive.find(then.fields, key).name for key in then.row_key}
         if not rows or not keys <= set(names):
@@ -218,10 +218,10 @@ class KeyedHistories(Histories):
         operation = captured(late, alter)
 
         def verdict() -> Verdict:
-            told = Verdict()
-            if self.model.life != then.life:
-                told.must.append("the table was replaced")
-            return told
+            reported = Verdict()
+            if self.model.incarnation != then.incarnation:
+                reported.must.append("the table was replaced")
+            return reported
 
         def effect() -> None:
             keyed_naive.set_ttl(self.model, None if text is None else TTLS[text])
@@ -264,7 +264,7 @@ class KeyedHistories(Histories):
             self.model.commit()
 
     def wrote(self, write: Any, names: list[str], rows: Any, *, refused: bool) -> bool:
-        """Whether rows were written; they are exactly if they may be."""
+        """Check that rows were written exactly if the model accepts them."""
         version = self.table.version
         try:
             write(arrow_rows(self.model, names, rows))
@@ -284,7 +284,7 @@ class KeyedHistories(Histories):
             self.model.rows = rows
             self.model.commit()
         else:
-            self.unseen(filters is None)  # which may take tombstones away, too
+            self.unseen(filters is None)  # a delete may remove tombstones, too
 
     @rule(random=randoms)
     def update(self, random: Random) -> None:
@@ -314,16 +314,16 @@ class KeyedHistories(Histories):
             self.model.commit()
 
     def unseen(self, allowed: bool = False) -> None:
-        """Without a primary key, rows that are too old to be shown are rewritten as others are."""
+        """Without a primary key, rows that are too old to be shown are rewritten like others."""
         allowed |= not self.model.primary_key and self.model.cut is not None
         if allowed and self.table.version >= len(self.model.past):
             self.model.commit()
 
-    # What changes no row
+    # Operations that change no row
 
     @rule(random=randoms)
     def partition(self, random: Random) -> None:
-        """Arrange what is written from now on otherwise."""
+        """Change the partitioning of new segments."""
         partitions, version = random_partitions(random, self.model), self.table.version
         self.table.alter().set_partitioning(partitions).commit()
         if self.table.version > version:
@@ -331,7 +331,7 @@ class KeyedHistories(Histories):
 
     @rule(random=randoms)
     def live(self, random: Random) -> None:
-        """Let rows grow old, or no longer."""
+        """Let rows expire by age, or no longer."""
         text = random.choice([None, *TTLS])
         version, before = self.table.version, self.model.ttl
         try:
@@ -355,11 +355,11 @@ class KeyedHistories(Histories):
         if self.table.version > version:
             self.model.commit()
 
-    # Two at once
+    # Two concurrent writers
 
     @rule(random=randoms)
     def raced(self, random: Random) -> None:
-        """Somebody commits while another writes, who saw the table as it was before."""
+        """One writer commits while another, which loaded the table before, writes."""
         if not self.model.primary_key:
             return
         other, then = Catalog.load_path(self.table.location), replace(self.model)
@@ -368,7 +368,7 @@ class KeyedHistories(Histories):
         self.settle()
         late = Late(random, then, self.model, other)
         writes = [late.upsert, late.patch, late.delete, late.compact]
-        # Values of a wider type, in a row that was brought back as it was before, are no UPDATE's.
+        # A restored row may have values of a wider type that no UPDATE wrote.
         writes += [] if between == "rollback" else [late.update]
         outcomes = random.choice(writes)()
         changed = self.table.refresh().version >= len(self.model.past)
@@ -382,7 +382,7 @@ class KeyedHistories(Histories):
             self.model.commit()
 
     def after(self, rows: list[Any]) -> list[str]:
-        """What is shown if these rows are committed, or were."""
+        """The rows that are shown if these are committed, or were."""
         model = replace(self.model, rows=rows, past=list(self.model.past))
         model.commit()
         fields = {field.name: field for field in model.fields}
@@ -390,31 +390,31 @@ class KeyedHistories(Histories):
         rest = [
             {} if SEQUENCES in fields else {SEQUENCES: r[keyed_naive.SEQUENCE]} for r in model.rows
         ]
-        return bag([to_tuples(one | more) for one, more in zip(shown, rest, strict=True)])
+        return multiset([to_tuples(one | more) for one, more in zip(shown, rest, strict=True)])
 
     def with_sequences(self, table: Table) -> list[str]:
         names = table.scan().schema.names
         more = [] if SEQUENCES in names else [SEQUENCES]
-        return bag(map_rows(table.scan([*names, *more]).to_arrow()))
+        return multiset(map_rows(table.scan([*names, *more]).to_arrow()))
 
     # Reading
 
     @rule(random=randoms)
     def limited(self, random: Random) -> None:
-        """So many rows, each of them one that is there."""
+        """A scan with a limit returns that many rows of the table."""
         model, limit = self.model, random.randint(0, 4)
         filters, by_key = self.some_filters(random)
         fields = random.sample(model.fields, random.randint(1, len(model.fields)))
         scan = self.table.scan([f.name for f in fields], filters, limit=limit)
         rows = [r for r in model.rows if naive.passes(model, r, by_key)]
         expected = [to_tuples({f.name: naive.show(f, r) for f in fields}) for r in rows]
-        found = Counter(bag(map_rows(scan.to_arrow())))
-        assert found <= Counter(bag(expected))
+        found = Counter(multiset(map_rows(scan.to_arrow())))
+        assert found <= Counter(multiset(expected))
         assert found.total() == min(limit, len(expected)) == scan.count()
 
     @rule(random=randoms)
     def mixed(self, random: Random) -> None:
-        """A filter and a projection; neither needs the columns of the other."""
+        """A filter and a projection of different columns."""
         model = self.model
         filters, by_key = self.filters(random)
         fields = random.sample(model.fields, random.randint(1, len(model.fields)))
@@ -423,11 +423,11 @@ class KeyedHistories(Histories):
         for prune in (True, False):
             scan = self.table.scan([f.name for f in fields], filters, prune=prune)
             found = pa.Table.from_batches(scan.to_batches(), scan.schema)
-            assert bag(map_rows(found)) == bag(expected), (filters, prune)
+            assert multiset(map_rows(found)) == multiset(expected), (filters, prune)
 
     @rule(random=randoms)
     def aggregated(self, random: Random) -> None:
-        """What metadata tell is so; they need not tell."""
+        """What metadata report is true; they need not report anything."""
         model = self.model
         filters, by_key = self.filters(random) if random.random() < 0.5 else (None, None)
         rows = [r for r in model.rows if naive.passes(model, r, by_key)]
@@ -443,7 +443,7 @@ class KeyedHistories(Histories):
                     assert repr(decode(text, column.type)) == repr(expected)
 
     def settle(self) -> None:
-        """Whoever wrote the last of many small segments has put them together, as one more commit."""
+        """The writer of the last of many small segments compacted them, as one more commit."""
         if "auto_compact" in self.table.properties and self.table.version == len(self.model.past):
             assert self.table.inspect.history()["operation"].to_pylist()[-1] == "compact"
             self.model.commit()
@@ -456,7 +456,7 @@ class KeyedHistories(Histories):
 
     @invariant()
     def each_key_once(self) -> None:
-        """There is one row a key, and it knows who wrote it last, whatever moved it since."""
+        """Each key has one row, which records the commit that wrote it, even if it was moved since."""
         if hasattr(self, "table") and self.model.primary_key and self.spare.random() < 0.4:
             self.sequenced(lambda sequence: True, None)
 
@@ -469,7 +469,7 @@ class KeyedHistories(Histories):
     def sequenced(self, passes: Callable[[int], bool], filters: Any) -> None:
         model = self.model
         if any(field.name == SEQUENCES for field in model.fields):
-            return  # that is the table's own then
+            return  # the table has a column of that name
         names = [naive.find(model.fields, key).name for key in model.row_key]
         scan = self.table.scan([*names, SEQUENCES], filters)
         found = {tuple(row.values())[:-1]: row[SEQUENCES] for row in scan.to_arrow().to_pylist()}

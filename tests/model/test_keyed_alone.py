@@ -1,4 +1,4 @@
-"""The model of keyed tables itself: it stands alone, and gets examples right that hands worked out."""
+"""The model of keyed tables itself: it has no imports from the project, and gives results as by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY = dt.timedelta(days=1)
 
 
 def table(*more: Field) -> Keyed:
-    """A table of a key, a value of that default 7, and what else there is."""
+    """A table of a key, a value with default 7, and other fields."""
     key, value = Field(1, "k", "int", nullable=False), Field(2, "v", "int", write_default=7)
     model = Keyed((key, value, *more), now=NOW, primary_key=(1,))
     model.commit()
@@ -60,7 +60,7 @@ def on(day: int, host: str = "a") -> dict[str, Any]:
     return {"host": host, "ts": NOW.date() - day * DAY}
 
 
-def test_the_model_imports_nothing_of_ours() -> None:
+def test_the_model_imports_nothing_of_the_project() -> None:
     text = Path(__file__).with_name("keyed_naive.py").read_text()
     imported = re.findall(r"^\s*(?:from|import)\s+(\w+)", text, re.M)
     assert set(imported) <= {"__future__", "dataclasses", "datetime", "model", "typing"}
@@ -88,25 +88,25 @@ def test_a_patch_keeps_what_it_leaves_out() -> None:
     assert shown(model) == [(1, 1, 2), (2, 5, 2)]
 
 
-def test_a_patch_after_a_delete_begins_with_defaults() -> None:
+def test_a_patch_after_a_delete_starts_from_defaults() -> None:
     model = table(Field(3, "w", "int"))
     put(model, {"k": 1, "v": 1, "w": 1})
     model.rows = naive.keep(model, [[((1,), "=", 1)]])
     patched(model, {"k": 1, "w": 2})
     assert shown(model) == [(1, 7, 2)]
-    altered(model, ("default", 2, 9))  # the default was that of then
+    altered(model, ("default", 2, 9))  # the rows keep the default of their write
     patched(model, {"k": 1, "w": 3})
     assert shown(model) == [(1, 7, 3)]
 
 
-def test_a_patch_and_columns_that_come_and_go() -> None:
+def test_a_patch_with_columns_that_are_dropped_and_added() -> None:
     model = table()
     put(model, {"k": 1, "v": 1})
     patched(model, {"k": 1, "v": 2})
     altered(model, ("drop", 2))
     assert shown(model) == [(1,)]
     altered(model, ("add", None, Field(3, "v", "int", False, 999, 999), None))
-    assert shown(model) == [(1, 999)]  # what was patched does not come back
+    assert shown(model) == [(1, 999)]  # the patched value does not return
     altered(model, ("default", 3, 1000))
     patched(model, {"k": 1}, {"k": 2})
     assert shown(model) == [(1, 999), (2, 1000)]
@@ -123,13 +123,13 @@ def test_a_patch_and_columns_that_come_and_go() -> None:
         ({"k": 1, "w": None}, "null in w"),
     ],
 )
-def test_patches_that_are_refused(row: dict[str, Any], why: str) -> None:
+def test_invalid_patches_are_refused(row: dict[str, Any], why: str) -> None:
     model = table(Field(3, "w", "int", nullable=False))
     with pytest.raises(Refused, match=why):
         patch(model, list(row), [row])
 
 
-def test_keys_meet_across_a_widening() -> None:
+def test_keys_are_equal_across_a_widening() -> None:
     model = table()
     put(model, {"k": 5, "v": 1})
     altered(model, ("type", 1, "decimal(12,2)"))
@@ -138,7 +138,7 @@ def test_keys_meet_across_a_widening() -> None:
 
 
 @pytest.mark.parametrize("change", [("drop", 1), ("null", 1), ("type", 1, "double")])
-def test_what_a_key_can_not_become(change: tuple[Any, ...]) -> None:
+def test_invalid_changes_of_a_key_are_refused(change: tuple[Any, ...]) -> None:
     with pytest.raises(Refused, match="row key"):
         keyed_naive.alter(table(), [change])
 
@@ -168,7 +168,7 @@ def test_without_a_primary_key_nothing_is_merged() -> None:
     assert shown(model) == [(NOW.date(), "a")] * 2
 
 
-def test_rows_know_who_wrote_them_last() -> None:
+def test_rows_record_the_version_that_wrote_them() -> None:
     model = table()
     put(model, {"k": 1, "v": 1}, {"k": 2, "v": 1}, {"k": 3, "v": 1})  # 1
     patched(model, {"k": 1})  # 2
@@ -181,12 +181,12 @@ def test_rows_know_who_wrote_them_last() -> None:
     assert [row[SEQUENCE] for row in model.rows] == [2, 1, 1]
 
 
-def test_rows_get_old_if_they_have_a_time() -> None:
+def test_rows_expire_if_they_have_a_time() -> None:
     with pytest.raises(Refused, match="time index"):
         set_ttl(table(), DAY)
 
 
-def test_rows_that_are_too_old_are_gone() -> None:
+def test_expired_rows_are_hidden() -> None:
     model = timed()
     put(model, on(30), on(5), on(0))  # 1
     set_ttl(model, 10 * DAY)
@@ -205,9 +205,7 @@ def test_rows_that_are_too_old_are_gone() -> None:
 
 
 @pytest.mark.parametrize("version, ttl, left", [(1, None, 3), (2, 10, 2), (3, 1, 1), (4, None, 1)])
-def test_a_rollback_brings_back_what_was_hidden_since(
-    version: int, ttl: int | None, left: int
-) -> None:
+def test_a_rollback_restores_rows_hidden_since(version: int, ttl: int | None, left: int) -> None:
     model = timed()
     put(model, on(30), on(5), on(0))
     for age in (10 * DAY, DAY, None):

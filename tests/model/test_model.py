@@ -1,4 +1,4 @@
-"""Random histories of a table, held to a naive model by every path that Python has."""
+"""Random histories of a table, compared with a naive model by every way that Python reads."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from model import naive
 from model.drive import (
     arrow_rows,
-    begin_anew,
     create,
+    create_or_replace,
     described,
     quoted,
     random_alter,
@@ -49,7 +49,7 @@ from versioned_catalog import (
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
 from versioned_catalog.values.literals import decode
 
-# Steps of a history, histories that Hypothesis draws, and histories by seeds.
+# The steps of a history, the histories that Hypothesis draws, and the histories by seeds.
 STEPS, HISTORIES, SEEDS = {
     "dev": (10, 60, 20),
     "ci": (30, 90, 50),
@@ -57,12 +57,12 @@ STEPS, HISTORIES, SEEDS = {
 }[os.environ.get("HYPOTHESIS_PROFILE", "dev")]
 
 
-def bag(rows: list[Any]) -> list[str]:
-    """Rows as a multiset; NaN is itself, and -0.0 is not 0.0 when it is shown."""
+def multiset(rows: list[Any]) -> list[str]:
+    """Rows as a multiset, in which NaN equals itself, and -0.0 differs from 0.0."""
     return sorted(map(repr, rows))
 
 
-# What happens while somebody else is in the middle of something, as rules.
+# What happens in the middle of another operation, as rules.
 BETWEEN: dict[str, dict[str, Any]] = {
     "write": {"overwrite": False},
     "delete": {},
@@ -105,14 +105,14 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.forget()
 
     def forget(self) -> None:
-        """Leave nothing behind."""
+        """Delete the tables of this history."""
         shutil.rmtree(self.folder)
         memory = MemoryFileSystem()
         if memory.exists(self.folder):
             memory.rm(self.folder, recursive=True)
 
     def ended(self) -> None:
-        """At the end nothing is damaged, and what is kept is what it was."""
+        """At the end nothing is damaged, and retained versions are unchanged."""
         assert self.table.maintenance.verify(every_version=True).findings == ()
         self.sampled(2)
 
@@ -172,9 +172,9 @@ class Histories(InFlight, RuleBasedStateMachine):
         if not really:
             return
         self.model.fields, self.model.rows, self.model.fixed = (), [], frozenset()
-        self.model.life += 1
+        self.model.incarnation += 1
         self.model.fields = random_fields(random, self.model, random.randint(1, 4))
-        self.table = begin_anew(random, self.table, self.model)
+        self.table = create_or_replace(random, self.table, self.model)
         self.model.commit()
 
     @rule(random=randoms)
@@ -212,7 +212,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.model.commit()
 
     def assignments(self, random: Random) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
-        """What an UPDATE assigns."""
+        """The assignments of an UPDATE."""
         return random_update(random, self.model)
 
     @rule(random=randoms)
@@ -232,14 +232,14 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     @rule(random=randoms)
     def clean(self, random: Random) -> None:
-        """Give up versions, and delete what nobody needs."""
+        """Expire versions, and delete files that no version needs."""
         if random.random() < 0.4:
             self.expire(random, self.table)
             self.absorb("expire")
         if random.random() < 0.3:
             self.table.transaction().plan_write(
                 self.table.scan().schema
-            ).write(  # of somebody who died
+            ).write(  # by a writer that dies before its commit
                 self.table.scan().schema, iter(self.table.scan().to_batches()), self.table.store
             )
         if random.random() < 0.8:
@@ -250,31 +250,33 @@ class Histories(InFlight, RuleBasedStateMachine):
             assert self.table.maintenance.verify(every_version=True).findings == ()
 
     def expire(self, random: Random, table: Table, pause: Pause | None = None) -> None:
-        """Give up the versions below a random one."""
+        """Expire the versions below a random one."""
         self.log.read(self.table.store.read)
         clock, newest = datetime.now(UTC) + timedelta(hours=1), table.refresh().version
         last, span, cut = random.randint(1, newest + 1), timedelta(0), newest
         if random.random() < 0.4:
             cut, span = self.cutoff(random, clock)
             last = random.randint(1, 2)
-        told = over(table, clock, pause).maintenance.expire(span, last, dry_run=False, force=True)
+        reported = over(table, clock, pause).maintenance.expire(
+            span, last, dry_run=False, force=True
+        )
         if pause is None:
-            assert told.oldest_version == max(self.model.floor, min(cut, newest + 1 - last))
+            assert reported.oldest_version == max(self.model.floor, min(cut, newest + 1 - last))
 
     def vacuum(self, random: Random, table: Table, pause: Pause | None = None) -> None:
-        """Delete what nobody needs; keep out writers that planned on versions before a random one."""
+        """Delete unneeded files; refuse writers that planned on versions before a random one."""
         self.log.read(self.table.store.read)
         clock, newest = datetime.now(UTC) + timedelta(hours=1), table.refresh().version
         span, cut = timedelta(0), newest
         if random.random() < 0.3:
             cut, span = self.cutoff(random, clock)
         fence = self.log.fence
-        told = over(table, clock, pause).maintenance.vacuum(span, dry_run=False, force=True)
+        reported = over(table, clock, pause).maintenance.vacuum(span, dry_run=False, force=True)
         if pause is None:
-            assert told.fence == max(fence, cut)
+            assert reported.fence == max(fence, cut)
 
     def cutoff(self, random: Random, clock: datetime) -> tuple[int, timedelta]:
-        """A version, and a retention by which it was the newest that long ago."""
+        """A version, and a retention by which it was the newest at that time."""
         newest = len(self.log.entries) - 1
         version = random.randint(max(self.model.floor, newest - 6), newest)
         if version == newest:
@@ -284,12 +286,12 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     @rule(random=randoms)
     def anything(self, random: Random) -> None:
-        """A step that may commit: Hypothesis picks all rules as often, and leaves out half of them."""
+        """A step that may commit: Hypothesis would choose all rules equally often and leave out half."""
         steps = [*self.between, *["flight"] * (len(self.between) // 2 + 1), "interrupted"]
         name = random.choice([*steps, "interrupted"])
         getattr(self, name)(random, **self.between.get(name, {}))
 
-    # So that it is done more often than others.
+    # So that it is chosen more often than others.
     anything_2 = rule(random=randoms)(lambda self, random: self.anything(random))
     anything_3 = rule(random=randoms)(lambda self, random: self.anything(random))
     anything_4 = rule(random=randoms)(lambda self, random: self.anything(random))
@@ -298,13 +300,13 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     @rule(random=randoms)
     def interrupted(self, random: Random) -> None:
-        """Maintenance that others interrupt at a storage call, or that is killed there."""
+        """Maintenance that others interrupt at a storage call, or that dies there."""
         pause = Pause(random.choice(CALLS), random.choice([0, 0, 1, 2, 3, 5, 8, 13, 21]))
         killed = random.random() < 0.4
         if not killed:
             pause.then = lambda: self.something_else(random)
         what = random.choice(["expire", "expire", "vacuum", "vacuum", "compact"])
-        floor, tags, life = self.model.floor, dict(self.model.tags), self.model.life
+        floor, tags, incarnation = self.model.floor, dict(self.model.tags), self.model.incarnation
         self.outer = {"expire": ("expire",), "vacuum": ("fence",), "compact": ("compact",)}[what]
         table = Catalog.load_path(self.table.location)
         try:
@@ -315,8 +317,12 @@ class Histories(InFlight, RuleBasedStateMachine):
         except Killed:
             assert killed
         except (CommitConflictError, NotFoundError) as error:
-            # Somebody tagged what was to be expired, or expired or replaced what was to be read.
-            moved = (floor, tags, life) != (self.model.floor, self.model.tags, self.model.life)
+            # Others tagged a version that was to expire, or expired or replaced one that was to be read.
+            moved = (floor, tags, incarnation) != (
+                self.model.floor,
+                self.model.tags,
+                self.model.incarnation,
+            )
             assert pause.reached, error
             assert moved, error
         self.table.refresh()
@@ -327,7 +333,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         self.sampled(1)
 
     def something_else(self, random: Random) -> None:
-        """Let others do something in the middle of what somebody does."""
+        """Let other writers do something in the middle of an operation."""
         self.busy = True
         self.table.refresh()
         self.absorb(*self.outer)
@@ -339,7 +345,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         self.busy = False
 
     def settle(self) -> None:
-        """Take over what a writer commits besides its write."""
+        """Add the commits that a writer makes besides its write to the model."""
 
     def absorb(self, *operations: str) -> None:
         self.table.refresh()
@@ -350,7 +356,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.model.commit()
 
     def forget_checkpoints(self) -> None:
-        """Leave readers nothing to start from but the log and what expiry keeps."""
+        """Delete the hint and all checkpoints: readers start from the log and from kept states."""
         store = self.table.store
         store.delete("_versioned/last_checkpoint.json")
         for name in store.list("_versioned/checkpoint"):
@@ -358,7 +364,7 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     @rule(random=randoms)
     def compact(self, random: Random) -> None:
-        """Put segments together; no answer changes."""
+        """Compact segments; no query result changes."""
         version = self.table.version
         self.choose_compaction(random, self.table)
         assert self.table.version - version in (0, 1)
@@ -366,7 +372,7 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.model.commit()
 
     def choose_compaction(self, random: Random, table: Table) -> None:
-        """Compact by a strategy, along a curve, or a subset of the segments."""
+        """Choose a strategy, a Z-order, or a subset of the segments."""
         schema, paths = table.schema, table.state.segments.paths
         if random.random() < 0.4:
             strategy = random.choice(["auto", "full", "small"])
@@ -393,7 +399,7 @@ class Histories(InFlight, RuleBasedStateMachine):
                 self.table.rollback(version)
             return
         ids = self.table.state.next_column_id
-        if self.table.rollback(version) > before:  # else it was so already: see ``whole``
+        if self.table.rollback(version) > before:  # otherwise nothing changed: see ``whole``
             self.model.commit()
         assert self.table.state.next_column_id == ids
 
@@ -415,11 +421,11 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.model.commit()
 
     def some_filters(self, random: Random) -> tuple[Any, Any]:
-        """A filter; now and then that of all rows."""
+        """A filter; sometimes None, which matches all rows."""
         return (None, None) if random.random() < 0.1 else self.filters(random)
 
     def filters(self, random: Random) -> tuple[Any, Any]:
-        """A filter by names, and the same by keys."""
+        """A filter by name, and the same by key."""
         return random_filters(random, self.model)
 
     def rows_for(self, random: Random, model: Model) -> tuple[list[str], list[dict[str, Any]]]:
@@ -437,7 +443,7 @@ class Histories(InFlight, RuleBasedStateMachine):
 
     @rule(random=randoms)
     def reopen(self, random: Random) -> None:
-        """See the table afresh, from its log, or from a checkpoint."""
+        """Load the table again, from its log or from a checkpoint."""
         if random.random() < 0.4:
             self.table.log.write_checkpoint(self.table.state)
         elif random.random() < 0.4:
@@ -455,12 +461,12 @@ class Histories(InFlight, RuleBasedStateMachine):
         ]
         for prune in (True, False):
             scan = self.table.scan(filters=filters, prune=prune)
-            assert bag(map_rows(scan.to_arrow())) == bag(expected), (filters, prune)
+            assert multiset(map_rows(scan.to_arrow())) == multiset(expected), (filters, prune)
             assert scan.count() == len(expected)
 
     @rule(random=randoms)
     def aggregated(self, random: Random) -> None:
-        """What metadata tell is so; without a filter they always tell how many there are."""
+        """What metadata report is true; without a filter they always report the number of rows."""
         model = self.model
         filters, by_key = self.filters(random) if random.random() < 0.5 else (None, None)
         rows = [r for r in model.rows if filters is None or naive.holds(model.fields, r, by_key)]
@@ -468,7 +474,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         assert count_rows(scan) in ((None, len(rows)) if filters else (len(rows),))
         for field, column in zip(model.fields, scan.columns, strict=True):
             values = [v for row in rows if (v := naive.show(field, row)) is not None]
-            # A rollback does not bring back the statistics of what came with an expired commit.
+            # A rollback does not restore statistics of an expired commit.
             unknown = filters or self.model.floor
             assert count_values(scan, column) in (
                 (None, len(values)) if unknown else (len(values),)
@@ -487,7 +493,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         scan = self.table.scan(columns=names)
         assert scan.schema.names == names
         found = pa.Table.from_batches(scan.to_batches(), scan.schema)
-        assert bag(map_rows(found)) == bag(expected)
+        assert multiset(map_rows(found)) == multiset(expected)
 
     @rule(random=randoms)
     def travelled(self, random: Random) -> None:
@@ -513,10 +519,10 @@ class Histories(InFlight, RuleBasedStateMachine):
             self.sampled(1)
 
     def each_key_once(self) -> None:
-        """There is nothing to check where rows have no keys."""
+        """Rows without keys need no check."""
 
     def shown(self, table: Table) -> None:
-        """The table is what the model says."""
+        """The table has the rows and columns of the model."""
         assert set(table.state.segments.paths) == self.log.live[-1]
         assert table.version == len(self.model.past) - 1
         if not table.schema.row_key or self.spare.random() < 0.3:
@@ -526,7 +532,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         self.agrees(naive.Version(self.model.fields, self.model.rows), None, table)
 
     def sampled(self, count: int) -> None:
-        """Some retained versions and a tag, in a freshly loaded table; others are refused."""
+        """Some retained versions and a tag, in a newly loaded table; expired versions are refused."""
         fresh = Catalog.load_path(self.table.location)
         for _ in range(count):
             version = self.spare.randrange(len(self.model.past))
@@ -545,7 +551,7 @@ class Histories(InFlight, RuleBasedStateMachine):
         found = scan.to_arrow()
         assert described(scan.schema) == described(then.fields)
         expected = [to_tuples({f.name: naive.show(f, r) for f in then.fields}) for r in then.rows]
-        assert bag(map_rows(found)) == bag(expected)
+        assert multiset(map_rows(found)) == multiset(expected)
 
 
 def map_rows(table: pa.Table) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The model itself: it stands alone, and gets the seed examples right."""
+"""The model itself: it has no imports from the project, and gives the results of the seed examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from model.naive import Field, Model, alter, holds, show, store_row
 
 
-def test_the_model_imports_nothing_of_ours() -> None:
+def test_the_model_imports_nothing_of_the_project() -> None:
     text = Path(__file__).with_name("naive.py").read_text()
     imported = re.findall(r"^\s*(?:from|import)\s+(\w+)", text, re.M)
     assert set(imported) <= {
@@ -17,7 +17,7 @@ def test_the_model_imports_nothing_of_ours() -> None:
     }  # fmt: skip
 
 
-def test_kudu() -> None:
+def test_the_example_of_kudu() -> None:
     a, b = Field(1, "col_a", "int"), Field(2, "col_b", "int")
     model = Model((a, b))
     model.rows = [store_row(model.fields, {"col_a": 1, "col_b": 1})]
@@ -27,7 +27,7 @@ def test_kudu() -> None:
     assert [show(f, model.rows[0]) for f in model.fields] == [1, 999]
 
 
-def test_materialize() -> None:
+def test_the_example_of_materialize() -> None:
     a, b = Field(1, "a", "string"), Field(2, "b", "int")
     model = Model((a, b))
     model.rows = [store_row(model.fields, {"a": "hello", "b": 5})]

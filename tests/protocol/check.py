@@ -42,13 +42,13 @@ class Search:
 
 @dataclass(frozen=True)
 class Switch:
-    """A safeguard that is taken out.
+    """A safeguard that can be removed.
 
     Args:
         name: the macro.
         spec, sizes, quick: as in ``Search``.
-        what: the protocol without it, in words, and the hole that it closes, if any.
-        deep: search depth first, for a counterexample that is too long for the shortest to be found.
+        what: the protocol without it, in words, and the gap that it closes, if any.
+        deep: search depth first, if the shortest counterexample takes too long to find.
     """
 
     name: str
@@ -61,14 +61,14 @@ class Switch:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Args:
-        states, depth: how many states it stored, and its longest path.
-        seconds, megabytes: processor time and memory that it took.
+        states, depth: the number of stored states, and the longest path.
+        seconds, megabytes: the processor time and memory that it took.
         complete: whether all states were searched, and no error was found.
         invariant: the name of the invariant that fails; None if none does.
-        steps: how it comes to fail.
+        steps: the steps that lead to the failure.
     """
 
     states: int
@@ -108,14 +108,14 @@ SWITCHES = [
     Switch(
         "NO_COLUMN_CHECK",
         "rewrites",
-        "point 1: a rewrite commits although a rollback brought a column back",
+        "point 1: a rewrite commits although a rollback restored a column",
         sizes(adds=0, appends=0, updates=0),
         quick=True,
     ),
     Switch(
         "NO_RESTART",
         "retention",
-        "point 2: vacuum skips stubs, and does not look up references again after its fence",
+        "point 2: vacuum skips stubs, and does not collect references again after its fence",
         sizes(first=4, expires=1, vacuums=1),
         quick=True,
     ),
@@ -129,14 +129,14 @@ SWITCHES = [
     Switch(
         "NO_STUB_GUARD",
         "retention",
-        "point 3: vacuum deletes kept/<v> below the floor while entry v is not a stub",
+        "point 3: vacuum deletes kept/<v> below the oldest retained version while entry v is no stub",
         sizes(expires=2, vacuums=1),
         quick=True,
     ),
     Switch(
         "NO_FLOOR_GUARD",
         "retention",
-        "point 4: vacuum deletes kept/<v> above the floor",
+        "point 4: vacuum deletes kept/<v> above the oldest retained version",
         sizes(expires=2, vacuums=1),
         quick=True,
     ),
@@ -149,24 +149,26 @@ SWITCHES = [
     Switch(
         "NO_NAME_SETTLEMENT",
         "names",
-        "found by this model: CREATE that is asked again does not look whether its name was committed",
+        "found by this model: a retried CREATE does not check whether its name was committed",
     ),
     Switch(
         "NO_LIVING_CHECK",
         "names",
-        "found by this model: CREATE that is asked again names a table that it ended",
+        "found by this model: a retried CREATE names a table that it dropped",
     ),
     Switch("NAME_FIRST", "names", "CREATE commits the name before the table's first entry"),
-    Switch("TABLE_DROPPED_FIRST", "names", "DROP ends the table before it frees the name"),
-    Switch("DROP_BY_NAME_ONLY", "names", "DROP frees the name whichever table it leads to by then"),
+    Switch("TABLE_DROPPED_FIRST", "names", "DROP drops the table before it frees the name"),
+    Switch(
+        "DROP_BY_NAME_ONLY", "names", "DROP frees the name even if another table has it by then"
+    ),
     Switch(
         "NO_SETTLE", "log", "a process that takes over does not look for the commit ID in the log"
     ),
-    Switch("NO_OWN_ID_CHECK", "log", "a writer whose name is taken does not read who took it"),
+    Switch("NO_OWN_ID_CHECK", "log", "a writer whose name is taken does not read the entry there"),
     Switch("STUB_FORGETS_COMMIT_ID", "log", "stubs do not keep the commit ID"),
-    Switch("NO_BATCH_CHECK", "log", "a sink's (application, batch) is not looked at"),
-    Switch("LOOK_THEN_WRITE", "log", "put-if-absent looks, and then writes"),
-    Switch("HALF_VISIBLE", "log", "the name of an entry is there before its content"),
+    Switch("NO_BATCH_CHECK", "log", "a sink's (application, batch) is not checked"),
+    Switch("LOOK_THEN_WRITE", "log", "put-if-absent checks, and then writes"),
+    Switch("HALF_VISIBLE", "log", "the name of an entry is visible before its content"),
     Switch(
         "FREED_NAMES",
         "log",
@@ -194,7 +196,7 @@ SWITCHES = [
     Switch(
         "UNFENCED_WRITER",
         "retention",
-        "a writer does not look at the fence",
+        "a writer does not check the fence",
         sizes(expires=0, vacuums=1, writers=2),
     ),
     Switch(
@@ -206,7 +208,7 @@ SWITCHES = [
     Switch(
         "REFERENCES_BEFORE_FENCE_ONLY",
         "retention",
-        "vacuum does not read what was committed up to its fence",
+        "vacuum does not read the commits up to its fence",
         sizes(expires=0, vacuums=1, writers=2),
     ),
     Switch(
@@ -230,7 +232,7 @@ SWITCHES = [
     Switch(
         "KEPT_AFTER_STUBS",
         "retention",
-        "the state at the floor is written after the stubs",
+        "the state of the oldest retained version is written after the stubs",
         sizes(expires=1, vacuums=0),
     ),
 ]
@@ -241,7 +243,7 @@ def search(spec: str, macros: list[str], *, shortest: bool) -> Found:
 
     Args:
         spec: its name.
-        macros: what the preprocessor is given.
+        macros: definitions for the preprocessor.
         shortest: search breadth first, which finds a shortest counterexample.
     """
     source = HERE / f"{spec}.pml"
@@ -302,7 +304,7 @@ def _number(pattern: str, text: str) -> float:
 
 
 def _invariant(source: Path, output: str) -> str:
-    """The name of the invariant that fails: it stands in a comment at its assertion."""
+    """The name of the invariant that fails, from the comment at its assertion."""
     failed = re.search(rf"{source.name}:(\d+), Error: assertion violated", output)
     if failed is None:
         first = re.search(r"pan:1: (.*?) \(at depth", output)

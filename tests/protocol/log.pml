@@ -1,13 +1,13 @@
-/* One log: put-if-absent, lost answers, late puts, retries, settling by commit ID, stubs
+/* One log: put-if-absent, lost replies, late puts, retries, resolving by commit ID, stubs
  * (FORMAT.md, sections 5, 9 and 10).
  *
- * Each commit has an ID that is made before the first attempt. Two processes share each ID: a writer
- * and the one that takes over for it, while the first may still run (section 10, point 3).
+ * Each commit has an ID that is generated before the first attempt. Two processes share each ID: a writer
+ * and one that takes over for it while the first may still run (section 10, point 3).
  *
- * A put takes effect at once or later, and its answer may be lost. A process that dies is one that takes
- * no further step; its late puts still land.
+ * A put takes effect at once or later, and its reply may be lost. A process that dies takes no further step;
+ * its late puts still land.
  *
- * What an entry says is left out, but for a sink's batch: a commit is its ID. */
+ * The content of entries is left out, except for a sink's batch: a commit is its ID. */
 
 #ifndef COMMITS
 #define COMMITS 2
@@ -16,7 +16,7 @@
 #define TAKEOVERS 1 /* processes that take over; of the first commits */
 #endif
 #ifndef OTHERS
-#define OTHERS 1 /* commits of others, each one step */
+#define OTHERS 1 /* commits by other writers, each one step */
 #endif
 #ifndef EXPIRES
 #define EXPIRES 1
@@ -29,16 +29,16 @@
 #define OTHER (COMMITS + 1)
 #define most(a, b) ((a) > (b) -> (a) : (b))
 #define bit(n) (1 << (n))
-/* Commits 1 and 2 are of one (application, batch): a sink that was started twice. */
+/* Commits 1 and 2 have the same (application, batch): a sink that was started twice. */
 #define same_batch(a, b) ((a) != (b) && (a) <= 2 && (b) <= 2 && (a) + (b) == 3)
 
 byte slot[SLOTS];      /* the commit ID under a version's name; 0 while it is absent */
-byte stubs;            /* the versions below are stubs: the floor */
-byte folded;           /* the commits in the state at the floor */
-byte late[IDS];        /* puts that are under way, one bit a version */
-byte acknowledged;     /* commit IDs whose writer was told that they landed */
-byte refused;          /* commit IDs whose writer was told that they did not, and will not */
-byte half;             /* a version whose name is there before its content */
+byte stubs;            /* the oldest retained version; the entries below are stubs */
+byte folded;           /* the commits in the state of the oldest retained version */
+byte late[IDS];        /* puts in flight, one bit per version */
+byte acknowledged;     /* commit IDs that were acknowledged to their writer */
+byte refused;          /* commit IDs that were refused to their writer */
+byte half;             /* a version whose name is visible before its content */
 
 /* Scratch; see retention.pml. */
 #ifdef BREADTH_FIRST
@@ -47,7 +47,7 @@ byte i, n;
 hidden byte i, n;
 #endif
 
-/* An entry is there: once for each commit ID, whatever is under way. */
+/* The log has one entry for each commit ID, whatever is in flight. */
 inline check() {
   d_step {
     i = 0;
@@ -56,15 +56,15 @@ inline check() {
        n = i + 1;
        do
        :: n < SLOTS ->
-          assert(slot[i] == 0 || slot[i] != slot[n]); /* every_commit_is_there_once */
-          assert(slot[i] == 0 || slot[n] == 0 || !same_batch(slot[i], slot[n])); /* a_batch_is_there_once */
+          assert(slot[i] == 0 || slot[i] != slot[n]); /* every_commit_is_in_the_log_once */
+          assert(slot[i] == 0 || slot[n] == 0 || !same_batch(slot[i], slot[n])); /* a_batch_is_committed_once */
           n++
        :: n >= SLOTS -> break
        od;
 #ifndef FREED_NAMES
        assert(i <= 1 || slot[i] == 0 || slot[i - 1] != 0); /* versions_have_no_gaps */
 #endif
-       assert(slot[i] == 0 || !(refused & bit(slot[i])));  /* what_was_refused_never_lands */
+       assert(slot[i] == 0 || !(refused & bit(slot[i])));  /* a_refused_commit_never_lands */
        i++
     :: i >= SLOTS -> break
     od;
@@ -79,7 +79,7 @@ inline acknowledge(id, version) {
   assert(slot[version] == id)
 }
 
-/* The store: puts that were answered "unknown" land, or are lost. */
+/* The store: puts with an unknown outcome land, or are lost. */
 proctype Network() {
   byte id, version;
 end: do
@@ -113,12 +113,12 @@ end: do
   od
 }
 
-/* A commit (section 10). `id` is its commit ID, `settle` whether it may have been tried before. */
+/* A commit (section 10). `id` is its commit ID, `settle` is whether it may have been tried before. */
 proctype Writer(byte id; bool settle) {
-  byte version;  /* the next one to put */
+  byte version;  /* the version to put next */
   bool absent, ours;
   atomic {
-    /* Plan: load the newest version. The commits of both processes have the base of the first. */
+    /* Plan: load the newest version. Both processes commit on the base of the first. */
     version = 1;
 #ifdef NO_SETTLE
     do
@@ -130,7 +130,7 @@ proctype Writer(byte id; bool settle) {
   }
   do
   :: atomic {
-       /* Read the entries that are there; one of them may be ours. A stub says its commit ID, too. */
+       /* Read the newer entries, one of which may be our own. A stub has the commit ID, too. */
        slot[version] != 0 ->
        ours = slot[version] == id;
 #ifdef STUB_FORGETS_COMMIT_ID
@@ -154,7 +154,7 @@ proctype Writer(byte id; bool settle) {
        fi
      }
   :: atomic { slot[version] == 0 -> absent = true }
-     /* Put if absent, and what becomes of the answer. */
+     /* Put if absent, and the possible replies. */
      if
 #ifdef HALF_VISIBLE
      :: atomic {
@@ -165,7 +165,7 @@ proctype Writer(byte id; bool settle) {
         }
         atomic { half = 0; acknowledge(id, version); goto done }
 #endif
-     :: atomic { /* answered */
+     :: atomic { /* the reply arrives */
 #ifndef LOOK_THEN_WRITE
           slot[version] == 0 ->
 #else
@@ -174,14 +174,14 @@ proctype Writer(byte id; bool settle) {
           slot[version] = id;
           printf("> commit %d, process %d: put log/%d, won\n", id, 1 + settle, version);
           check();
-          assert(version >= stubs); /* what_was_acknowledged_is_seen */
+          assert(version >= stubs); /* acknowledged_commits_are_seen */
           acknowledge(id, version);
           goto done
         }
 #ifndef LOOK_THEN_WRITE
      :: atomic { slot[version] != 0 -> printf("> commit %d, process %d: put log/%d, taken\n", id, 1 + settle, version) }
 #endif
-     :: atomic { /* the answer is lost */
+     :: atomic { /* the reply is lost */
           if
           :: slot[version] == 0 -> slot[version] = id
           :: else -> skip
@@ -189,7 +189,7 @@ proctype Writer(byte id; bool settle) {
           printf("> commit %d, process %d: put log/%d, no answer\n", id, 1 + settle, version);
           check()
         }
-     :: atomic { /* the request is still under way */
+     :: atomic { /* the request is still in flight */
           late[id] = late[id] | bit(version);
           printf("> commit %d, process %d: put log/%d, no answer, and it may land later\n", id, 1 + settle, version)
         }
@@ -205,7 +205,7 @@ done:
   atomic { version = 0; absent = false; ours = false }
 }
 
-/* Another writer, whose commits take one step. */
+/* Another writer, whose commits are one step. */
 proctype Other(byte id) {
   byte version;
   atomic {
@@ -221,7 +221,7 @@ proctype Other(byte id) {
   }
 }
 
-/* Entries below a floor become stubs: the names stay taken, and the commit IDs known (section 9). */
+/* Entries below the oldest retained version become stubs: names stay taken, commit IDs known (section 9). */
 proctype Expire() {
   atomic {
     i = 1;
@@ -263,7 +263,7 @@ proctype Reader() {
   od;
   atomic {
     printf("> reader: version %d\n", version - 1);
-    assert((seen & before) == before); /* what_was_acknowledged_is_seen */
+    assert((seen & before) == before); /* acknowledged_commits_are_seen */
     version = 0; seen = 0; before = 0
   }
 }

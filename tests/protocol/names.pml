@@ -1,18 +1,18 @@
 /* The warehouse's log of names and the logs of tables (FORMAT.md, section 12).
  *
- * A commit to either log is one step, as in retention.pml. Each CREATE has a table UUID and a commit ID that are made
- * before the first attempt; two processes share them: the one that began, and the one that is asked again when
- * that has died. A process that dies takes no further step; one that is asked again waits for no sign of it,
- * but no request of the first is under way any more.
+ * A commit to either log is one step, as in retention.pml. Each CREATE has a table UUID and a commit ID, generated
+ * before the first attempt; two processes share them: the one that began, and the one that retries the request when
+ * the first has died. A process that dies takes no further step; the second waits for no sign of it,
+ * but no request of the first is in flight any more.
  *
- * Tables are told apart by UUID: 1 and 2. Folder 1 is that of the name that both want; each table has
- * one more folder of its own, for when a living table is in folder 1. */
+ * Tables are identified by UUID: 1 and 2. Folder 1 is that of the name that both want; each table has
+ * a second folder of its own, used if there is a live table in folder 1. */
 
 #ifndef CREATES
 #define CREATES 2
 #endif
 #ifndef REPEATS
-#define REPEATS 1 /* processes that are asked again; of the first tables */
+#define REPEATS 1 /* processes that retry, for the first tables */
 #endif
 #ifndef DROPS
 #define DROPS 2
@@ -21,7 +21,7 @@
 #define RENAMES 1
 #endif
 #ifndef STRANGERS
-#define STRANGERS 1 /* catalogs that are opened over the folder of a table */
+#define STRANGERS 1 /* catalogs opened on the folder of a table */
 #endif
 #define UUIDS 3
 #define FOLDERS 4
@@ -34,12 +34,12 @@ byte named;
 /* The logs of tables, by UUID, and by folder. */
 mtype:life = {absent, alive, dropped};
 mtype:life table[UUIDS] = absent;
-byte folder_of[UUIDS];   /* where it is to be; 0 while that is not decided */
-byte living[FOLDERS];    /* the living table in a folder */
+byte folder_of[UUIDS];   /* the folder of the table; 0 until it is chosen */
+byte living[FOLDERS];    /* the live table in a folder */
 mtype:kind = {nothing, of_table, of_warehouse};
-mtype:kind log_of[FOLDERS] = nothing; /* whose entries a folder's log holds */
+mtype:kind log_of[FOLDERS] = nothing; /* the kind of entries in a folder's log */
 
-byte over;               /* UUIDs whose first process has died: another was asked again */
+byte over;               /* UUIDs whose first process has died, and another one retries */
 byte freed;              /* UUIDs whose name was dropped */
 
 /* Scratch; see retention.pml. */
@@ -56,9 +56,9 @@ inline check() {
     :: i < 2 ->
        if
        :: name[i] != 0 ->
-          assert(table[name[i]] != absent);      /* a_name_never_points_to_what_was_never_there */
+          assert(table[name[i]] != absent);      /* a_name_never_points_to_an_absent_table */
           assert(!(freed & bit(name[i])));       /* a_dropped_name_is_never_resurrected */
-          assert(table[name[i]] != dropped);     /* a_name_points_to_a_living_table */
+          assert(table[name[i]] != dropped);     /* a_name_points_to_a_live_table */
           assert(name[0] != name[1])             /* a_table_has_one_name */
        :: else -> skip
        fi;
@@ -98,7 +98,7 @@ inline give_name(id) {
 #define is_living(id) (table[id] == alive)
 #endif
 
-/* CREATE: where it is to be is decided once; then the table's log, then the name. */
+/* CREATE: choose the folder once; then write the table's log, then the name. */
 proctype Create(byte id; bool again) {
 end_place:
   atomic {
@@ -172,7 +172,7 @@ done:
 #define may_drop (name[0] == found)
 #endif
 
-/* DROP of the first name, whichever table has it: the name goes first. */
+/* DROP of the first name, whichever table has it: free the name first. */
 proctype Drop(byte id) {
   byte found;
 end:
@@ -211,7 +211,7 @@ end:
   }
 }
 
-/* Somebody opens a catalog over folder 1 and makes a namespace there. */
+/* Another process opens a catalog on folder 1 and creates a namespace there. */
 proctype Stranger() {
   atomic {
     if

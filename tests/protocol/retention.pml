@@ -1,18 +1,18 @@
 /* Expire, vacuum, rollback, tags, writers and readers on one table (FORMAT.md, sections 9 to 11).
  *
  * A commit is one step here: it checks the newest state and appends the entry. That is exact, since
- * a put-if-absent that wins proves that nothing came between the two (log.pml has the details), and
- * what a proposal reads from older entries never changes.
+ * a put-if-absent that wins proves that no commit came between the two (log.pml has the details), and
+ * the older entries that a plan reads never change.
  *
- * A process that dies is one that takes no further step. The search explores every such run, so there
- * is no step for a crash; two processes of a kind stand for one that died and the next.
+ * A process that dies takes no further step. The search explores every such run, so there
+ * is no step for a crash; two processes of a kind stand for one that died and its successor.
  * A commit whose outcome is unknown is a late step, or a step after which the process stops.
  *
- * The state of a version is a function of the log, so it is kept once, by version. Loading decides
- * only whether that state can be reached from what is on storage.
+ * The state of a version is a function of the log, so it is stored once, by version. Loading only decides
+ * whether that state can be reached from what is in storage.
  *
- * Ages: `aged` is the newest version that was already the newest one retention ago. Files have no age:
- * vacuum may delete young ones too. The invariants hold without that protection, so they hold with it.
+ * Ages: `aged` is the newest version older than the retention. Files have no age:
+ * vacuum may delete recent ones too. The invariants hold without that protection, so they hold with it.
  *
  * Sizes (set by the runner): EXPIRES, VACUUMS, WRITERS, ROLLBACKS, TAGGERS, READERS, TICKS. */
 
@@ -42,7 +42,7 @@
 #endif
 
 #ifndef FIRST
-#define FIRST 3 /* versions that are there at the start: 3 or 4 */
+#define FIRST 3 /* versions at the start: 3 or 4 */
 #endif
 #define VERSIONS (FIRST + EXPIRES + VACUUMS + WRITERS + ROLLBACKS + 2 * TAGGERS)
 #define FILES (FIRST + WRITERS)
@@ -50,7 +50,7 @@
 #define bit(n) (1 << (n))
 
 /* Storage. */
-byte stub[VERSIONS];     /* the floor that the stub of a version says; 0 while it is an entry */
+byte stub[VERSIONS];     /* the oldest retained version in the stub of a version; 0 while it is an entry */
 short kept;              /* kept/<version>, one bit each */
 byte files;              /* data files, one bit each */
 byte base_of[FILES];     /* the base version in a file's name */
@@ -58,15 +58,15 @@ byte base_of[FILES];     /* the base version in a file's name */
 /* The newest version, and the state at every version: the fold of the entries up to it. */
 byte newest;
 byte live[VERSIONS];
-byte added[VERSIONS];    /* what the entry itself says */
+byte added[VERSIONS];    /* the files that the entry adds */
 byte floor_at[VERSIONS];
 byte fence_at[VERSIONS];
 byte tag_at[VERSIONS];
-short loud;              /* entries that changed something a rollback would take back, or a fence */
+short loud;              /* entries that changed something a rollback would undo, or a fence */
 
 byte aged;
 byte ticks;
-byte expires, vacuums; /* begun so far: those of a kind are alike, and begin in order */
+byte expires, vacuums; /* started so far: those of a kind are alike, and start in order */
 
 /* Scratch; not part of a state, except in the breadth-first search, which can't leave it out. */
 #ifdef BREADTH_FIRST
@@ -80,7 +80,7 @@ hidden byte i, j, f, ok;
 #define least(a, b) ((a) < (b) -> (a) : (b))
 #define most(a, b) ((a) > (b) -> (a) : (b))
 
-/* Follow a stub's floor to a state in kept/ (section 9): `f` becomes its version, `ok` whether it is there. */
+/* Follow a stub to a state in kept/ (section 9): `f` becomes its version, `ok` whether it exists. */
 inline follow(floor) {
   f = floor;
   do
@@ -112,8 +112,8 @@ inline load(version) {
   }
 }
 
-/* The invariants. Every version that the newest state keeps can be loaded, whatever entry or checkpoint
- * the reader starts at: from any stub up to it. All its files are there. */
+/* The invariants. Every version that the newest state retains can be loaded, whatever entry or checkpoint
+ * the reader starts at: from any stub up to it. All its files exist. */
 inline check() {
   d_step {
     i = 0;
@@ -121,7 +121,7 @@ inline check() {
     :: i <= newest ->
        if
        :: keeps(newest, i) ->
-          /* nothing_kept_is_deleted */
+          /* no_retained_file_is_deleted */
           assert((files & live[i]) == live[i]);
           j = 0;
           do
@@ -134,7 +134,7 @@ inline check() {
                 :: i >= stub[j] -> follow(stub[j])
                 :: else -> skip
                 fi;
-                /* every_kept_version_loads */
+                /* every_retained_version_loads */
                 assert(ok && (i >= f || is_kept(i)))
              :: else -> skip
              fi;
@@ -155,7 +155,7 @@ inline check() {
   }
 }
 
-/* The entry after the newest, and its state: as before, for the caller to change. */
+/* Add an entry with the state of the one before, which the caller changes. */
 inline append_entry() {
   newest++;
   live[newest] = live[newest - 1];
@@ -164,7 +164,7 @@ inline append_entry() {
   tag_at[newest] = tag_at[newest - 1]
 }
 
-/* Time passes: what is the newest version now was so a retention ago. */
+/* Time passes: the newest version becomes older than the retention. */
 proctype Clock() {
 end: do
   :: d_step { ticks < TICKS && aged < newest ->
@@ -175,7 +175,7 @@ end: do
   od
 }
 
-/* Append (section 10): plan on a base, write a file whose name says the base, commit. */
+/* Append (section 10): plan on a base, write a file with the base in its name, commit. */
 proctype Writer(byte id) {
   byte base;
   d_step { base = newest; printf("> writer %d: plan on version %d\n", id, base) }
@@ -189,7 +189,7 @@ proctype Writer(byte id) {
 #ifndef UNFENCED_WRITER
     :: base < fence_at[newest] ->
        printf("> writer %d: refused by fence %d\n", id, fence_at[newest]);
-       /* maintenance_never_fails_a_young_writer: its base was replaced longer than a retention ago */
+       /* maintenance_never_fails_a_young_writer: its base was replaced before the retention */
        assert(base < aged)
 #endif
     :: else ->
@@ -204,7 +204,7 @@ proctype Writer(byte id) {
   }
 }
 
-/* Rollback to a kept version (sections 5 and 11, notes 9 and 11). */
+/* Rollback to a retained version (sections 5 and 11, notes 9 and 11). */
 proctype Rollback(byte id) {
   byte base, to;
   atomic {
@@ -256,7 +256,7 @@ done:
 #define may_tag(version) keeps(newest, version)
 #endif
 
-/* A tag is set to a version that is kept, and maybe dropped again. */
+/* Set a tag to a retained version, and maybe drop it again. */
 proctype Tagger(byte id) {
   byte version;
   atomic {
@@ -300,7 +300,7 @@ proctype Tagger(byte id) {
      printf("> expire %d: version %d is expired already, stop\n", id, version) \
   fi
 
-/* Expiry (section 9). Each `atomic` is one storage call and what is decided by it. */
+/* Expiry (section 9). Each `atomic` is one storage call and the decisions that follow from it. */
 proctype Expire(byte id) {
   byte known, target, tag, v;
   bool gone;
@@ -350,7 +350,7 @@ commit:
     fi;
     goto second_half
   }
-second_half: /* of whatever expire: until the entries below the newest floor are stubs */
+second_half: /* of any expiry: until the entries below the oldest retained version are stubs */
   atomic {
     known = newest;
     target = floor_at[known];
@@ -396,7 +396,7 @@ stubs:
     check()
   }
 #endif
-  /* Low to high; what is read may be a stub by the time that it is overwritten. */
+  /* From low to high; an entry may have become a stub between its read and its overwrite. */
   do
   :: atomic { v < target && stub[v] != 0 -> v++ }
   :: atomic { v < target && stub[v] == 0 -> skip }
@@ -422,7 +422,7 @@ done:
   atomic { known = 0; target = 0; tag = 0; v = 0; gone = false }
 }
 
-/* What vacuum may delete of kept/: below the floor, where the entry is a stub that says the next floor. */
+/* What vacuum may delete of kept/: below the floor, where the entry is a stub with the next floor. */
 #ifdef NO_STUB_GUARD
 #define passed(version) true
 #else
@@ -505,7 +505,7 @@ references:
   :: atomic { r <= s -> read_entry(r); r++ }
   :: atomic { r > s -> r = 0 } break
   od;
-  /* The states of tags below the floor; one that the newest state does not name may be gone. */
+  /* The states of tags below the floor; one that the newest state does not name may be missing. */
   do
   :: atomic {
        r < first && (named & bit(r)) ->
@@ -552,14 +552,14 @@ references:
     fi;
 #endif
     r = s + 1;
-    s = n /* its floor is that of N from here on */
+    s = n /* from here on, its floor is that of N */
   }
   do
   :: atomic { r <= n -> read_entry(r); r++ }
   :: atomic { r > n -> n = 0; r = 0 } break
   od;
 delete:
-  /* All data files in one step: nothing but the invariants looks at them, and to delete fewer breaks less. */
+  /* All data files in one step: only the invariants read them, and deleting fewer breaks less. */
   atomic {
     i = 0;
     do
@@ -590,8 +590,8 @@ delete:
   atomic { s = 0; n = 0; r = 0; first = 0; listed_kept = 0; named = 0 }
 }
 
-/* Read the newest version, or one that is kept (section 9), request by request. It starts at entry 0. One that
- * starts at a checkpoint is where this one is when it has read the entries up to there, and then pauses. */
+/* Read the newest version, or a retained one (section 9), request by request. It starts at entry 0. One that
+ * starts at a checkpoint is in the same state as this one after the entries up to there. */
 proctype Reader(byte id) {
   byte at, version, floor;
   bool found;
@@ -634,7 +634,7 @@ at_floor:
      }
   :: atomic { !is_kept(floor) -> printf("> reader %d: kept/%d is absent\n", id, floor) }
      atomic {
-       assert(stub[floor] > floor); /* every_kept_version_loads, request by request */
+       assert(stub[floor] > floor); /* every_retained_version_loads, request by request */
        floor = stub[floor];
        printf("> reader %d: its entry says floor %d\n", id, floor)
      }
@@ -645,7 +645,7 @@ tagged:
     if
     :: is_kept(version) -> printf("> reader %d: read kept/%d\n", id, version)
     :: else ->
-       /* a_reader_fails_only_on_what_is_given_up */
+       /* a_reader_fails_only_on_expired_versions */
        assert(!keeps(newest, version));
        at = NONE
     fi
@@ -654,7 +654,7 @@ loaded:
   atomic {
     if
     :: at != NONE ->
-       /* a_reader_fails_only_on_what_is_given_up */
+       /* a_reader_fails_only_on_expired_versions */
        assert((files & live[at]) == live[at] || !keeps(newest, at))
     :: else -> skip
     fi;
@@ -662,8 +662,8 @@ loaded:
   }
 }
 
-/* Three versions, each of which replaced the data of the one before; none is expired. Of four, version 1
- * appends, and version 2 replaces the data of version 0: so version 2 needs what version 1 added. */
+/* Three versions, each of which replaced the data of the one before; none has expired. Of four, version 1
+ * appends, and version 2 replaces the data of version 0, so it needs the file that version 1 added. */
 init {
   atomic {
     newest = FIRST - 1;

@@ -1,8 +1,8 @@
 /* DELETE and UPDATE by copy on write, append, compaction, ALTER and rollback on one table without a
  * primary key (FORMAT.md, sections 5 and 11; isolation=snapshot).
  *
- * Rows are told apart, columns are told apart by ID, and a value is 1 (given by somebody) or 0 (the read
- * default). Beside the log stands what a user expects: for every version the rows, and the values of
+ * Rows and columns have IDs, and a value is 1 (written by a user) or 0 (the read
+ * default). Beside the log, the model has what a user expects: the rows of every version, and the values of
  * each column ID. Every commit is checked against that.
  *
  * Planning, reading and writing segments is one step, since a snapshot does not change; the commit is
@@ -46,7 +46,7 @@ byte newest;
 byte schema[VERSIONS];
 byte next_id[VERSIONS];
 byte live[VERSIONS];
-short rolled_back; /* versions that are rollbacks */
+short rolled_back; /* the versions that rollbacks committed */
 
 /* What a user expects. */
 byte want_rows[VERSIONS];
@@ -59,7 +59,7 @@ byte i, j, seen, shown;
 hidden byte i, j, seen, shown;
 #endif
 
-/* A segment whose commit was refused is of no interest any more. */
+/* A segment whose commit was refused is removed from the state. */
 inline forget() {
   d_step {
     rows[segment] = 0;
@@ -87,7 +87,7 @@ inline append_entry() {
   i = 0
 }
 
-/* The table shows what is expected of it. */
+/* The table shows the expected rows and values. */
 inline check() {
   d_step {
     seen = 0;
@@ -96,7 +96,7 @@ inline check() {
     :: i < SEGMENTS ->
        if
        :: live[newest] & bit(i) ->
-          assert(!(seen & rows[i])); /* a_row_is_there_once */
+          assert(!(seen & rows[i])); /* every_row_exists_once */
           seen = seen | rows[i]
        :: else -> skip
        fi;
@@ -161,7 +161,7 @@ inline copy(from, which) {
   }
 }
 
-/* The live segment of a version that has a row: as a set. */
+/* The live segment of a version that has a row, as a set. */
 inline holding(row) {
   d_step {
     removed = 0;
@@ -179,7 +179,7 @@ inline holding(row) {
   }
 }
 
-/* Whether a rewrite can follow the newest state (section 11, note 4, and the columns that came back). */
+/* Whether a rewrite can follow the newest state (section 11, note 4, and restored columns). */
 #ifdef NO_LIVE_CHECK
 #define is_live true
 #else
@@ -188,7 +188,7 @@ inline holding(row) {
 #ifdef NO_COLUMN_CHECK
 #define has_all_columns true
 #else
-/* A column of now that the base lacks, with an ID below the base's next one, came back by a rollback. */
+/* A current column that the base lacks, with an ID below the base's next one, was restored by a rollback. */
 #define has_all_columns (!(schema[newest] & ~schema[base] & (bit(next_id[base]) - 1)))
 #endif
 
@@ -226,7 +226,7 @@ done:
   atomic { base = 0; segment = 0; removed = 0 }
 }
 
-/* UPDATE of row 1: its segment is copied, with 1 as the value of the oldest column that is there. */
+/* UPDATE of row 1: its segment is copied, with 1 as the value of the oldest column. */
 proctype Update(byte segment) {
   byte base, removed, column;
   atomic {
@@ -323,7 +323,7 @@ proctype Compact(byte segment) {
   }
 }
 
-/* ALTER: applied again by ID to the newest state. */
+/* ALTER: applied by ID to the newest state. */
 proctype Drop_column() {
 end:
   atomic {
@@ -346,7 +346,7 @@ proctype Add_column() {
   }
 }
 
-/* Rollback to any version before; refused if anything was committed that it has not seen. */
+/* Rollback to any earlier version; refused if there is a commit that it has not seen. */
 proctype Rollback(byte id) {
   byte base, to;
 end:

@@ -1,4 +1,4 @@
-"""The models of the protocol hold, and each safeguard in them is needed (see check.py)."""
+"""The invariants of the protocol's models hold, and each safeguard is needed (see check.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MISSING = check.missing_tool()
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.thorough]
 
 
-def test_the_small_searches() -> None:
+def test_the_quick_searches() -> None:
     assert check.main(["--quick"]) == 0
 
 

@@ -75,7 +75,7 @@ def held(
     except VersionedError as error:
         wrong.append(f"{type(error).__name__}: {error}")
     judge = Judge(made(NAMES), log_of(scribe.entries), told.asked, [*told.seen, *last])
-    return told, [*wrong, *judge.complaints]
+    return told, [*wrong, *judge.findings]
 
 
 def _looks(table: Table, random: Random, count: int) -> Any:

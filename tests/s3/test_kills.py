@@ -21,7 +21,7 @@ from s3fs import S3FileSystem
 from faults.test_crashes import (
     OPERATIONS,
     checkpoint,
-    leave_litter,
+    leave_orphan_files,
     next_works,
     prepare,
     seen_in,
@@ -113,7 +113,7 @@ def warehouses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
     folder = tmp_path_factory.mktemp("prepared")
     prepare(folder)
     prepared = read_all(folder)
-    leave_litter(folder)
+    leave_orphan_files(folder)
     return {"prepared": prepared, "expired": read_all(folder)}
 
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 from s3fs import S3FileSystem
 
-from faults.history import LANDED, Look, complaints
+from faults.history import LANDED, Look, findings
 from s3.actors import SPAN, Scene
 from s3.proxied import Proxied
 from s3.racing import Race, Scribe, race
@@ -70,12 +70,12 @@ def held(
         table = Catalog.load_path(scene.place, storage_options=s3.options)
         looks = [*told.looks, _last_look(scene, table)]
     except VersionedError as error:
-        return told, [*wrong, str(error), *complaints(told.commits, told.looks, scribe.log())]
+        return told, [*wrong, str(error), *findings(told.commits, told.looks, scribe.log())]
     wrong += [str(one) for one in table.maintenance.verify().findings]
     for commit_id in told.open[:3]:
         if table.find_commit(commit_id, 0) != scribe.version_of(commit_id):
             wrong.append(f"find_commit does not find {commit_id}")
-    return told, [*wrong, *complaints(told.commits, looks, scribe.log())]
+    return told, [*wrong, *findings(told.commits, looks, scribe.log())]
 
 
 def _last_look(scene: Scene, table: Table) -> Look:

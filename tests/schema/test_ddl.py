@@ -90,12 +90,12 @@ TYPES: list[tuple[str, DataType]] = [
 
 
 @pytest.mark.parametrize("text, expected", TYPES)
-def test_types(text: str, expected: DataType) -> None:
+def test_types_parse(text: str, expected: DataType) -> None:
     assert parse_type(text) == expected
     assert parse_type(render_type(expected)) == expected
 
 
-def test_rendered_types() -> None:
+def test_types_render() -> None:
     text = "struct<a:int not null comment 'it\\'s',`b.c`:map<string,decimal(10,2)>,d:interval day>"
     assert render_type(parse_type(text)) == (
         "STRUCT<a: INT NOT NULL COMMENT 'it\\'s', `b.c`: MAP<STRING, DECIMAL(10,2)>, "
@@ -145,14 +145,14 @@ def test_rendered_types() -> None:
         pytest.param("STRUCT<a:" * 100_000, "nested more than 100 deep", id="structs"),
     ],
 )
-def test_types_refused(text: str, message: str) -> None:
+def test_invalid_types_are_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         parse_type(text)
     assert message in str(caught.value)
     assert len(str(caught.value)) < 400
 
 
-def test_columns() -> None:
+def test_columns_parse() -> None:
     assert parse_columns(
         "ts TIMESTAMP NOT NULL, host: STRING COMMENT 'it''s' DEFAULT 'a', `b``c` INT NULL"
     ) == (
@@ -169,7 +169,7 @@ def test_columns() -> None:
     )
 
 
-def test_keywords_are_names_where_a_name_stands() -> None:
+def test_keywords_may_be_column_names() -> None:
     ddl = "comment STRING COMMENT 'x', not INT NOT NULL, default INT DEFAULT 1, 1a DATE, date DATE"
     assert [c.name for c in parse_columns(ddl)] == ["comment", "not", "default", "1a", "date"]
 
@@ -180,7 +180,7 @@ def test_the_time_of_writing_is_a_write_default_only() -> None:
     assert (day.read_default, day.write_default, day.nullable) == (None, Now.DATE, False)
 
 
-def test_null_is_no_default() -> None:
+def test_default_null_is_like_no_default() -> None:
     assert parse_columns("a INT DEFAULT NULL NULL") == (Column(0, "a", Atom.INT),)
 
 
@@ -188,7 +188,7 @@ def test_comments_and_white_space_are_skipped() -> None:
     assert parse_columns(" a -- one\n INT /* two\n */\t, b\nINT ") == parse_columns("a INT, b INT")
 
 
-def test_rendered_columns() -> None:
+def test_columns_render() -> None:
     ddl = "a int default 5 not null comment 'x\\\\', `b c` string, t timestamp default now()"
     assert render_columns(parse_columns(ddl)) == (
         "a INT NOT NULL DEFAULT 5 COMMENT 'x\\\\', `b c` STRING, "
@@ -219,13 +219,13 @@ def test_rendered_columns() -> None:
         ("a STRING COMMENT '\\U00110000'", "is not a character"),
     ],
 )
-def test_columns_refused(ddl: str, message: str) -> None:
+def test_invalid_columns_are_refused(ddl: str, message: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         parse_columns(ddl)
     assert message in str(caught.value)
 
 
-def test_text_is_needed() -> None:
+def test_ddl_must_be_text() -> None:
     with pytest.raises(InvalidRequestError, match="must be a str, not int"):
         parse_columns(5)  # type: ignore[arg-type]
 
@@ -261,12 +261,12 @@ all_types = st.recursive(
 
 
 @given(all_types)
-def test_types_come_back(type_: DataType) -> None:
+def test_types_render_and_parse_back(type_: DataType) -> None:
     assert parse_type(render_type(type_)) == type_
 
 
 @given(columns_of(all_types))
-def test_columns_come_back(columns: tuple[Column, ...]) -> None:
+def test_columns_render_and_parse_back(columns: tuple[Column, ...]) -> None:
     assert parse_columns(render_columns(columns)) == columns
 
 

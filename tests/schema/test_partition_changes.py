@@ -38,7 +38,9 @@ def schema(tmp_path: Path) -> Schema:
         ),
     ],
 )
-def test_changes(schema: Schema, change: str, expected: list[str]) -> None:
+def test_partition_fields_are_added_dropped_and_replaced(
+    schema: Schema, change: str, expected: list[str]
+) -> None:
     assert changed_partitioning(schema, change, "t") == expected
 
 
@@ -56,17 +58,17 @@ def test_changes(schema: Schema, change: str, expected: list[str]) -> None:
         ("ADD PARTITION FIELD void(id)", "void"),
     ],
 )
-def test_what_is_no_change(schema: Schema, change: str, reason: str) -> None:
+def test_invalid_changes_are_refused(schema: Schema, change: str, reason: str) -> None:
     with pytest.raises(InvalidRequestError, match=reason):
         changed_partitioning(schema, change, "t")
 
 
-def test_a_column_that_is_not_there(schema: Schema) -> None:
+def test_an_unknown_column_is_refused(schema: Schema) -> None:
     with pytest.raises(NotFoundError, match="nope"):
         changed_partitioning(schema, "ADD PARTITION FIELD nope", "t")
 
 
-def test_splitting() -> None:
+def test_lists_of_fields_are_split() -> None:
     assert split_fields("days(ts), bucket(4, id),`a,b`") == ("days(ts)", "bucket(4, id)", "`a,b`")
     assert split_fields(" ") == ()
     for text in ("a,", "bucket(4", "`a", "a)"):

@@ -58,7 +58,7 @@ PAIRS = [
     for new in VALUES
     if (old == new or widens(old, new)) and applies(transform, old) and applies(transform, new)
 ]
-APART = {  # 5 and 5.00 hash apart, and are cut otherwise
+APART = {  # 5 and 5.00 have different hashes, and are truncated differently
     (transform, old, new)
     for transform, old, new in PAIRS
     if transform in ("bucket(7)", "truncate(2)") and old != new and isinstance(new, Decimal)
@@ -66,8 +66,10 @@ APART = {  # 5 and 5.00 hash apart, and are cut otherwise
 
 
 @pytest.mark.parametrize("transform, old, new", PAIRS)
-def test_what_old_partitions_are_called_now(transform: str, old: DataType, new: DataType) -> None:
-    """The key that is read is the one that the widened value would be given."""
+def test_old_partition_values_translate_to_the_current_type(
+    transform: str, old: DataType, new: DataType
+) -> None:
+    """An old key translates to the key that the widened value would get."""
     read = key_reader(schema_of(old, transform), schema_of(new, transform))
     if (transform, old, new) in APART:
         assert read is None
@@ -78,7 +80,7 @@ def test_what_old_partitions_are_called_now(transform: str, old: DataType, new: 
     assert [read(key) for key in keys(transform, old, rows)] == now
 
 
-def test_other_partitionings() -> None:
+def test_other_partitionings_do_not_translate() -> None:
     old = schema_of(Atom.DATE, "days")
     for new in (
         schema_of(Atom.DATE),
@@ -107,10 +109,10 @@ def test_other_partitionings() -> None:
         ("identity", Atom.BINARY, "AP8=", "00FF"),
         ("truncate(1)", Atom.BINARY, "/w==", "FF"),
         ("identity", Atom.STRING, "AP8=", "AP8="),
-        ("identity", Atom.DATE, "20455", "20455"),  # Spark shows its own types by itself
+        ("identity", Atom.DATE, "20455", "20455"),  # Spark renders its own types itself
     ],
 )
-def test_partitions_as_people_read_them(
+def test_partition_values_are_shown_readably(
     transform: str, type_: DataType, text: str, expected: str
 ) -> None:
     assert partition_text(parse_transform(transform), type_, text) == expected

@@ -64,7 +64,7 @@ def applied(transform: Transform, type_: DataType, values: list[Any]) -> list[An
 # --- text ---------------------------------------------------------------------------------------
 
 
-def test_text_of_transforms() -> None:
+def test_transforms_parse_and_render() -> None:
     texts = ["identity", "years", "months", "days", "hours", "bucket(16)", "truncate(10)"]
     assert [render(t) for t in ALL] == texts
     assert [parse_transform(text) for text in texts] == ALL
@@ -83,7 +83,7 @@ def test_text_of_transforms() -> None:
         ],
     ],
 )
-def test_what_is_no_transform(text: str) -> None:
+def test_invalid_transforms_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError):
         parse_transform(text)
 
@@ -110,7 +110,7 @@ def test_what_is_no_transform(text: str) -> None:
         ("days", ("days",), Identity()),
     ],
 )
-def test_partitioning_of_users(text: str, path: tuple[str, ...], transform: Transform) -> None:
+def test_partitioning_parses(text: str, path: tuple[str, ...], transform: Transform) -> None:
     assert parse_partitioning([text]) == [(path, transform)]
     assert parse_partitioning([render_field(path, transform)]) == [(path, transform)]
 
@@ -122,12 +122,12 @@ def test_partitioning_of_users(text: str, path: tuple[str, ...], transform: Tran
         *["bucket(16, 4)", "bucket(1,,host)", "bucket(16, a, b)", "bucket(0, host)", "lower(host)"],
     ],
 )
-def test_what_is_no_partitioning(text: str) -> None:
+def test_invalid_partitioning_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError):
         parse_partitioning([text])
 
 
-def test_a_field_that_is_there_twice() -> None:
+def test_a_duplicate_field_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match=r"days\(ts\) is twice"):
         parse_partitioning(["days(ts)", "day(ts)"])
     with pytest.raises(InvalidRequestError, match="a list"):
@@ -137,7 +137,7 @@ def test_a_field_that_is_there_twice() -> None:
 
 # --- types --------------------------------------------------------------------------------------
 
-# Which of identity, years (and months, days), hours, bucket, truncate apply: by hand, FORMAT 4.5.
+# Which of identity, years (and months, days), hours, bucket, truncate apply: by hand from FORMAT 4.5.
 APPLIES: list[tuple[DataType, str]] = [
     (Atom.BOOLEAN, "i"),
     (Atom.BYTE, "ibt"),
@@ -167,7 +167,7 @@ LETTER = {Identity: "i", Years: "y", Months: "y", Days: "y", Hours: "h", Bucket:
 
 
 @pytest.mark.parametrize("type_, letters", APPLIES, ids=lambda value: str(value)[:30])
-def test_what_applies_to_what(type_: DataType, letters: str) -> None:
+def test_transforms_apply_to_the_listed_types(type_: DataType, letters: str) -> None:
     for transform in ALL:
         letter = LETTER[type(transform)]
         if letter in letters:
@@ -177,7 +177,7 @@ def test_what_applies_to_what(type_: DataType, letters: str) -> None:
                 result_type(transform, type_)
 
 
-def test_what_keeps_the_order() -> None:
+def test_order_preserving_transforms() -> None:
     assert [monotone(t) for t in ALL] == [True, True, True, True, True, False, True]
 
 
@@ -185,7 +185,7 @@ def test_what_keeps_the_order() -> None:
 
 
 def hashes(type_: DataType, values: list[Any]) -> list[int]:
-    """Hashes as Iceberg writes them: signed."""
+    """Hashes as signed integers, as Iceberg writes them."""
     found = transform_values._hash(type_, arrow(type_, values))
     return found.view(np.int32).tolist()  # type: ignore[no-any-return]
 
@@ -213,13 +213,13 @@ MOMENT = dt.datetime(2017, 11, 16, 22, 31, 8)
         (Atom.BINARY, bytes([0, 1, 2, 3]), -188683207),
     ],
 )
-def test_known_hashes(type_: DataType, value: Any, expected: int) -> None:
+def test_hashes_of_the_iceberg_specification(type_: DataType, value: Any, expected: int) -> None:
     assert hashes(type_, [value]) == [expected]
     assert applied(Bucket(1000), type_, [value, None]) == [(expected & INT_MAX) % 1000, None]
 
 
 def murmur(data: bytes) -> int:
-    """The hash as its author wrote it: one value, one byte string."""
+    """The reference algorithm: one value, one byte string."""
     h = 0
     for at in range(0, len(data), 4):
         block = data[at : at + 4]
@@ -294,7 +294,7 @@ def test_buckets_of_decimals(values: list[int | None], count: int) -> None:
     ]
 
 
-def test_a_long_value_among_short_ones() -> None:
+def test_bucket_of_a_long_value_among_short_ones() -> None:
     values = [b"", b"x" * 100_001, b"abc", None, b"abcd"]
     assert applied(Bucket(99), Atom.BINARY, values) == [bucket(v, 99) for v in values]
 
@@ -302,7 +302,7 @@ def test_a_long_value_among_short_ones() -> None:
 # --- time ---------------------------------------------------------------------------------------
 
 
-def test_parts_of_dates() -> None:
+def test_years_months_and_days_of_dates() -> None:
     days = [dt.date(1970, 1, 1), dt.date(2017, 11, 16), dt.date(1969, 12, 31), None, dt.date.min]
     assert applied(Years(), Atom.DATE, days) == [0, 47, -1, None, -1969]
     assert applied(Months(), Atom.DATE, days) == [0, 47 * 12 + 10, -1, None, -1969 * 12]
@@ -310,7 +310,9 @@ def test_parts_of_dates() -> None:
 
 
 @pytest.mark.parametrize("type_, zone", [(Atom.TIMESTAMP, UTC), (Atom.TIMESTAMP_NTZ, None)])
-def test_parts_of_timestamps_are_floored(type_: DataType, zone: dt.timezone | None) -> None:
+def test_years_to_hours_of_timestamps_are_floored(
+    type_: DataType, zone: dt.timezone | None
+) -> None:
     times = [
         dt.datetime(1970, 1, 1, 0, 59, 59, 999999, tzinfo=zone),
         dt.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=zone),
@@ -325,7 +327,7 @@ def test_parts_of_timestamps_are_floored(type_: DataType, zone: dt.timezone | No
     assert applied(Hours(), type_, times) == [0, -1, -24, -16116, None, 419686]
 
 
-def test_times_that_python_can_not_tell() -> None:
+def test_timestamps_beyond_the_years_of_python() -> None:
     ends = pa.array([-(2**63), 2**63 - 1, None]).cast(pa.timestamp("us"))
     year = transform_values.apply_transform(Years(), Atom.TIMESTAMP_NTZ, ends)
     assert year.to_pylist() == [-292278, 292277, None]
@@ -341,7 +343,7 @@ def test_times_that_python_can_not_tell() -> None:
     [
         (Atom.INT, 10, {1: 0, -1: -10, 10: 10, 19: 10, -10: -10, -11: -20, None: None}),
         (Atom.LONG, 1, {5: 5, -5: -5}),
-        # -130 does not fit a byte: the least byte stands for it, so that order is kept.
+        # -130 does not fit a byte: the least byte stands for it, so that the order is kept.
         (Atom.BYTE, 10, {127: 120, -120: -120, -121: -128, -128: -128}),
         (Atom.LONG, 1000, {-(2**63): -(2**63), 2**63 - 1: 2**63 - 1 - 807}),
         (Atom.INT, INT_MAX, {INT_MAX: INT_MAX, INT_MAX - 1: 0, -(2**31): -(2**31), -1: -INT_MAX}),
@@ -400,7 +402,7 @@ SAMPLES: list[tuple[DataType, list[Any]]] = [
 
 @pytest.mark.parametrize("transform", ALL, ids=render)
 @pytest.mark.parametrize("type_, values", SAMPLES, ids=lambda value: str(value)[:12])
-def test_slices_chunks_and_nothing(
+def test_transforms_of_slices_chunks_and_empty_arrays(
     transform: Transform, type_: DataType, values: list[Any]
 ) -> None:
     if (
@@ -427,7 +429,7 @@ def test_slices_chunks_and_nothing(
     assert applied(transform, type_, [None, None]) == [None, None]
 
 
-def test_other_shapes_of_the_same_type() -> None:
+def test_transforms_of_other_arrow_layouts() -> None:
     texts = pa.array(["a", None, "a"])
     expected = transform_values.apply_transform(Bucket(16), Atom.STRING, texts)
     for other in (texts.dictionary_encode(), texts.cast(pa.large_string())):

@@ -72,7 +72,7 @@ def rows(table: Table) -> list[tuple[int, int]]:
 def test_rows_that_were_read_are_stale(
     sql_spark: SparkSession, catalog: Catalog, ns: str, name: str, key: str
 ) -> None:
-    """What each way of replacing rows conflicts with: ``tests/test_own_rows.py``."""
+    """What each way of replacing rows conflicts with: ``tests/write/test_own_rows.py``."""
     table = made(catalog, ns, name, *filter(None, [key]))
     with pytest.raises(Exception, match="run it again"):
         run(sql_spark, table, REPLACING[name], 3)

@@ -135,7 +135,7 @@ class Race(Interleaving):
             self._finish()
 
     def _start(self, app: App) -> None:
-        table = Catalog.load_path(self.place)
+        table = Catalog.load_path(self.folder)
         counter, key = table.schema.column(3).name, self.random.randrange(KEYS)
         what, statement, made = self._statement(counter, key)
         done = Done(what, table.version, None, key, made)
@@ -157,7 +157,7 @@ class Race(Interleaving):
             assert "run it again" in ended["error"] or "changed" in ended["error"], ended["error"]
             self.refused += 1
             return
-        last = Catalog.load_path(self.place).inspect.history().to_pylist()[-1]
+        last = Catalog.load_path(self.folder).inspect.history().to_pylist()[-1]
         told = {one.version for one in self.done}
         version = last["version"] if last["version"] not in told else None
         if done.what == "alter" and version is None:
@@ -204,10 +204,10 @@ def test_two_applications_and_two_writers(apps: list[App], warehouse: Path, leve
         table = catalog.create_table(name, COLUMNS, properties={"isolation": level})
         race = Race(Random(seed), level, table, f"versioned.{name}", apps)
         race.run(8)
-        assert race.complaints(level) == [], seed
+        assert race.findings(level) == [], seed
         counts["refused"] += race.refused
         counts["landed"] += len(race.states)
-        counts["skewed"] += bool(race.complaints("serializable"))
+        counts["skewed"] += bool(race.findings("serializable"))
     assert counts["refused"] > COUNT / 2, counts
     assert counts["landed"] > 3 * COUNT, counts
     if level == "serializable":

@@ -89,11 +89,11 @@ def one(type_: DataType, values: list[Any]) -> ColumnStats:
         (Geometry(0), [{"srid": 0, "wkb": b"y"}, None], ColumnStats(1)),
     ],
 )
-def test_one_column(type_: DataType, values: list[Any], want: ColumnStats) -> None:
+def test_statistics_of_one_column(type_: DataType, values: list[Any], want: ColumnStats) -> None:
     assert one(type_, values) == want
 
 
-def test_beyond_the_years_of_python() -> None:
+def test_dates_beyond_the_years_of_python_have_bounds() -> None:
     columns = (Column(1, "d", Atom.DATE), Column(2, "t", Atom.TIMESTAMP))
     arrays = [
         pa.array([2**31 - 1, -(2**31)], pa.date32()),
@@ -116,13 +116,13 @@ def test_beyond_the_years_of_python() -> None:
         ("\U0010ffff" * 64, ("\U0010ffff" * 64, False), ("\U0010ffff" * 64, False)),
     ],
 )
-def test_long_texts_are_cut(
+def test_bounds_of_long_strings_are_truncated(
     value: str, low: tuple[str, bool], high: tuple[str | None, bool]
 ) -> None:
     assert one(Atom.STRING, [value]) == ColumnStats(0, None, low[0], high[0], low[1], high[1])
 
 
-def test_long_binaries_are_cut() -> None:
+def test_bounds_of_long_binaries_are_truncated() -> None:
     found = one(Atom.BINARY, [b"a" * 62 + b"\xff" * 3])
     assert found.max == one(Atom.BINARY, [b"a" * 61 + b"b"]).max
     assert found.min == one(Atom.BINARY, [b"a" * 62 + b"\xff" * 2]).min
@@ -132,7 +132,7 @@ def test_long_binaries_are_cut() -> None:
 
 
 @given(st.lists(st.text("ab\ud7ff\ue000\U0010ffff", min_size=60, max_size=70), min_size=1))
-def test_cut_bounds_hold(values: list[str]) -> None:
+def test_truncated_bounds_enclose_all_values(values: list[str]) -> None:
     found = one(Atom.STRING, values)
     keys = [value.encode() for value in values]
     assert found.min is not None
@@ -145,7 +145,7 @@ def test_cut_bounds_hold(values: list[str]) -> None:
         assert found.max_inexact or found.max in values
 
 
-def test_what_is_no_utf8_has_no_bound() -> None:
+def test_invalid_utf8_has_no_bound() -> None:
     raw = pa.array([b"a", b"\xff"]).view(pa.string())
     found = collect((Column(1, "c", Atom.STRING),), pa.record_batch([raw], ["c"]))
     assert found[1] == ColumnStats(0, None, "a", None)
@@ -193,11 +193,11 @@ NESTED_STATS = {
 }
 
 
-def test_nested() -> None:
+def test_statistics_of_nested_columns() -> None:
     assert collect(NESTED, batch_of(NESTED, NESTED_ROWS)) == NESTED_STATS
 
 
-def test_slices() -> None:
+def test_statistics_of_a_slice_ignore_the_rows_around_it() -> None:
     around = [{"s": {"x": -9, "l": [-9.0], "t": {"y": "z"}}, "m": [("a", {"z": -9})]}]
     batch = batch_of(NESTED, [*around, *NESTED_ROWS, *around])
     assert collect(NESTED, batch.slice(1, 5)) == NESTED_STATS
@@ -205,7 +205,7 @@ def test_slices() -> None:
     assert collect(NESTED, batch.slice(0, 1))[4] == ColumnStats(0, 0, "-9.0", "-9.0")
 
 
-def test_values_behind_nulls_do_not_count() -> None:
+def test_values_below_a_null_do_not_count() -> None:
     hidden = pa.array([False, True])
     struct = pa.StructArray.from_arrays([pa.array([1, 99], pa.int32())], ["x"], mask=hidden)
     offsets = pa.array([0, 1, 2], pa.int32())
@@ -232,12 +232,12 @@ def test_values_behind_nulls_do_not_count() -> None:
 def test_batches_add_up(cuts: list[int]) -> None:
     batch = batch_of(NESTED, NESTED_ROWS)
     edges = [0, *cuts, 5]
-    pieces = [batch.slice(a, b - a) for a, b in itertools.pairwise(edges)]
+    slices = [batch.slice(a, b - a) for a, b in itertools.pairwise(edges)]
     collector = StatsCollector(NESTED)
-    for piece in pieces:
-        collector.update(piece)
+    for slice_ in slices:
+        collector.update(slice_)
     assert collector.finish() == NESTED_STATS
-    assert collect(NESTED, pa.Table.from_batches(pieces)) == NESTED_STATS
+    assert collect(NESTED, pa.Table.from_batches(slices)) == NESTED_STATS
 
 
 @given(st.lists(st.lists(st.none() | st.floats(width=32), max_size=4), max_size=4))
@@ -271,14 +271,14 @@ def test_floats_over_batches(batches: list[list[float | None]]) -> None:
         ),
     ],
 )
-def test_json(stats: ColumnStats, text: str) -> None:
+def test_statistics_convert_to_json_and_back(stats: ColumnStats, text: str) -> None:
     assert json.dumps(stats_to_json(stats)) == text
     assert stats_from_json(json.loads(text)) == stats
     assert columns_to_json({7: stats}) == {"7": json.loads(text)}
     assert columns_from_json({"7": json.loads(text)}) == {7: stats}
 
 
-def test_members_that_are_not_known_are_ignored() -> None:
+def test_unknown_json_members_are_ignored() -> None:
     assert stats_from_json({"nulls": 1, "distinct": 7}) == ColumnStats(1)
 
 
@@ -299,7 +299,7 @@ def test_members_that_are_not_known_are_ignored() -> None:
         {"inexact": True},
     ],
 )
-def test_bad_json(bad: Any) -> None:
+def test_invalid_json_is_refused(bad: Any) -> None:
     with pytest.raises(CorruptTableError):
         stats_from_json(bad)
     with pytest.raises(CorruptTableError):
@@ -307,11 +307,11 @@ def test_bad_json(bad: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "0", "-1", "01", "x", "2147483648", "1 ", "١"])
-def test_bad_ids(key: str) -> None:
+def test_invalid_column_ids_are_refused(key: str) -> None:
     with pytest.raises(CorruptTableError):
         columns_from_json({key: {}})
 
 
-def test_bad_columns() -> None:
+def test_columns_that_are_no_object_are_refused() -> None:
     with pytest.raises(CorruptTableError):
         columns_from_json([])

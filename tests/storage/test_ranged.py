@@ -1,4 +1,4 @@
-"""Remote files that are read by ranges: their requests and their content."""
+"""Range reads of remote files: the requests and the content."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from versioned_catalog.storage.parquet import footer_of
 from versioned_catalog.storage.ranged import GAP, REQUEST_BYTES, Range, RangedFile, joined
 
 
-class Asked:
-    """A remote file that records requests."""
+class RecordingFile:
+    """A remote file that records the requests to it."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -28,7 +28,7 @@ class Asked:
 
 def test_reads_equal_those_of_a_local_file() -> None:
     data = Random(5).randbytes(300_000)
-    far, near = RangedFile(Asked(data), len(data), data[-1000:]), io.BytesIO(data)
+    far, near = RangedFile(RecordingFile(data), len(data), data[-1000:]), io.BytesIO(data)
     random = Random(6)
     for _ in range(300):
         if random.random() < 0.2:
@@ -43,15 +43,15 @@ def test_reads_equal_those_of_a_local_file() -> None:
         assert far.tell() == near.tell()
 
 
-def test_near_ranges_are_joined_and_long_ones_are_split() -> None:
+def test_near_ranges_are_coalesced_and_long_ones_are_split() -> None:
     assert joined([(900_000, 900_010), (0, 10), (5, 20), (20 + GAP, 100_000)]) == [
         (0, 100_000),
         (900_000, 900_010),
     ]
     assert joined([(0, 10), (11 + GAP, 100_000)]) == [(0, 10), (11 + GAP, 100_000)]
-    asked = Asked(bytes(2 * REQUEST_BYTES + 10))
-    RangedFile(asked, len(asked.data)).prefetch([(3, 2 * REQUEST_BYTES + 5)])
-    assert asked.ranges == [
+    recorded = RecordingFile(bytes(2 * REQUEST_BYTES + 10))
+    RangedFile(recorded, len(recorded.data)).prefetch([(3, 2 * REQUEST_BYTES + 5)])
+    assert recorded.ranges == [
         (3, REQUEST_BYTES + 3),
         (REQUEST_BYTES + 3, 2 * REQUEST_BYTES + 3),
         (2 * REQUEST_BYTES + 3, 2 * REQUEST_BYTES + 5),
@@ -60,9 +60,9 @@ def test_near_ranges_are_joined_and_long_ones_are_split() -> None:
 
 def test_ranges_beyond_the_end_are_cut() -> None:
     """A hostile footer may name any range."""
-    asked = Asked(bytes(1000))
-    RangedFile(asked, len(asked.data)).prefetch([(10, 1 << 62), (1 << 61, 1 << 62)])
-    assert asked.ranges == [(10, 1000)]
+    recorded = RecordingFile(bytes(1000))
+    RangedFile(recorded, len(recorded.data)).prefetch([(10, 1 << 62), (1 << 61, 1 << 62)])
+    assert recorded.ranges == [(10, 1000)]
 
 
 @pytest.mark.parametrize("dictionary", [True, False])
@@ -73,15 +73,15 @@ def test_only_the_wanted_columns_are_read(dictionary: bool) -> None:
     table = pa.table({"a": numbers, "s": inner, "ab": [str(n) for n in numbers]})
     out = io.BytesIO()
     pq.write_table(table, out, row_group_size=25_000, use_dictionary=dictionary, compression="none")
-    asked = Asked(out.getvalue())
-    file = RangedFile(asked, len(asked.data), asked.data[-64 * 1024 :])
+    recorded = RecordingFile(out.getvalue())
+    file = RangedFile(recorded, len(recorded.data), recorded.data[-64 * 1024 :])
     parquet = pq.ParquetFile(file)
-    assert asked.ranges == [], "the footer came with the size"
+    assert recorded.ranges == [], "the footer came with the file's size"
     footer = footer_of(file, parquet)
     file.prefetch(footer.ranges(1, footer.leaves(["s.x", "a"])))
-    fetched = list(asked.ranges)
+    fetched = list(recorded.ranges)
     read = parquet.read_row_group(1, ["s.x", "a"])
-    assert asked.ranges == fetched, "all was there"
+    assert recorded.ranges == fetched, "everything was already fetched"
     assert read["a"].to_pylist() == numbers[25_000:]
     assert read["s"].to_pylist() == [{"x": n} for n in numbers[25_000:]]
     assert 400_000 <= sum(end - first for first, end in fetched) < 700_000, (

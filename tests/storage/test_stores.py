@@ -55,10 +55,10 @@ def test_the_first_put_wins(store: Store) -> None:
 
 
 class Plain(MemoryFileSystem):
-    """A file system that looks, and then writes, as fsspec's own default does."""
+    """A file system that checks for a file and then writes, as fsspec does by default."""
 
     protocol = "plain"
-    store: dict[str, object] = {}  # noqa: RUF012 - fsspec's own way
+    store: dict[str, object] = {}  # noqa: RUF012 - a class attribute in fsspec, too
     pseudo_dirs = [""]  # noqa: RUF012
 
 

@@ -1,4 +1,4 @@
-"""Errors of the operating system are StorageErrors: they say nothing about the content of a file."""
+"""The operating system's errors are StorageErrors: they say nothing about a file's content."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ OF_THE_FILE = [errno.ENOENT, errno.EISDIR, errno.EINVAL, errno.ELOOP]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    made = Catalog.create_path(tmp_path / "t", "id LONG, b STRING")
+    created = Catalog.create_path(tmp_path / "t", "id LONG, b STRING")
     for number in range(3):
-        made.append(pa.table({"id": [number], "b": ["x"]}))
-    made.log.write_checkpoint(made.state)
-    return made
+        created.append(pa.table({"id": [number], "b": ["x"]}))
+    created.log.write_checkpoint(created.state)
+    return created
 
 
 @pytest.mark.parametrize("number", SYSTEM, ids=errno.errorcode.get)
@@ -44,7 +44,7 @@ def test_a_system_error_is_a_storage_error(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", OF_THE_FILE, ids=errno.errorcode.get)
-def test_an_error_of_the_file_is_corruption(number: int) -> None:
+def test_an_error_about_the_file_is_corruption(number: int) -> None:
     with pytest.raises(CorruptTableError), translate_errors("x"):
         raise OSError(number, "no")
     with pytest.raises(CorruptTableError), translate_errors("x"):
@@ -73,21 +73,21 @@ FEW_FILES = """
 import os, resource, sys
 from versioned_catalog import Catalog, StorageError
 
-place, act = sys.argv[1:]
+folder, act = sys.argv[1:]
 
-table = Catalog.load_path(place)
+table = Catalog.load_path(folder)
 
 def scan(free):
     table.scan().to_arrow()
 
 def read(free):
-    Catalog.load_path(place).scan().to_arrow()
+    Catalog.load_path(folder).scan().to_arrow()
 
 def verify(free):
-    Catalog.load_path(place).maintenance.verify(deep=True)
+    Catalog.load_path(folder).maintenance.verify(deep=True)
 
 def recover(free):
-    Catalog.recover(place, f"{place}-{free}")
+    Catalog.recover(folder, f"{folder}-{free}")
 
 act = globals()[act]
 act("warm")                                # imports what it needs while there are files left
@@ -112,8 +112,8 @@ for free in range(4):
 
 
 @pytest.mark.parametrize("act", ["scan", "read", "verify", "recover"])
-def test_too_many_open_files(act: str, table: Table) -> None:
-    """Whatever call it is that gets no file any more, the table is not called corrupt."""
+def test_too_many_open_files_is_not_reported_as_corruption(act: str, table: Table) -> None:
+    """Whichever call gets no file descriptor, the table is not reported as corrupt."""
     done = subprocess.run(
         [sys.executable, "-c", FEW_FILES, table.location, act],
         capture_output=True,
@@ -124,7 +124,7 @@ def test_too_many_open_files(act: str, table: Table) -> None:
     assert done.stdout.split()[0] == "refused"
 
 
-def test_errors_while_a_file_is_read(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_the_middle_of_a_read(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     path = table.state.segments.paths[0]
     with opened(table.store, path) as file:
         assert file.read(4) == b"PAR1"
@@ -139,7 +139,7 @@ def test_errors_while_a_file_is_read(table: Table, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Lets PyArrow open no segment, by an error of the system."""
+    """Make the operating system refuse every segment to PyArrow."""
 
     def refuse(number: int) -> None:
         def fail(*_: Any, **__: Any) -> None:
@@ -153,10 +153,10 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def test_an_error_names_the_file_and_the_reason(
     table: Table, refused: Callable[[int], None]
 ) -> None:
-    place = table.store.open(table.state.segments.paths[0])
+    folder = table.store.open(table.state.segments.paths[0])
     refused(errno.EMFILE)
     with pytest.raises(StorageError, match=r"ulimit -n"):
-        open_parquet(place, place)
+        open_parquet(folder, folder)
     with pytest.raises(StorageError, match=r"data/.*parquet: Too many open files"):
         table.scan().to_arrow()
     with pytest.raises(StorageError, match="ulimit -n"):
@@ -176,7 +176,7 @@ def test_a_bad_block_is_a_finding_and_a_shortage_is_an_error(
         salvage.read_segments(table.store, lambda *_: None)
 
 
-def test_recover_does_not_take_a_refused_entry_for_lost(
+def test_recover_does_not_treat_an_unreadable_entry_as_lost(
     table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = LocalStore.read

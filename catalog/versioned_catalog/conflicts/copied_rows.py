@@ -8,10 +8,10 @@ from versioned_catalog.errors import CommitConflictError
 
 
 def copies_are_complete(attempt: Attempt[Rewrite]) -> None:
-    """Refuse copied rows that lack a column which a rollback brought back since they were read.
+    """Refuse copied rows that lack a column which a concurrent rollback restored.
 
-    Such a column is older than the base, yet not in its schema: the rows were read, and written again,
-    without its values. Tombstones copy nothing.
+    Such a column was created before the base version but is not in its schema, so the rows were read and
+    written again without its values. Tombstones copy nothing.
 
     Raises:
         CommitConflictError: naming the column.
@@ -22,7 +22,7 @@ def copies_are_complete(attempt: Attempt[Rewrite]) -> None:
     for column_id in sorted(schema.ids - base.schema.ids):
         if column_id < base.next_column_id:
             raise CommitConflictError(
-                f"{attempt.table}: a rollback brought back the column {schema.path_text(column_id)} "
-                f"since version {base.version}, on which this was planned; the rows that it copied lack "
-                "its values. Nothing was written: refresh() the table and run it again"
+                f"{attempt.table}: this write copied rows of version {base.version}, and a concurrent "
+                f"rollback restored the column {schema.path_text(column_id)}, whose values the copies "
+                "lack. Nothing was written: refresh() the table and run the write again"
             )

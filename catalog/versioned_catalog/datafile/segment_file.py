@@ -103,7 +103,10 @@ def _check(file: SegmentFile, what: str) -> None:
     if stored.get(TABLE_UUID) != task.table_uuid.encode():
         raise CorruptTableError(f"{what} is not a segment of this table")
     if stored.get(SCHEMA_VERSION) != str(task.schema_version).encode():
-        raise CorruptTableError(f"{what} says another schema version than the log does")
+        raise CorruptTableError(
+            f"{what} was not written with schema version {task.schema_version}, which the log records "
+            "for it"
+        )
     if metadata.num_rows != task.rows:
         raise CorruptTableError(
             f"{what} holds {metadata.num_rows} rows, and {task.rows} were committed"

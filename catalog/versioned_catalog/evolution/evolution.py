@@ -93,7 +93,12 @@ def locate(evolution: Evolution, ref: Ref) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BoundChange:
-    """A requested change, and the same change by column ID."""
+    """A change as the user requested it, by column name, and as it is applied, by column ID.
+
+    Args:
+        request: the change by name; errors quote it.
+        action: the same change by ID, which can be applied again after a concurrent rename.
+    """
 
     request: Change
     action: Action

@@ -54,7 +54,9 @@ def state_from_bytes(data: bytes, what: str) -> TableState:
     table = read_bounded(data, what)
     meta = (table.schema.metadata or {}).get(_KEY)
     if meta is None:
-        raise CorruptTableError(f"{what} is not a checkpoint")
+        raise CorruptTableError(
+            f"{what} is not a checkpoint: the Parquet metadata lacks the key {_KEY.decode()}"
+        )
     value = load_json(meta, what)
     try:
         return _state_from_json(value, _segments(table, _packed(value)))
@@ -190,7 +192,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
     )
     known = set(segments.base["schema_version"].unique().to_pylist())
     if state.schema_version not in schemas or not all(version in schemas for version in known):
-        raise CorruptTableError("a schema version is missing")
+        raise CorruptTableError("segments, or the table, have a schema version that is not defined")
     if schemas.highest_id >= state.next_column_id:
         raise CorruptTableError("the next column ID is not above every column ID")
     typed = _with_intervals(segments, state.schema)

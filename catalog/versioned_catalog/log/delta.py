@@ -71,7 +71,7 @@ def delta_from_json(value: Json) -> Delta:
         return PLAIN
     if (PATCH in delta.ops) != (delta.patch is not None):
         raise CorruptTableError(
-            "a segment has PATCH rows without the member 'patch', or the member without such rows"
+            "a segment that has PATCH rows must have the member 'patch', and no other segment may"
         )
     return delta
 
@@ -92,9 +92,7 @@ def delta_from_text(text: str | None) -> Delta:
         return PLAIN
     value = parse_json(text.encode(), "the column extra of a checkpoint")
     if not isinstance(value, dict):
-        raise CorruptTableError(
-            "the column extra of a checkpoint holds something else than an object"
-        )
+        raise CorruptTableError("a value of the checkpoint's column 'extra' is not a JSON object")
     return delta_from_json(value)
 
 
@@ -123,6 +121,6 @@ def _ops(value: dict[str, Json]) -> dict[int, int]:
 def _ids(values: list[Json]) -> tuple[int, ...]:
     if not all(type(one) is int and one > 0 for one in values):
         raise CorruptTableError(
-            "the member 'patch' of a segment holds something else than column IDs"
+            "the member 'patch' of a segment lists a column that is not a positive column ID"
         )
     return tuple(values)

@@ -26,7 +26,7 @@ def load_json(data: bytes, what: str) -> dict[str, Json]:
     except CorruptTableError as error:
         raise CorruptTableError(f"{what}: {error}") from None
     if number < 1:
-        raise CorruptTableError(f"{what} has format version {number}; the first one is 1")
+        raise CorruptTableError(f"{what} has format version {number}; it must be 1 or higher")
     if number > FORMAT:
         raise UnsupportedFeatureError(
             f"{what} has format version {number}, and this library reads up to {FORMAT}; "

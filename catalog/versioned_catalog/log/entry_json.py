@@ -126,7 +126,8 @@ def _manifest(value: dict[str, Any] | None, features: Features) -> Manifest | No
     folder, _, name = path.rpartition("/")
     if folder != MANIFESTS or not OWN_NAME.fullmatch(name):
         raise CorruptTableError(
-            f"the manifest {path[:100]!r} is not in {MANIFESTS}, or has another name than a manifest"
+            f"the entry names the manifest {path[:100]!r}; it must be a file of {MANIFESTS}/ with the "
+            "name of a manifest"
         )
     if MANIFEST not in features.read & features.write:
         raise CorruptTableError(f"the entry names a manifest without the feature {MANIFEST}")

@@ -105,7 +105,7 @@ class Schemas(Mapping[int, Schema]):
                 older[newest.version] = delta(newest, schema)
             newest = schema
         if newest is None:
-            raise CorruptTableError("a schema version is missing")
+            raise CorruptTableError("the table has no schema")
         return Schemas(newest, older)
 
     @property

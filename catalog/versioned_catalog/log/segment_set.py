@@ -87,7 +87,7 @@ class SegmentSet:
         from_tail = [s.record for s in self.tail if s.record.path in leaving]
         from_base = leaving - {r.path for r in from_tail}
         if from_base & self.gone or not from_base <= self._base_paths:
-            raise CorruptTableError("a commit removes a segment that is not live")
+            raise CorruptTableError("a commit removes a segment that the table does not have")
         chosen = self.base.filter(
             pc.is_in(self.base["path"], array_of(list(from_base), pa.string()))
         )

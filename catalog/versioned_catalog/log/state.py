@@ -164,9 +164,11 @@ def _check_records(schemas: Mapping[int, Schema], commit: Commit) -> None:
     for record in commit.added:
         if record.schema_version not in schemas:
             raise CorruptTableError(
-                f"{record.path} has schema version {record.schema_version}, which does not exist"
+                f"the segment {record.path} has schema version {record.schema_version}, and the log "
+                "defines no such schema"
             )
         if len(record.partition) != len(schemas[record.schema_version].partitioning):
             raise CorruptTableError(
-                f"{record.path} lacks partition values of its schema, or has more"
+                f"the segment {record.path} has {len(record.partition)} partition values, and its "
+                "schema has another number of partition fields"
             )

@@ -1,4 +1,4 @@
-"""Resolving the column names of a scan."""
+"""Resolve the column names in the projection and the filters of a scan."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ def resolve(schema: Schema, path: ColumnPath) -> Column:
 
 
 def bind_filters(filters: Any, schema: Schema) -> BoundFilter | None:
-    """Bind the filters of a scan to the columns of a schema; None for no filter.
+    """Parse the filters of a scan and replace their column names by columns of the schema.
 
     Args:
-        filters: tuples (``parse_filters``), or an ``Unbound``.
-        schema: of the snapshot.
+        filters: as for ``Table.scan``: tuples (see ``parse_filters``), an ``Unbound`` expression, or
+            None for no filter.
+        schema: the snapshot's schema.
 
     Raises:
-        NotFoundError: a column does not exist.
-        InvalidRequestError: the filters are invalid.
+        NotFoundError: the schema has no such column.
+        InvalidRequestError: the filters are malformed, or compare a column with a value of another type.
     """
     unbound = parse_filters(filters)
     return None if unbound is None else bind_filter(unbound, lambda path: resolve(schema, path))

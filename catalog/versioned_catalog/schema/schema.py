@@ -234,10 +234,10 @@ class Schema:
         return [column.name for column in self.columns]
 
     def column(self, column_id: int) -> Column:
-        """The column with this ID.
+        """Find a column by its ID, at any depth.
 
         Raises:
-            NotFoundError: it does not exist.
+            NotFoundError: this schema has no column with that ID.
         """
         return self._entry(column_id)[0]
 

@@ -104,7 +104,7 @@ def with_ttl_floor(
 
 
 def in_time_index(cut: datetime, type_: DataType) -> date | datetime:
-    """The smallest value of a time index that is not before ``cut``."""
+    """Convert a cutoff time to the type of the time index; a DATE is rounded up to a whole day."""
     match type_:
         case Atom.TIMESTAMP:
             return cut

@@ -1,4 +1,4 @@
-"""Errors of the operating system, told apart from errors of a file's content."""
+"""Classify OSErrors: a failing disk or machine, or a missing or damaged file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FILE_ERRORS = frozenset(
         errno.ENXIO,
     )
 )
-"""Errors that concern the file: it is missing or not a regular file, or its content asks for something
-impossible. PyArrow's errors about damaged content have no number, and count as such, too."""
+"""Errors that say that the file itself is missing, not a regular file, or damaged. For damaged content
+PyArrow raises OSError without an errno; ``is_system_error`` treats that like these."""
 
 _SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 _NO_SPACE = frozenset((errno.ENOSPC, errno.EDQUOT))
@@ -31,22 +31,22 @@ _ADVICE = {
 
 
 def is_system_error(error: BaseException) -> bool:
-    """Whether an error is the operating system's and does not mean that the file is damaged."""
+    """Whether an error comes from the disk or the machine, not from a missing or damaged file."""
     return isinstance(error, OSError) and error.errno not in (None, *_FILE_ERRORS)
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether a StorageError is due to a limit of this process or machine, whatever the file."""
+    """Whether a StorageError means that the process is out of file descriptors or memory."""
     return _errno_of(error) in _SHORTAGES
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a StorageError is due to a full disk or a quota."""
+    """Whether a StorageError means that the disk or the user's quota is full."""
     return _errno_of(error) in _NO_SPACE
 
 
 def is_media_error(error: BaseException) -> bool:
-    """Whether a StorageError is due to a medium that can't be read (EIO)."""
+    """Whether a StorageError means that the disk failed to read the data (EIO)."""
     return _errno_of(error) == errno.EIO
 
 

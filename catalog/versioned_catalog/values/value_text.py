@@ -63,7 +63,7 @@ def as_fields(value: object, fields: tuple[types.Column, ...]) -> Mapping[Any, A
         ValueError: it is not a mapping, or has a key that names no field.
     """
     if not isinstance(value, Mapping):
-        raise ValueError("a struct is given as a dict by field name")
+        raise ValueError("a STRUCT needs a dict {field: value}")
     unknown = [name for name in value if name not in {field.name for field in fields}]
     if unknown:
         names = ", ".join(field.name for field in fields)
@@ -74,7 +74,7 @@ def as_fields(value: object, fields: tuple[types.Column, ...]) -> Mapping[Any, A
 def as_items(value: object) -> Iterable[object]:
     """The items of an array's value. Raises ValueError if it is not a list."""
     if not isinstance(value, list | tuple):
-        raise ValueError("an array is given as a list")
+        raise ValueError("an ARRAY needs a list")
     return value
 
 
@@ -84,7 +84,7 @@ def as_pairs(value: object) -> list[tuple[Any, Any]]:
         return list(value.items())
     if isinstance(value, list | tuple) and all(map(_is_pair, value)):
         return [(pair[0], pair[1]) for pair in value]
-    raise ValueError("a map is given as a dict or a list of pairs")
+    raise ValueError("a MAP needs a dict or a list of (key, value) pairs")
 
 
 def _is_pair(value: object) -> bool:

@@ -1,4 +1,8 @@
-"""Copy on write: rewrite the segments that hold affected rows."""
+"""Copy on write: delete or update rows by writing new segments in place of those that hold such rows.
+
+Statistics and partition values sort the segments first: one where every row matches the filter is
+dropped or rewritten whole, one where no row can match is left alone, and only the others are read.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,11 @@ from versioned_catalog.write.update import Updater, changed_where
 
 @dataclass(frozen=True)
 class MatchingSegments:
-    """Segments that may match a filter, by their metadata.
+    """The segments that a filter may match, as far as their metadata shows.
 
     Args:
-        whole: paths of the segments of which all rows match.
-        partial: paths of the segments that may hold matching and other rows.
+        whole: paths of the segments in which every row matches.
+        partial: paths of the segments in which some rows may match.
     """
 
     whole: tuple[str, ...]
@@ -57,7 +61,7 @@ def matching_segments(state: TableState, bound: BoundFilter | None) -> MatchingS
 
 
 def whole_segments(state: TableState, bound: BoundFilter | None, table: str) -> tuple[str, ...]:
-    """Return the segments that match a filter as a whole; refuse a filter that others match in part.
+    """Return the segments in which every row matches; refuse a filter that may match part of a segment.
 
     Args:
         bound: the filter, bound to its schema; None for every row.
@@ -83,10 +87,10 @@ def _column_name(column_id: int, schema: Schema) -> str:
 def without_matches(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> Rewritten:
-    """Remove the rows that match a filter, copying the other rows of their segments.
+    """Delete the rows that match a filter: copy the other rows of their segments to new segments.
 
-    A segment that matches as a whole is not read; one that may match in part is copied only if it
-    does.
+    A segment in which every row matches is removed without being read. A segment in which some rows may
+    match is read, and rewritten only if a row does match.
 
     Args:
         bound: the filter, bound to its schema; None for every row.
@@ -106,7 +110,7 @@ def _rewrite(
     tasks: Iterable[SegmentTask],
     rows: Callable[[SegmentTask], Iterator[pa.RecordBatch]],
 ) -> Rewritten:
-    """Write new segments: one for each old one, or one for each partition in a partitioned table."""
+    """Write one new segment for each old one; in a partitioned table, one for each partition."""
     removed = list[str]()
 
     def each() -> Iterator[Iterator[pa.RecordBatch]]:
@@ -128,7 +132,7 @@ def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 def with_updates(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> Rewritten:
-    """Update the rows that match a filter, copying the other rows of their segments.
+    """Update the rows that match a filter: write their segments again, with the new values.
 
     Args:
         store, state, bound, spec: as for ``without_matches``.
@@ -154,7 +158,7 @@ def _tasks(
     partial: frozenset[str],
     whole: frozenset[str] = frozenset(),
 ) -> Iterator[SegmentTask]:
-    """Tasks that read the ``whole`` segments, and those of the ``partial`` ones that do match."""
+    """Return tasks for the ``whole`` segments, and for each ``partial`` one in which a row matches."""
     if not partial and not whole:
         return
     looking = Scan(store, state, (), bound)

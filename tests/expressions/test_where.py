@@ -1,0 +1,70 @@
+"""Filters given as SQL text."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.expressions.filters import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Not,
+    NullSafe,
+    NullTest,
+    OneOf,
+    Op,
+)
+from versioned_catalog.expressions.where import parse_where
+
+A, B = ("a",), ("b", "x y")
+DAY = dt.date(2026, 1, 31)
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("a = 1", Comparison(A, Op.EQ, 1)),
+        ("a>=-1.5", Comparison(A, Op.GE, Decimal("-1.5"))),
+        ("b.`x y` <> 'it''s'", Comparison(B, Op.NE, "it's")),
+        ("a <=> NULL", NullSafe(A, None)),
+        ("a is not null", Not(NullTest(A))),
+        ("a in (1, 2) or not a between 3 and 4", None),
+        ("(a = TRUE AND (a != FALSE))", None),
+        ("a < DATE '2026-01-31'", Comparison(A, Op.LT, DAY)),
+        ("a > TIMESTAMP '2026-01-31 01:00:00'", None),
+        ("a = 1 AND a = 2 OR a = 3", None),
+    ],
+)
+def test_conditions_parse_to_filters(text: str, means: Any) -> None:
+    one, two, three = (Comparison(A, Op.EQ, n) for n in (1, 2, 3))
+    more = {
+        "a in (1, 2) or not a between 3 and 4": AnyOf(
+            (
+                OneOf(A, (1, 2)),
+                Not(AllOf((Comparison(A, Op.GE, 3), Comparison(A, Op.LE, 4)))),
+            )
+        ),
+        "(a = TRUE AND (a != FALSE))": AllOf(
+            (Comparison(A, Op.EQ, True), Comparison(A, Op.NE, False))
+        ),
+        "a > TIMESTAMP '2026-01-31 01:00:00'": Comparison(
+            A, Op.GT, dt.datetime(2026, 1, 31, 1, tzinfo=dt.UTC)
+        ),
+        "a = 1 AND a = 2 OR a = 3": AnyOf((AllOf((one, two)), three)),
+    }
+    assert parse_where(text) == (means or more[text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a", "a =", "a = b", "a = 1 and", "(a = 1", "a = 1)", "a in ()", "a ! 1", "a = DATE 'x'",
+     "1 = a", "a like 'x'", "a = 1; drop table t", "a is 1", "(" * 60 + "a = 1" + ")" * 60],
+)  # fmt: skip
+def test_invalid_conditions_are_refused(text: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        parse_where(text)
