@@ -1,4 +1,4 @@
-"""Some random histories, read through Spark as well."""
+"""Random histories written by PyArrow and read through Spark agree with the naive model."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def compare(frame: DataFrame, then: naive.Version) -> None:
 
 
 def spark_form(value: Any) -> Any:
-    """Both sides in one form: no zones, maps as pairs, rows by name."""
+    """Normalize a value for comparison: times in UTC, maps as pairs, rows by name."""
     if hasattr(value, "asDict"):
         return spark_form(value.asDict())
     if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
