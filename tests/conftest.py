@@ -79,9 +79,9 @@ def one_proxy(s3: Server) -> Iterator[Proxied]:
 @pytest.fixture
 def proxy(one_proxy: Proxied) -> Iterator[Proxied]:
     """The proxy, doing nothing until it is told."""
-    one_proxy.tell()
+    one_proxy.set_rules()
     yield one_proxy
-    one_proxy.tell()
+    one_proxy.set_rules()
 
 
 @pytest.fixture(scope="session")

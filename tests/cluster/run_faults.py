@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cluster.places import local_cluster, session
+from cluster.sessions import local_cluster, session
 from versioned_catalog import Catalog, Table
 
 TASKS = 4

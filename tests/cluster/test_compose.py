@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from cluster.places import local_cluster
+from cluster.sessions import local_cluster
 from jar import ROOT
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.places import local_cluster
+from cluster.sessions import local_cluster
 from jar import ROOT, built_jar
 from sql.test_statements import environment
 
@@ -112,7 +112,7 @@ def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
 
 
 UNREACHABLE = """
-from cluster.places import session
+from cluster.sessions import session
 try:
     session("local[1]", "WAREHOUSE").sql("CREATE NAMESPACE versioned.db")
 except Exception as error:

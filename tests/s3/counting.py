@@ -1,4 +1,4 @@
-"""How many requests this process sends."""
+"""Count the S3 requests that this process sends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from versioned_catalog.storage.opening import open_store
 
 
 class Requests:
-    """Counts what is sent to a server."""
+    """Counts the requests to a server."""
 
     def __init__(self, server: Server) -> None:
         fs: Any = open_store("s3://warehouses/any", server.options)._fs  # type: ignore[attr-defined]
@@ -23,7 +23,7 @@ class Requests:
         self._seen[event_name.rpartition(".")[2]] += 1
 
     def of(self, action: Callable[[], object]) -> dict[str, int]:
-        """What an action sends, by kind."""
+        """The number of requests of each kind that an action sends."""
         self._seen.clear()
         action()
         return dict(self._seen)

@@ -1,7 +1,7 @@
 """Spark applications killed with SIGKILL at each request that writes, those of the JVM over s3a, too.
 
-The proxy kills the driver, the JVM and all workers, *before* it hands a request on, or *after* the
-server answered. ``sql/test_killed.py`` does the same on a local disk.
+The proxy kills the driver, the JVM and all workers *before* it forwards a request or *after* the server
+responded. ``sql/test_killed.py`` does the same on a local disk.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def jar() -> None:
     built_jar()
 
 
-def run(proxy: Proxied, place: str, statement: str, rule: Rule | None, folder: Path) -> bool:
+def run(proxy: Proxied, url: str, statement: str, rule: Rule | None, folder: Path) -> bool:
     """Run a statement in its own application through the proxy; return whether it was acknowledged."""
     # With options that Hadoop has no counterpart for, the JVM would not write.
     options = json.dumps({"endpoint_url": proxy.endpoint, "key": KEY, "secret": SECRET})
-    arguments, stderr = (place, options, statement), folder / "stderr"
+    arguments, stderr = (url, options, statement), folder / "stderr"
     with ready("s3.run_one_statement", *arguments, stderr=stderr, environment=environment()) as app:
         assert app.stdout is not None
-        proxy.tell(*([] if rule is None else [replace(rule, client=app.pid)]))
+        proxy.set_rules(*([] if rule is None else [replace(rule, client=app.pid)]))
         go(app)
         return app.stdout.readline() == b"done\n"
 
@@ -49,14 +49,14 @@ def check(
     proxy: Proxied, s3: Server, name: str, rule: Rule | None, folder: Path
 ) -> tuple[bool, str]:
     """Run a statement, or kill it; return whether it was acknowledged, and which state is there."""
-    place = f"s3://{BUCKET}/{uuid4().hex}"
-    create_table(Catalog(place, s3.options))
-    acknowledged = run(proxy, place, STATEMENTS[name], rule, folder)
-    found = tables_of(Catalog(place, s3.options))
+    url = f"s3://{BUCKET}/{uuid4().hex}"
+    create_table(Catalog(url, s3.options))
+    acknowledged = run(proxy, url, STATEMENTS[name], rule, folder)
+    found = tables_of(Catalog(url, s3.options))
     assert found in (OLD, NEW[name]), rule
     assert not acknowledged or found == NEW[name], rule
-    check_usable(lambda: Catalog(place, s3.options), name)
-    catalog = Catalog(place, s3.options)
+    check_usable(lambda: Catalog(url, s3.options), name)
+    catalog = Catalog(url, s3.options)
     for table in catalog.list_tables("n"):
         assert not catalog.load_table(f"n.{table}").maintenance.verify(deep=True).findings, rule
     return acknowledged, "new" if found == NEW[name] else "old"
