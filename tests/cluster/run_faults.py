@@ -111,7 +111,7 @@ class Faults:
             case _:
                 return partial(killing, marker=marker, victim=int(self._rows * VICTIM))
 
-    def write(self, fault: str, way: str, name: str) -> dict[str, Any]:
+    def write(self, fault: str, io: str, name: str) -> dict[str, Any]:
         """Write rows; what is there afterwards, read without Spark."""
         self._spark.sql(f"CREATE TABLE versioned.db.{name} (id BIGINT, name STRING)")
         passing = self._passing(fault, str(self._cluster.folder / name))
@@ -119,35 +119,35 @@ class Faults:
             "id", "concat('n', id) AS name"
         )
         frame = frame.mapInArrow(passing, frame.schema)
-        if way == "native":
+        if io == "native":
             frame.createOrReplaceTempView("frame")
             self._spark.sql(f"INSERT INTO versioned.db.{name} SELECT * FROM frame")
         else:
             writer = frame.write.format("versioned").option("warehouse", self._warehouse)
             writer.option("io", "python").mode("append").save(f"db.{name}")
-        return told(Catalog(self._warehouse), f"db.{name}")
+        return describe_table(Catalog(self._warehouse), f"db.{name}")
 
-    def read(self, fault: str, way: str, name: str) -> dict[str, Any]:
+    def read(self, fault: str, io: str, name: str) -> dict[str, Any]:
         """Read the rows of a table, counted where they are read: what a machine held is lost with it."""
         reader = self._spark.read.format("versioned").option("warehouse", self._warehouse)
-        frame = reader.option("io", way).load(f"db.{name}")
+        frame = reader.option("io", io).load(f"db.{name}")
         passing = self._passing(fault, str(self._cluster.folder / f"{name}-read"))
         frame = frame.mapInArrow(passing, frame.schema)
         counts = ("count(*) AS rows", "count(DISTINCT id) AS different", "sum(id) AS sum")
         return dict(frame.selectExpr(*counts).collect()[0].asDict())
 
-    def run(self, fault: str, way: str) -> dict[str, Any]:
-        """A write one way and a read the other; a machine that was killed is replaced."""
-        name, other = f"{fault}_{way}", "python" if way == "native" else "native"
+    def run(self, fault: str, io: str) -> dict[str, Any]:
+        """A write one io and a read the other; a machine that was killed is replaced."""
+        name, other = f"{fault}_{io}", "python" if io == "native" else "native"
         done = {}
-        for what, how, which in (("written", self.write, way), ("read", self.read, other)):
+        for what, how, which in (("written", self.write, io), ("read", self.read, other)):
             done[what] = how(fault, which, name)
             if fault == "kill":
                 self._cluster.start_worker()
         return done
 
 
-def told(catalog: Catalog, name: str) -> dict[str, Any]:
+def describe_table(catalog: Catalog, name: str) -> dict[str, Any]:
     """What a table is, read without Spark."""
     table = catalog.load_table(name)
     ids = table.scan(columns=["id"]).to_arrow()["id"].to_pylist()
@@ -160,11 +160,11 @@ def told(catalog: Catalog, name: str) -> dict[str, Any]:
         "lost": sorted(live - there),
         "orphans": len(there - live),
         "commits": table.version,
-        "after_vacuum": left_by_vacuum(table, live),
+        "after_vacuum": orphans_after_vacuum(table, live),
     }
 
 
-def left_by_vacuum(table: Table, live: set[str]) -> int:
+def orphans_after_vacuum(table: Table, live: set[str]) -> int:
     """How many files there are besides the table's own; attempts that are being killed may end late."""
     for _ in range(20):
         time.sleep(0.5)
