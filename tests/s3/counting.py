@@ -15,11 +15,11 @@ class Requests:
 
     def __init__(self, server: Server) -> None:
         fs: Any = open_store("s3://warehouses/any", server.options)._fs  # type: ignore[attr-defined]
-        fs.s3.meta.events.register("before-send.s3", self._note)
+        fs.s3.meta.events.register("before-send.s3", self._count)
         self._fs = fs
         self._seen: Counter[str] = Counter()
 
-    def _note(self, event_name: str, **_: Any) -> None:
+    def _count(self, event_name: str, **_: Any) -> None:
         self._seen[event_name.rpartition(".")[2]] += 1
 
     def of(self, action: Callable[[], object]) -> dict[str, int]:

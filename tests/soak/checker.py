@@ -375,7 +375,7 @@ class Replay:
         if one is None:
             if entry["operation"] in ("alter", "tag", "fence", "expire", "compact", "drop"):
                 return Snapshot(version, state.schema, before.rows)
-            raise ModelError(f"nobody declared the {entry['operation']} {entry['commit_id']}")
+            raise ModelError(f"no actor declared the {entry['operation']} {entry['commit_id']}")
         intent = one.intent
         planned, base = self._at(intent["base"]), self._at(entry["base_version"])
         back = self._at(intent["to"]) if one.op == "rollback" else None
@@ -409,7 +409,7 @@ class Replay:
             one = self._by_id.get(entry["commit_id"])
             yield (
                 f"{where} ({entry['operation']} on base {entry['base_version']}, "
-                f"{one.intent.get('who') if one else 'nobody'}): the files hold wrong rows: "
+                f"{one.intent.get('who') if one else 'no actor'}): the files hold wrong rows: "
                 f"{_difference(shown, found)}"
             )
 

@@ -1,4 +1,4 @@
-"""What is asked of the tables once all actors have ended; each question in a fresh process."""
+"""Checks of the tables after all actors have ended, each in a fresh process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ NO_TIME = timedelta(0)
 
 
 def check(scene: Scene, context: Any) -> None:
-    """Read everything that is retained, verify, clean up by force, and do it again.
+    """Read all retained versions and verify, before and after expire and vacuum.
 
     Args:
-        scene: where the soak took place.
-        context: starts the processes.
+        scene: the setting of the soak.
+        context: the multiprocessing context.
     """
     for name in (PLAIN, KEYED):
         folder = scene.warehouse / "soak" / name
@@ -38,7 +38,7 @@ def check(scene: Scene, context: Any) -> None:
 
 
 def report(scene: Scene, message: str) -> None:
-    """Write down a finding of the driver."""
+    """Record a finding of the driver."""
     Journal(scene.work / "journals/driver.jsonl").write("finding", message=message)
 
 

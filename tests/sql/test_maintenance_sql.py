@@ -90,7 +90,7 @@ def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
             "expire('upkeep.t', older_than_hours => 9, older_than => TIMESTAMP'1990-01-01')",
             "not both",
         ),
-        ("verify('upkeep.nobody')", "there is no table"),
+        ("verify('upkeep.missing')", "there is no table"),
     ],
 )
 def test_invalid_arguments_are_refused(arguments: str, message: str, sql: Any) -> None:
