@@ -1,4 +1,7 @@
-"""Random histories written by PyArrow and read through Spark agree with the naive model."""
+"""Random histories written by PyArrow and read through Spark agree with the naive model.
+
+Needs a JVM because Spark converts the values; ``tests/model`` runs longer histories with PyArrow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The data source ``format("versioned")`` in a Spark session, without the jar's catalog."""
+"""The data source ``format("versioned")`` in a Spark session, without the jar's catalog.
+
+Needs a JVM because Spark calls the data source in its workers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CHAR and VARCHAR in SQL: lengths, padding and comparisons, at the top level and nested."""
+"""CHAR and VARCHAR in SQL: lengths, padding and comparisons, at the top level and nested.
+
+Needs a JVM because Spark pads, checks and compares the values.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DEFAULT in SQL: constants, the current date or time, and no other expression that changes."""
+"""DEFAULT in SQL: constants, the current date or time, and no other expression that changes.
+
+The tests with a session need a JVM because Spark's parser and analyzer process the expressions.
+"""
 
 from __future__ import annotations
 

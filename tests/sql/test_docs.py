@@ -1,4 +1,7 @@
-"""Run the SQL statements of docs/sql.md and the README's example, and compare the documented results."""
+"""Run the SQL statements of docs/sql.md and the README's example, and compare the documented results.
+
+Needs a JVM because the documented results are Spark's.
+"""
 
 from __future__ import annotations
 

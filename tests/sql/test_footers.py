@@ -1,4 +1,7 @@
-"""Statistics from the footers of Spark's files: they must hold for all rows, and may be unknown."""
+"""Statistics from the footers of Spark's files: they must hold for all rows, and may be unknown.
+
+Needs a JVM because Spark writes the footers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The jar's codec, and what the jar and Python must agree on: value texts, op types and limits."""
+"""The jar's codec, and what the jar and Python must agree on: value texts, op types and limits.
+
+Needs a JVM to run the jar's classes; ``test_protocol.py`` compares the two sides without one.
+"""
 
 from __future__ import annotations
 

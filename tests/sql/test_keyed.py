@@ -1,4 +1,8 @@
-"""Tables with a primary key in SQL: creating, changing and reading them, and conflicting statements."""
+"""Tables with a primary key in SQL: creating, changing and reading them, and conflicting statements.
+
+Needs a JVM because Spark plans the statements and the jar writes the rows; ``tests/keyed`` tests the
+same rules with PyArrow.
+"""
 
 from __future__ import annotations
 

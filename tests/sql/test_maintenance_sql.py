@@ -1,4 +1,7 @@
-"""The CALL procedures for maintenance, on tables that Spark wrote."""
+"""The CALL procedures for maintenance, on tables that Spark wrote.
+
+Needs a JVM because Spark writes the tables and runs the procedures.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Random SQL histories agree with the naive model on every read path."""
+"""Random SQL histories agree with the naive model on every read path.
+
+Needs a JVM because Spark runs the statements; ``tests/model`` runs longer histories with PyArrow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Unusual names of tables, columns and segment files in Spark: they round-trip, or are refused."""
+"""Unusual names of tables, columns and segment files in Spark: they round-trip, or are refused.
+
+Needs a JVM because Spark and Hadoop parse the names and paths.
+"""
 
 from __future__ import annotations
 

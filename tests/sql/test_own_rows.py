@@ -1,4 +1,7 @@
-"""Statements that replace rows of a table by rows computed from it conflict with concurrent commits."""
+"""Statements that replace rows of a table by rows computed from it conflict with concurrent commits.
+
+Needs a JVM because the jar detects that a statement reads its own table.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Spark writes to many partitions: rows are distributed to the task of their partition and sorted."""
+"""Spark writes to many partitions: rows are distributed to the task of their partition and sorted.
+
+Needs a JVM because Spark distributes and sorts the rows.
+"""
 
 from __future__ import annotations
 

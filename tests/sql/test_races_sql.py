@@ -2,6 +2,8 @@
 
 The checker of ``faults/serial.py`` judges their results and the states of the log.
 ``faults/test_isolation.py`` shows that it rejects planted faults.
+
+Needs JVMs because Spark applications commit; ``faults/test_isolation.py`` does the same with PyArrow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Row changes in SQL that depend on Spark's optimizer, caches and name resolution."""
+"""Row changes in SQL that depend on Spark's optimizer, caches and name resolution.
+
+Needs a JVM because Spark's optimizer and caches are tested.
+"""
 
 from __future__ import annotations
 

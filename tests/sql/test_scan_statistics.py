@@ -1,4 +1,7 @@
-"""Statistics that a scan reports to Spark's optimizer, and its runtime filters."""
+"""Statistics that a scan reports to Spark's optimizer, and its runtime filters.
+
+Needs a JVM because Spark's optimizer uses the statistics.
+"""
 
 from __future__ import annotations
 

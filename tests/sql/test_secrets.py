@@ -1,4 +1,7 @@
-"""Credentials appear nowhere: not in storage, plans, logs, the event log or errors."""
+"""Credentials appear nowhere: not in storage, plans, logs, the event log or errors.
+
+The tests of applications need a JVM because it writes the logs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Run ``statements.sql`` in classic PySpark, Spark Connect and the ``spark-sql`` CLI."""
+"""Run ``statements.sql`` in classic PySpark, Spark Connect and the ``spark-sql`` CLI.
+
+Needs a JVM in each of the three, which parse and run statements differently.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DELETE, UPDATE and MERGE with correlated subqueries on the table that they change."""
+"""DELETE, UPDATE and MERGE with correlated subqueries on the table that they change.
+
+Needs a JVM because Spark plans the subqueries.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pitfalls of native scans in Spark, one a test; most run on all four read paths."""
+"""Pitfalls of native scans in Spark, one a test; most run on all four read paths.
+
+Needs a JVM because Spark's Parquet reader and filter translation are tested.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What users of Iceberg and Delta would try: it works as there, or the error says what to use."""
+"""What users of Iceberg and Delta would try: it works as there, or the error says what to use.
+
+Needs a JVM because the statements and writers are Spark's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Views in Spark: the columns that they read, and statements that are refused."""
+"""Views in Spark: the columns that they read, and statements that are refused.
+
+Needs a JVM because Spark resolves the views.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The differential runner finds planted differences and counts what the queries do."""
+"""The differential runner finds planted differences and counts what the queries do.
+
+Needs a JVM because Spark runs both sides.
+"""
 
 from __future__ import annotations
 

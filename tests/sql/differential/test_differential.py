@@ -2,6 +2,8 @@
 
 ``VERSIONED_SEED=<n>`` replays one history. A failure prints the history as SQL, without
 irrelevant steps.
+
+Needs a JVM because Spark runs both sides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Star-schema queries on altered, partitioned and keyed tables, compared with plain Parquet."""
+"""Star-schema queries on altered, partitioned and keyed tables, compared with plain Parquet.
+
+Needs a JVM because Spark runs both sides.
+"""
 
 from __future__ import annotations
 
