@@ -34,7 +34,7 @@ def timed(work: Work, count: int) -> list[float]:
     return [seconds(work) * 1000 for _ in range(count)]
 
 
-def tell_appends(report: Report, name: str, times: list[float], target: float | None) -> None:
+def record_appends(report: Report, name: str, times: list[float], target: float | None) -> None:
     """Median, 99th percentile and growth of many appends."""
     edge = min(100, len(times) // 2)
     growth = statistics.median(times[-edge:]) / statistics.median(times[:edge])
@@ -54,7 +54,7 @@ def ours(report: Report, folder: Path, commits: int) -> None:
         times += timed(lambda: table.append(ROWS), count - len(times))
         loads = timed(lambda: Catalog.load_path(folder / "t"), 9)
         report.record(Figure(f"versioned: load after {count} commits", statistics.median(loads)))
-    tell_appends(report, "versioned", times, 25)
+    record_appends(report, "versioned", times, 25)
     numbers = iter(range(10**6))
     alters = timed(lambda: table.alter().add_column(f"c{next(numbers)}", "int").commit(), 50)
     report.record(Figure("versioned: ALTER, median", statistics.median(alters), target=15))
@@ -66,11 +66,11 @@ def ours(report: Report, folder: Path, commits: int) -> None:
 
 def delta(report: Report, folder: Path, commits: int) -> None:
     """Measure the same with deltalake."""
-    place = str(folder / "delta")
-    tell_appends(
+    path = str(folder / "delta")
+    record_appends(
         report,
         "deltalake",
-        timed(lambda: deltalake.write_deltalake(place, ROWS, mode="append"), commits),
+        timed(lambda: deltalake.write_deltalake(path, ROWS, mode="append"), commits),
         None,
     )
 
@@ -78,7 +78,7 @@ def delta(report: Report, folder: Path, commits: int) -> None:
 
     def add_column() -> None:
         field = deltalake.Field(f"c{next(numbers)}", "integer")
-        deltalake.DeltaTable(place).alter.add_columns([field])
+        deltalake.DeltaTable(path).alter.add_columns([field])
 
     report.record(
         Figure("deltalake: add a column, median", statistics.median(timed(add_column, 20)))
@@ -93,7 +93,7 @@ def iceberg(report: Report, folder: Path, commits: int) -> None:
     )
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", schema=ROWS.schema)
-    tell_appends(report, "pyiceberg", timed(lambda: table.append(ROWS), commits), None)
+    record_appends(report, "pyiceberg", timed(lambda: table.append(ROWS), commits), None)
     numbers = iter(range(10**6))
 
     def add_column() -> None:
@@ -110,14 +110,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--peer-commits", type=int, default=200)
-    given = parser.parse_args()
+    options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     report = Report("commits")
     try:
-        ours(report, folder, given.commits)
+        ours(report, folder, options.commits)
         peers: list[Callable[[Report, Path, int], None]] = [delta, iceberg]
         for peer in peers:
-            peer(report, folder, given.peer_commits)
+            peer(report, folder, options.peer_commits)
     finally:
         shutil.rmtree(folder)
     report.save()

@@ -116,12 +116,12 @@ def writes(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
         "CAST(id % 5000 AS STRING) AS s",
         "CAST(id % 50 AS STRING) AS t",
     )
-    place = str(DATA / "written")
+    path = str(DATA / "written")
     plain = str(DATA / "written_parquet")
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(path, ignore_errors=True)
     report.compare(
         f"write of {rows:,} rows",
-        lambda: frame.write.format("versioned").mode("overwrite").save(place),
+        lambda: frame.write.format("versioned").mode("overwrite").save(path),
         {
             "df.write.parquet": (
                 lambda: frame.write.option("compression", "zstd").mode("overwrite").parquet(plain),
@@ -130,7 +130,7 @@ def writes(spark: SparkSession, report: Report, rows: int, runs: int) -> None:
         },
         runs,
     )
-    shutil.rmtree(place)
+    shutil.rmtree(path)
     shutil.rmtree(plain)
 
 
@@ -139,13 +139,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=5)
-    given = parser.parse_args()
-    prepare(given.rows)
-    assert given.rows // FILES > BATCH or given.rows < BATCH * FILES
+    options = parser.parse_args()
+    prepare(options.rows)
+    assert options.rows // FILES > BATCH or options.rows < BATCH * FILES
     spark = start()
     report = Report("data_source")
-    reads(spark, report, given.rows, given.runs)
-    writes(spark, report, given.rows // 2, given.runs)
+    reads(spark, report, options.rows, options.runs)
+    writes(spark, report, options.rows // 2, options.runs)
     report.save()
     spark.stop()
 

@@ -21,7 +21,7 @@ from benchmarks.common import DATA, Figure, Report, Row, Work, line, seconds
 from versioned_catalog import Catalog, Table
 
 DDL = "id LONG, host STRING, a DOUBLE, b DOUBLE, n INT"
-PLACE = DATA / "keyed"
+FOLDER = DATA / "keyed"
 MILLION = 1_000_000
 
 
@@ -48,21 +48,21 @@ def ids(first: int, count: int, step: int = 1) -> pa.Array:
 def upserts(runs: int, rows: int) -> tuple[list[pa.Table], pa.Table]:
     """The existing rows, in parts, and the new rows of each run, half of them with new keys.
 
-    The numbers that are there are even; new ones are odd.
+    Existing keys are even, new ones odd.
     """
     part = rows // 10
-    there = [rows_of(ids(2 * part * n, part, 2)) for n in range(10)]
+    existing = [rows_of(ids(2 * part * n, part, 2)) for n in range(10)]
     step = 2 * rows // (rows // 20)
     changed = [ids(2 * (run + 1), rows // 20, step) for run in range(runs + 1)]
     new = [ids(2 * (run + 1) + 1, rows // 20, step) for run in range(runs + 1)]
     both = [rows_of(pa.concat_arrays(pair), 1.0) for pair in zip(changed, new, strict=True)]
-    return there, both  # type: ignore[return-value]
+    return existing, both  # type: ignore[return-value]
 
 
 def keyed(name: str, parts: list[pa.Table], key: tuple[str, ...] = ("id",)) -> Table:
     """Create our table, with one commit for each part."""
-    shutil.rmtree(PLACE / name, ignore_errors=True)
-    table = Catalog.create_path(PLACE / name, DDL, primary_key=key)
+    shutil.rmtree(FOLDER / name, ignore_errors=True)
+    table = Catalog.create_path(FOLDER / name, DDL, primary_key=key)
     for part in parts:
         table.append(part)
     return table
@@ -70,11 +70,11 @@ def keyed(name: str, parts: list[pa.Table], key: tuple[str, ...] = ("id",)) -> T
 
 def delta(name: str, parts: list[pa.Table]) -> str:
     """Create the same table with deltalake."""
-    place = str(PLACE / f"delta-{name}")
-    shutil.rmtree(place, ignore_errors=True)
+    path = str(FOLDER / f"delta-{name}")
+    shutil.rmtree(path, ignore_errors=True)
     for part in parts:
-        deltalake.write_deltalake(place, part, mode="append")
-    return place
+        deltalake.write_deltalake(path, part, mode="append")
+    return path
 
 
 Timed = Callable[[int], object]
@@ -110,33 +110,33 @@ def upsert(report: Report, runs: int, rows: int, *, fresh: bool) -> None:
         report, runs, rows: As for the other functions.
         fresh: Whether each run starts from the original table, not from the result of the last run.
     """
-    there, come = upserts(runs, rows)
-    table, place = keyed("upsert", there), delta("upsert", there)
-    base = table.version, deltalake.DeltaTable(place).version()
+    existing, new_rows = upserts(runs, rows)
+    table, path = keyed("upsert", existing), delta("upsert", existing)
+    base = table.version, deltalake.DeltaTable(path).version()
 
     def set_up() -> None:
         if fresh:
             table.rollback(base[0])
-            if deltalake.DeltaTable(place).version() > base[1]:
-                deltalake.DeltaTable(place).restore(base[1])
+            if deltalake.DeltaTable(path).version() > base[1]:
+                deltalake.DeltaTable(path).restore(base[1])
 
     def ours(run: int) -> object:
-        table.upsert(come[run])
+        table.upsert(new_rows[run])
         return table.scan().to_arrow()
 
     def theirs(run: int) -> object:
-        merge = deltalake.DeltaTable(place).merge(
-            come[run], "t.id = s.id", source_alias="s", target_alias="t"
+        merge = deltalake.DeltaTable(path).merge(
+            new_rows[run], "t.id = s.id", source_alias="s", target_alias="t"
         )
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
-        return deltalake.DeltaTable(place).to_pyarrow_table()
+        return deltalake.DeltaTable(path).to_pyarrow_table()
 
     what = f"upsert {rows // 10:,} into {rows:,}, read all"
     what, target = (what, 0.5) if fresh else (f"{what}, {runs + 1} times over", None)
     compare(report, what, runs, ours, theirs, target, set_up=set_up)
     found = [
         t.select(["id", "a"]).sort_by("id")
-        for t in (table.scan().to_arrow(), deltalake.DeltaTable(place).to_pyarrow_table())
+        for t in (table.scan().to_arrow(), deltalake.DeltaTable(path).to_pyarrow_table())
     ]
     assert found[0]["a"].combine_chunks().equals(found[1]["a"].combine_chunks()), "they differ"
 
@@ -159,17 +159,17 @@ def compaction(report: Report, runs: int) -> None:
     parts = [rows_of(ids(10_000 * n, 10_000)) for n in range(100)]
     unkeyed = []
     for n in range(runs + 1):
-        place = PLACE / f"unkeyed{n}"
-        shutil.rmtree(place, ignore_errors=True)
-        table = Catalog.create_path(place, DDL)
+        path = FOLDER / f"unkeyed{n}"
+        shutil.rmtree(path, ignore_errors=True)
+        table = Catalog.create_path(path, DDL)
         for part in parts:
             table.append(part)
         unkeyed.append(table)
-    places = [delta(f"unkeyed{n}", parts) for n in range(runs + 1)]
+    paths = [delta(f"unkeyed{n}", parts) for n in range(runs + 1)]
     tables = [keyed(f"small{n}", parts) for n in range(runs + 1)]
 
     def optimize(run: int) -> object:
-        return deltalake.DeltaTable(places[run]).optimize.compact()
+        return deltalake.DeltaTable(paths[run]).optimize.compact()
 
     what = "compact 100 small segments"
     compare(
@@ -197,21 +197,21 @@ def deletes(report: Report, runs: int, rows: int) -> None:
     """Delete 1% of the rows by key, and by copying the segments that hold them."""
     parts = [rows_of(ids(rows // 10 * n, rows // 10)) for n in range(10)]
     table = keyed("delete", parts)
-    shutil.rmtree(PLACE / "delete-unkeyed", ignore_errors=True)
-    unkeyed, place = Catalog.create_path(PLACE / "delete-unkeyed", DDL), delta("delete", parts)
+    shutil.rmtree(FOLDER / "delete-unkeyed", ignore_errors=True)
+    unkeyed, path = Catalog.create_path(FOLDER / "delete-unkeyed", DDL), delta("delete", parts)
     for part in parts:
         unkeyed.append(part)
-    gone = [pa.table({"id": ids(run, rows // 100, 100)}) for run in range(runs + 1)]
-    named = [one["id"].to_pylist() for one in gone]
+    deleted_keys = [pa.table({"id": ids(run, rows // 100, 100)}) for run in range(runs + 1)]
+    named = [one["id"].to_pylist() for one in deleted_keys]
 
     def ours(run: int) -> object:
-        return table.delete_keys(gone[run])
+        return table.delete_keys(deleted_keys[run])
 
     def copied(run: int) -> object:
         return unkeyed.delete([("id", "in", named[run])])
 
     def theirs(run: int) -> object:
-        merge = deltalake.DeltaTable(place).merge(gone[run], "t.id = s.id", "s", "t")
+        merge = deltalake.DeltaTable(path).merge(deleted_keys[run], "t.id = s.id", "s", "t")
         return merge.when_matched_delete().execute()
 
     what = "delete 1% by key"
@@ -224,15 +224,15 @@ def memory(report: Report, gigabytes: float) -> None:
     """Measure the peak memory of merging a large group, in a separate process."""
     size = int(gigabytes * 1024**3)
     rows = size // 10 // 50
-    shutil.rmtree(PLACE / "large", ignore_errors=True)
-    table = Catalog.create_path(PLACE / "large", DDL, primary_key=["id"])
+    shutil.rmtree(FOLDER / "large", ignore_errors=True)
+    table = Catalog.create_path(FOLDER / "large", DDL, primary_key=["id"])
     for n in range(10):
         for part in _large(n, rows):
             table.append(part)
     held = sum(table.state.segments.core["bytes"].to_pylist())
     report.record(Figure("bytes of Parquet in the group", held / 1024**2, "MiB"))
     found = subprocess.run(
-        [sys.executable, "-m", "benchmarks.keyed", "--merge", str(PLACE / "large")],
+        [sys.executable, "-m", "benchmarks.keyed", "--merge", str(FOLDER / "large")],
         capture_output=True,
         text=True,
         check=True,
@@ -247,10 +247,10 @@ def _large(run: int, rows: int) -> Iterator[pa.Table]:
         yield rows_of(ids(10 * first + run, min(4 * MILLION, rows - first), 10), run / 10)
 
 
-def merge_all(place: str) -> None:
+def merge_all(path: str) -> None:
     """Read all rows in batches; print their number and the peak memory."""
     begun = time.perf_counter()
-    count = sum(batch.num_rows for batch in Catalog.load_path(place).scan().to_batches())
+    count = sum(batch.num_rows for batch in Catalog.load_path(path).scan().to_batches())
     took = time.perf_counter() - begun
     peak = next(
         text for text in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in text
@@ -266,23 +266,23 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=5.0)
     parser.add_argument("--only", default="")
     parser.add_argument("--merge", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.merge:
-        merge_all(given.merge)
+    options = parser.parse_args()
+    if options.merge:
+        merge_all(options.merge)
         return
     report = Report("keyed")
     works: dict[str, Work] = {
-        "upsert": lambda: upsert(report, given.runs, given.rows, fresh=True),
-        "upserts": lambda: upsert(report, given.runs, given.rows, fresh=False),
-        "overlapping": lambda: overlapping(report, given.runs, given.rows),
-        "compaction": lambda: compaction(report, given.runs),
-        "deletes": lambda: deletes(report, given.runs, given.rows),
-        "memory": lambda: memory(report, given.gigabytes),
+        "upsert": lambda: upsert(report, options.runs, options.rows, fresh=True),
+        "upserts": lambda: upsert(report, options.runs, options.rows, fresh=False),
+        "overlapping": lambda: overlapping(report, options.runs, options.rows),
+        "compaction": lambda: compaction(report, options.runs),
+        "deletes": lambda: deletes(report, options.runs, options.rows),
+        "memory": lambda: memory(report, options.gigabytes),
     }
     for name, work in works.items():
-        if given.only in ("", name):
+        if options.only in ("", name):
             work()
-    if not given.only:
+    if not options.only:
         report.save()
 
 

@@ -1,8 +1,8 @@
 """Compare upserts by Spark with Iceberg and Delta, and measure the cost of merging in our scans.
 
-A tenth of the rows that are there are merged in, half of them new and spread over all keys, each time
-into the table as it was made, with the next full read. Each format runs on the newest Spark that it
-supports and as it comes. Ours has a primary key, and is also written to by INSERT, an upsert there.
+Each run merges a tenth as many rows as exist, half of them new and spread over all keys, into the
+original table, and reads all rows. Each format runs with its defaults on the newest Spark that it
+supports. Our table has a primary key; the benchmark also writes to it by INSERT, which is an upsert.
 """
 
 from __future__ import annotations

@@ -53,22 +53,22 @@ def rows(first: int, count: int, table: Table) -> pa.Table:
     """Rows in the current schema."""
     ids = np.arange(first, first + count)
     words = pa.array([f"host-{n}" for n in range(500)])
-    made: dict[str, pa.Array] = {}
+    columns: dict[str, pa.Array] = {}
     for column in table.schema.columns:
         match column.name:
             case "id":
-                made["id"] = pa.array(ids)
+                columns["id"] = pa.array(ids)
             case "a" | "usage" | "b" | "idle":
-                made[column.name] = pa.array(ids * 0.37)
+                columns[column.name] = pa.array(ids * 0.37)
             case "n":
-                made["n"] = pa.array((ids % 1000).astype("int32"))
+                columns["n"] = pa.array((ids % 1000).astype("int32"))
             case "m":
-                made["m"] = pa.array((ids % 10).astype("int32"))
+                columns["m"] = pa.array((ids % 10).astype("int32"))
             case "u":
-                made["u"] = _struct(ids, [field.name for field in column.type.fields])
+                columns["u"] = _struct(ids, [field.name for field in column.type.fields])
             case name:
-                made[name] = words.take(pa.array(ids % 500))
-    return pa.table(made)
+                columns[name] = words.take(pa.array(ids % 500))
+    return pa.table(columns)
 
 
 def _struct(ids: Any, names: list[str]) -> pa.Array:
@@ -119,9 +119,9 @@ def noop(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def verify(spark: SparkSession, place: str) -> None:
+def verify(spark: SparkSession, path: str) -> None:
     """Check that both give the same results."""
-    ours, plain = spark.table("versioned.b.t"), spark.read.parquet(place)
+    ours, plain = spark.table("versioned.b.t"), spark.read.parquet(path)
     named = [c for c in plain.columns if c != "u"]
 
     def rows_of_frame(frame: DataFrame) -> Any:
@@ -133,22 +133,22 @@ def verify(spark: SparkSession, place: str) -> None:
 
 
 def scans(
-    spark: SparkSession, report: Report, total: int, runs: int, place: str, way: str = "native"
+    spark: SparkSession, report: Report, total: int, runs: int, path: str, io: str = "native"
 ) -> None:
     """Compare reads, native or through Python, with plain Parquet files."""
 
     def ours() -> DataFrame:
-        return spark.read.option("io", way).table("versioned.b.t")
+        return spark.read.option("io", io).table("versioned.b.t")
 
     def plain() -> DataFrame:
-        return spark.read.parquet(place)
+        return spark.read.parquet(path)
 
     def versus(what: str, work: Any, wanted: float) -> None:
-        target = wanted if way == "native" else None
+        target = wanted if io == "native" else None
         peers: dict[str, tuple[Work, float | None]] = {
             "spark.read.parquet": (lambda: work(plain()), target)
         }
-        what = what if way == "native" else f"{what}, by {way}"
+        what = what if io == "native" else f"{what}, by {io}"
         report.compare(what, lambda: work(ours()), peers, runs)
 
     versus(f"one column of 8, {total:,}", lambda d: d.agg(f.sum("usage")).collect(), 1.1)
@@ -166,14 +166,14 @@ def small(spark: SparkSession, report: Report, catalog: Catalog, runs: int) -> N
     table = catalog.create_table("b.small", DDL)
     part = rows(0, 1000, table)
     table.append(part)
-    place = str(DATA / "sql" / "small.parquet")
-    pq.write_table(part, place)
+    path = str(DATA / "sql" / "small.parquet")
+    pq.write_table(part, path)
     report.compare(
         "1,000 rows, warm",
         lambda: [spark.table("versioned.b.small").agg(f.sum("a")).collect() for _ in range(5)],
         {
             "spark.read.parquet": (
-                lambda: [spark.read.parquet(place).agg(f.sum("a")).collect() for _ in range(5)],
+                lambda: [spark.read.parquet(path).agg(f.sum("a")).collect() for _ in range(5)],
                 1.5,
             )
         },
@@ -245,17 +245,17 @@ def without_jar(
         table.append(part)
         if n == 1:
             table.alter().rename_column("s", "host").change_type("n", "long").commit()
-    place = DATA / "sql" / "large"
-    place.mkdir()
+    path = DATA / "sql" / "large"
+    path.mkdir()
     for number, (task, size) in enumerate(table.scan().tasks()):
         print(f"segment of {size / 1e6:.0f} MB")
         shown = pa.Table.from_batches(list(read_segment(table.store, task)))
-        pq.write_table(shown, place / f"{number}.parquet", compression="zstd")
+        pq.write_table(shown, path / f"{number}.parquet", compression="zstd")
     warehouse = str(DATA / "sql" / "w")
     report.compare(
         "read_table, all columns",
         lambda: noop(read_table(spark, "b.large", warehouse=warehouse)),
-        {"spark.read.parquet": (lambda: noop(spark.read.parquet(str(place))), 1.1)},
+        {"spark.read.parquet": (lambda: noop(spark.read.parquet(str(path))), 1.1)},
         runs,
     )
     hundred = catalog.create_table("b.hundred", DDL)
@@ -275,20 +275,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--part", choices=["sql", "read_table"], help="this part alone")
-    given = parser.parse_args()
-    catalog = prepare(given.rows if given.part != "read_table" else SEGMENTS)
+    options = parser.parse_args()
+    catalog = prepare(options.rows if options.part != "read_table" else SEGMENTS)
     spark = start()
-    if given.part != "read_table":
-        place = str(DATA / "sql" / "plain")
-        verify(spark, place)
+    if options.part != "read_table":
+        path = str(DATA / "sql" / "plain")
+        verify(spark, path)
         report = Report("native_scan")
-        scans(spark, report, given.rows, given.runs, place)
-        small(spark, report, catalog, given.runs)
-        inserts(spark, report, given.rows // 4, given.runs)
+        scans(spark, report, options.rows, options.runs, path)
+        small(spark, report, catalog, options.runs)
+        inserts(spark, report, options.rows // 4, options.runs)
         report.save()
-    if given.part != "sql":
+    if options.part != "sql":
         report = Report("read_table")
-        without_jar(spark, report, catalog, given.rows, given.runs)
+        without_jar(spark, report, catalog, options.rows, options.runs)
         report.save()
     spark.stop()
     shutil.rmtree(Path(DATA) / "sql")

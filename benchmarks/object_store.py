@@ -42,9 +42,9 @@ SECONDS = 8.0
 
 def commits(report: Report, server: Server, last: int) -> None:
     """Measure appends, ALTERs and loads at growing numbers of commits; means, to include checkpoints."""
-    place = f"s3://{BUCKET}/commits"
+    url = f"s3://{BUCKET}/commits"
     ddl = "id LONG, a DOUBLE, b DOUBLE, s STRING, n INT"
-    table = Catalog.create_path(place, ddl, storage_options=server.options)
+    table = Catalog.create_path(url, ddl, storage_options=server.options)
     requests, numbers, first = Requests(server), iter(range(10**6)), {}
 
     def append() -> None:
@@ -58,7 +58,7 @@ def commits(report: Report, server: Server, last: int) -> None:
             table.append(FEW)
         works: dict[str, tuple[Work, int, Work]] = {
             # A load takes longer the more commits there are since the last checkpoint.
-            "load": (lambda: Catalog.load_path(place, server.options), 4 * 16, append),
+            "load": (lambda: Catalog.load_path(url, server.options), 4 * 16, append),
             "append": (append, 300, nothing),
             "ALTER": (
                 lambda: table.alter().set_comment("id", f"{next(numbers)}").commit(),
@@ -105,10 +105,10 @@ def _delta(server: Server) -> dict[str, str]:
 def peers(report: Report, server: Server, folder: Path) -> None:
     """Measure the same appends with deltalake, and with pyiceberg and a catalog in SQLite."""
     delta = _delta(server)
-    place = f"s3://{BUCKET}/delta"
+    url = f"s3://{BUCKET}/delta"
 
     def append() -> None:
-        deltalake.write_deltalake(place, FEW, mode="append", storage_options=delta)
+        deltalake.write_deltalake(url, FEW, mode="append", storage_options=delta)
 
     ice = SqlCatalog(
         "bench",
@@ -127,7 +127,7 @@ def peers(report: Report, server: Server, folder: Path) -> None:
 
     def add_to_delta() -> None:
         field = deltalake.Field(f"c{next(numbers)}", "integer")
-        deltalake.DeltaTable(place, storage_options=delta).alter.add_columns([field])
+        deltalake.DeltaTable(url, storage_options=delta).alter.add_columns([field])
 
     def add_to_ice() -> None:
         with table.update_schema() as update:
@@ -135,7 +135,7 @@ def peers(report: Report, server: Server, folder: Path) -> None:
 
     works: dict[str, tuple[Work, int]] = {
         "deltalake: append": (append, 200),
-        "deltalake: load": (lambda: deltalake.DeltaTable(place, storage_options=delta), 20),
+        "deltalake: load": (lambda: deltalake.DeltaTable(url, storage_options=delta), 20),
         "deltalake: add a column": (add_to_delta, 20),
         "pyiceberg: append": (lambda: table.append(FEW), 100),
         "pyiceberg: load": (lambda: ice.load_table("n.t"), 20),
@@ -159,11 +159,11 @@ def throughput(report: Report, server: Server) -> None:
         report.record(Figure(f"{writers} writers, commits a second, deltalake", rate, "/s"))
 
 
-def _rate(target: Callable[..., None], place: str, options: dict[str, str], writers: int) -> float:
+def _rate(target: Callable[..., None], url: str, options: dict[str, str], writers: int) -> float:
     context = multiprocessing.get_context("spawn")
     ready, done = context.Barrier(writers + 1), context.Queue()
     processes = [
-        context.Process(target=target, args=(place, options, ready, done)) for _ in range(writers)
+        context.Process(target=target, args=(url, options, ready, done)) for _ in range(writers)
     ]
     for process in processes:
         process.start()
@@ -174,13 +174,13 @@ def _rate(target: Callable[..., None], place: str, options: dict[str, str], writ
     return sum(found) / SECONDS
 
 
-def _append_ours(place: str, options: dict[str, Any], ready: Any, done: Any) -> None:
-    table = Catalog.load_path(place, options)
+def _append_ours(url: str, options: dict[str, Any], ready: Any, done: Any) -> None:
+    table = Catalog.load_path(url, options)
     _timed(lambda: table.append(FEW), ready, done)
 
 
-def _append_delta(place: str, options: dict[str, str], ready: Any, done: Any) -> None:
-    table = deltalake.DeltaTable(place, storage_options=options)
+def _append_delta(url: str, options: dict[str, str], ready: Any, done: Any) -> None:
+    table = deltalake.DeltaTable(url, storage_options=options)
     _timed(lambda: deltalake.write_deltalake(table, FEW, mode="append"), ready, done)
 
 
@@ -203,10 +203,10 @@ def scans(report: Report, server: Server, total: int, runs: int) -> None:
     for name in ("w", "plain"):
         fs.put(f"{DATA}/sql/{name}/", f"{BUCKET}/scans/{name}/", recursive=True)
     spark = _session(server)
-    place = f"s3a://{BUCKET}/scans/plain"
-    native_scan.verify(spark, place)
-    for way in ("native", "python"):
-        native_scan.scans(spark, report, total, runs, place, way)
+    url = f"s3a://{BUCKET}/scans/plain"
+    native_scan.verify(spark, url)
+    for io in ("native", "python"):
+        native_scan.scans(spark, report, total, runs, url, io)
     spark.stop()
     table = Catalog(f"s3://{BUCKET}/scans/w", server.options).load_table("b.t")
     arrow = pa.fs.S3FileSystem(
@@ -257,19 +257,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--part", choices=["commits", "scans"], help="this part alone")
-    given = parser.parse_args()
+    options = parser.parse_args()
     folder = Path(tempfile.mkdtemp())
     try:
         with serve(folder / "server") as server:
-            if given.part != "scans":
+            if options.part != "scans":
                 report = Report("object_store_commits")
-                commits(report, server, given.commits)
+                commits(report, server, options.commits)
                 throughput(report, server)
                 peers(report, server, folder)
                 report.save()
-            if given.part != "commits":
+            if options.part != "commits":
                 report = Report("object_store_scans")
-                scans(report, server, given.rows, given.runs)
+                scans(report, server, options.rows, options.runs)
                 report.save()
     finally:
         shutil.rmtree(folder)

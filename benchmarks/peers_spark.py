@@ -190,11 +190,11 @@ def python_of(version: str) -> str:
     named = os.environ.get(f"PEER_PYTHON_{version.replace('.', '_')}")
     if version == ENGINES["versioned"].spark or named:
         return named or sys.executable
-    place = DATA / f"venv-{version}"
-    if not place.is_dir():
-        subprocess.run([sys.executable, "-m", "venv", place], check=True)
-        subprocess.run([place / "bin/pip", "install", "-q", f"pyspark=={version}"], check=True)
-    return str(place / "bin/python")
+    folder = DATA / f"venv-{version}"
+    if not folder.is_dir():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([folder / "bin/pip", "install", "-q", f"pyspark=={version}"], check=True)
+    return str(folder / "bin/python")
 
 
 def main() -> None:
@@ -226,12 +226,12 @@ def run_all(
     parser.add_argument("--rows", type=int, default=rows)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--engine", choices=ENGINES, help="run this one alone, in this Python")
-    given = parser.parse_args()
+    options = parser.parse_args()
     DATA.mkdir(parents=True, exist_ok=True)
-    if given.engine:
-        print(json.dumps(measure(given.engine, given.rows, given.runs)))
+    if options.engine:
+        print(json.dumps(measure(options.engine, options.rows, options.runs)))
         return None
-    results = {name: run_apart(name, given.rows, given.runs, module) for name in ENGINES}
+    results = {name: run_apart(name, options.rows, options.runs, module) for name in ENGINES}
     assert len({result["sum"] for result in results.values()}) == 1, "the results differ"
     return results
 

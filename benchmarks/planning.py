@@ -94,11 +94,11 @@ def segments(table: Table, count: int) -> SegmentSet:
     return SegmentSet.of(found)
 
 
-def build(place: Path, count: int, columns: int) -> None:
+def build(path: Path, count: int, columns: int) -> None:
     """Create the table from one entry and a checkpoint after it."""
-    table = Catalog.create_path(place, ddl(columns))
+    table = Catalog.create_path(path, ddl(columns))
     state = replace(table.state, version=count, segments=segments(table, count))
-    timeline_at(open_store(place)).write_checkpoint(state)
+    timeline_at(open_store(path)).write_checkpoint(state)
 
 
 def keyed_scan(count: int, *, keyed: bool, pairs: bool) -> Scan:
@@ -107,17 +107,17 @@ def keyed_scan(count: int, *, keyed: bool, pairs: bool) -> Scan:
     table = Catalog.create_path(f"memory://planning-{keyed}-{pairs}", ddl(4), **key)
     base = segments(table, count).base
     low = np.arange(count) % (count // 2 if pairs else count) * 1000
-    given = {"3.min": pa.array(low), "3.max": pa.array(low + 999)}
+    columns = {"3.min": pa.array(low), "3.max": pa.array(low + 999)}
     if pairs:
         deltas = ({"sequences": [n, n], "ops": {"0": n + 1, "1": 3}} for n in range(count))
-        given["extra"] = pa.array(map(json.dumps, deltas), pa.string())
-    for name, values in given.items():
+        columns["extra"] = pa.array(map(json.dumps, deltas), pa.string())
+    for name, values in columns.items():
         base = base.set_column(base.schema.get_field_index(name), name, values)
     state = replace(table.state, segments=SegmentSet.of(base))
     return Scan(table.store, state, state.schema.columns)
 
 
-def tell_keyed(report: Report, count: int, runs: int) -> None:
+def record_keyed(report: Report, count: int, runs: int) -> None:
     """The figures of keyed tables beside one without a key, first and again."""
     cases = (
         ("no key", keyed_scan(count, keyed=False, pairs=False)),
@@ -154,16 +154,16 @@ def median(work: Callable[[], object], runs: int) -> float:
     return statistics.median(seconds(work) for _ in range(runs)) * 1000
 
 
-def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> None:
+def record(report: Report, folder: Path, count: int, columns: int, runs: int) -> None:
     """Measure one number of segments."""
-    place = folder / str(count)
-    build(place, count, columns)
+    path = folder / str(count)
+    build(path, count, columns)
     filters = selective(count)
-    table = Catalog.load_path(place)
+    table = Catalog.load_path(path)
     kept = len(table.scan(filters=filters).tasks())
     name = f"{count:,} segments of {columns} columns"
     report.record(Figure(f"{name}: kept by the filter", kept, "segments"))
-    report.record(Figure(f"{name}: size of checkpoint", checkpoint_size(place), "MB"))
+    report.record(Figure(f"{name}: size of checkpoint", checkpoint_size(path), "MB"))
 
     def warm() -> None:
         table.refresh().scan(filters=filters).tasks()
@@ -172,7 +172,7 @@ def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> N
         table.scan(filters=filters).tasks()
 
     def cold() -> None:
-        Catalog.load_path(place).scan(filters=filters).tasks()
+        Catalog.load_path(path).scan(filters=filters).tasks()
 
     targets = (300.0, 2000.0) if count >= 100_000 else (10.0, None)
     report.record(Figure(f"{name}: refresh", median(table.refresh, runs)))
@@ -181,9 +181,9 @@ def tell(report: Report, folder: Path, count: int, columns: int, runs: int) -> N
     report.record(Figure(f"{name}: load and plan", median(cold, runs), target=targets[1]))
 
 
-def checkpoint_size(place: Path) -> float:
+def checkpoint_size(path: Path) -> float:
     """Resident memory in megabytes."""
-    files = (place / "_versioned" / "checkpoint").iterdir()
+    files = (path / "_versioned" / "checkpoint").iterdir()
     return sum(file.stat().st_size for file in files) / 1e6
 
 
@@ -198,8 +198,8 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         for count in (10, options.segments):
-            tell(report, folder, count, options.columns, options.runs)
-        tell_keyed(report, KEYED_SEGMENTS, options.runs)
+            record(report, folder, count, options.columns, options.runs)
+        record_keyed(report, KEYED_SEGMENTS, options.runs)
     finally:
         shutil.rmtree(folder)
     report.save()

@@ -54,16 +54,16 @@ def evolve(table: Table, step: int) -> None:
     change.commit()
 
 
-def shaped(table: Table, given: dict[str, pa.Array], step: int) -> pa.Table:
+def shaped(table: Table, columns: dict[str, pa.Array], step: int) -> pa.Table:
     """One tenth of the rows in the table's current schema."""
     random = np.random.default_rng(100 + step)
-    count = len(given["id"])
+    count = len(columns["id"])
     renamed = {"why": "y", "text": "s"}
     out: dict[str, pa.Array] = {}
     for field in pa.schema(
         [(c.name, t) for c, t in zip(table.schema.columns, table.scan().schema.types, strict=True)]
     ):
-        source = given.get(renamed.get(field.name, field.name))
+        source = columns.get(renamed.get(field.name, field.name))
         if source is None:
             source = pa.array(random.integers(0, 100, count))
         out[field.name] = source.cast(field.type)
@@ -91,17 +91,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--runs", type=int, default=5)
-    given = parser.parse_args()
-    many, one = prepare(DATA / "scan", given.rows)
-    assert many.scan().to_arrow().num_rows == one.scan().to_arrow().num_rows == given.rows
+    options = parser.parse_args()
+    many, one = prepare(DATA / "scan", options.rows)
+    assert many.scan().to_arrow().num_rows == one.scan().to_arrow().num_rows == options.rows
     shown = one.scan().to_arrow()
     shutil.rmtree(DATA / "delta", ignore_errors=True)
     for step in range(STEPS):
-        part = shown.slice(step * given.rows // STEPS, given.rows // STEPS)
+        part = shown.slice(step * options.rows // STEPS, options.rows // STEPS)
         deltalake.write_deltalake(str(DATA / "delta"), part, mode="append")
     delta = deltalake.DeltaTable(str(DATA / "delta"))
     report = Report("scan_versions")
-    wanted = [("id", ">=", given.rows - 1000)]
+    wanted = [("id", ">=", options.rows - 1000)]
     report.compare(
         "scan, all columns",
         lambda: many.scan().to_arrow(),
@@ -109,7 +109,7 @@ def main() -> None:
             "the same under one version": (lambda: one.scan().to_arrow(), 1.15),
             "deltalake, one version": (delta.to_pyarrow_table, None),
         },
-        given.runs,
+        options.runs,
     )
     report.compare(
         "scan, one column",
@@ -118,13 +118,13 @@ def main() -> None:
             "the same under one version": (lambda: one.scan(columns=["why"]).to_arrow(), 1.15),
             "deltalake, one version": (lambda: delta.to_pyarrow_table(columns=["why"]), None),
         },
-        given.runs,
+        options.runs,
     )
     report.compare(
         "scan, selective filter",
         lambda: many.scan(filters=wanted).to_arrow(),
         {"the same under one version": (lambda: one.scan(filters=wanted).to_arrow(), 1.15)},
-        given.runs,
+        options.runs,
     )
     report.save()
 

@@ -260,7 +260,7 @@ def ratios(times: dict[str, list[float]]) -> Iterator[float]:
     return (a / b for a, b in zip(times["ours"], times["plain"], strict=True))
 
 
-def tell(results: dict[str, Any]) -> None:
+def print_ratios(results: dict[str, Any]) -> None:
     """Print the ratios of each query and of all together."""
     print(f"{'':<6}" + "".join(f"{name + ' ' + r['spark']:>30}" for name, r in results.items()))
     for what in results["versioned"]["times"]:
@@ -288,15 +288,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--engine")
     parser.add_argument("--rows", type=int, default=LINES)
-    given, _ = parser.parse_known_args()
-    if given.engine is None:
-        queries = generate(given.rows / LINES)
+    options, _ = parser.parse_known_args()
+    if options.engine is None:
+        queries = generate(options.rows / LINES)
         (SOURCE / "queries.json").write_text(json.dumps(queries))
     results = run_all("benchmarks.tpch", __doc__, LINES, measure)
     if results is None:
         return
     (HERE / "results" / "tpch.json").write_text(json.dumps(list(results.values()), indent=1) + "\n")
-    tell(results)
+    print_ratios(results)
 
 
 if __name__ == "__main__":

@@ -107,8 +107,8 @@ def by_python(versions: int, runs: int) -> dict[str, list[float]]:
 
     found: dict[str, list[float]] = {}
     ddl = ", ".join(f"{column} {type_}" for column, type_ in declared(COLUMNS).items())
-    with tempfile.TemporaryDirectory() as place:
-        table = Catalog(place).create_table("t", ddl)
+    with tempfile.TemporaryDirectory() as folder:
+        table = Catalog(folder).create_table("t", ddl)
 
         def alter() -> None:
             name = f"x{table.schema.version}"
@@ -119,7 +119,7 @@ def by_python(versions: int, runs: int) -> dict[str, list[float]]:
         times = seconds(alter, (versions - table.version) // 2)
         found["two ALTERs at 1,000 columns, the last of all"] = times[-runs:]
         found["two ALTERs at 1,000 columns, all of them"] = times
-        load = lambda: Catalog(place).load_table("t")  # noqa: E731
+        load = lambda: Catalog(folder).load_table("t")  # noqa: E731
         found["load at 1,000 columns and versions"] = seconds(load, runs)
     return found | long_log(4 * versions, runs)
 
@@ -130,12 +130,12 @@ def long_log(versions: int, runs: int) -> dict[str, list[float]]:
 
     from versioned_catalog import Catalog
 
-    with tempfile.TemporaryDirectory() as place:
-        table = Catalog(place).create_table("t", "a INT")
+    with tempfile.TemporaryDirectory() as folder:
+        table = Catalog(folder).create_table("t", "a INT")
         rows = pa.table({"a": pa.array([1], pa.int32())})
         for _ in range(versions):
             table.append(rows)
-        fresh = lambda: Catalog(place).load_table("t")  # noqa: E731
+        fresh = lambda: Catalog(folder).load_table("t")  # noqa: E731
         works: dict[str, Callable[[], object]] = {
             "load": fresh,
             "history": lambda: fresh().inspect.history(),  # noqa: PLW0108  loading is timed

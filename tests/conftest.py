@@ -26,7 +26,7 @@ settings.register_profile("nightly", COMMON, max_examples=5000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
-@pytest.hookimpl(trylast=True)  # once pytest has its terminal reporter
+@pytest.hookimpl(trylast=True)  # after pytest has created its terminal reporter
 def pytest_configure(config: pytest.Config) -> None:
     progress.install(config)
 
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @functools.cache
-def java_complaint() -> str | None:
+def java_problem() -> str | None:
     try:
         require_java()
     except JavaMissing as missing:
@@ -52,23 +52,23 @@ def java_complaint() -> str | None:
     return None
 
 
-@pytest.hookimpl(tryfirst=True)  # before fixtures are made
+@pytest.hookimpl(tryfirst=True)  # before fixtures are created
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Stop the run before its first Spark test if there is no Java: one line, not many failures."""
-    if item.get_closest_marker("spark") and (complaint := java_complaint()):
-        pytest.exit(complaint, returncode=1)
+    """End the run with one message if a Spark test is next and there is no Java."""
+    if item.get_closest_marker("spark") and (problem := java_problem()):
+        pytest.exit(problem, returncode=1)
 
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One S3 server for all tests; each takes a folder of its own in the bucket."""
+    """One S3 server for all tests; each uses its own folder in the bucket."""
     with serve(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 
 @pytest.fixture
 def s3_place(s3: Server) -> str:
-    """A folder in the bucket that nobody else uses."""
+    """The URL of a new folder in the bucket."""
     return f"s3://{BUCKET}/{uuid4().hex}"
 
 
@@ -81,15 +81,15 @@ def one_proxy(s3: Server) -> Iterator[Proxied]:
 
 @pytest.fixture
 def proxy(one_proxy: Proxied) -> Iterator[Proxied]:
-    """The proxy, doing nothing until it is told."""
-    one_proxy.tell()
+    """The proxy, without rules at the start and end of each test."""
+    one_proxy.set_rules()
     yield one_proxy
-    one_proxy.tell()
+    one_proxy.set_rules()
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One Spark session for all tests; it has the jar, and reads through Python unless it is told."""
+    """One Spark session for all tests; it has the jar, and reads through Python by default."""
     from pyspark.sql import SparkSession
 
     from pyspark_versioned import configure
@@ -104,11 +104,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", False)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", 2)
-        # Not of one session alone: Spark looks it up in whichever is the thread's.
+        # Spark reads this from the session of the current thread, so all sessions need it.
         .config("spark.sql.timeType.enabled", True)
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
         .config("spark.versioned.io", "python")
-        # A statement that loses a race is to show it.
+        # Statements must report conflicts instead of being retried.
         .config("spark.versioned.conflictRetries", 0)
     )
     built_jar()

@@ -1,4 +1,4 @@
-"""Environments of their own, with what this checkout builds."""
+"""Virtual environments with the packages that this checkout builds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jar import ROOT
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
-    """A command's output; it sees nothing of this checkout but what it is given."""
+    """Run a command without this checkout's environment, and return its output."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(
         [str(part) for part in command],
@@ -46,19 +46,19 @@ class Environment:
         return cls(folder)
 
     def install(self, *arguments: str | Path) -> None:
-        """``pip install``, isolated builds and all."""
+        """Run ``pip install`` with isolated builds."""
         options = ("--no-config", "--system-certs", "-q", "--python", self.python)
         run(uv(), "pip", "install", *options, *arguments)
 
 
 def uv() -> str:
-    """uv, which brings this environment about, too."""
+    """The path of uv."""
     pytest.importorskip("uv")
     return str(Path(sys.executable).with_name("uv"))
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """A wheel and a source distribution, built in isolation from a tree that has no jar."""
+    """Build a wheel and a source distribution in isolation, from a tree without the jar."""
     tree = folder / "tree"
     ignored = shutil.ignore_patterns("jars", "__pycache__", ".*_cache", ".venv", ".git", "dist")
     shutil.copytree(ROOT, tree, ignore=ignored)

@@ -1,4 +1,4 @@
-"""The jar, never staler than its sources."""
+"""Build the jar if its sources have changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def builder() -> Any:
-    """The module that builds the jar, which is no part of any package."""
+    """Import the module that builds the jar, which belongs to no package."""
     path = ROOT / "connector" / "jvm" / "build.py"
     spec = importlib.util.spec_from_file_location("versioned_jar_build", path)
     assert spec
@@ -23,9 +23,9 @@ def builder() -> Any:
 
 
 def built_jar() -> str:
-    """The jar's path, built if need be. Sources that do not compile end the run."""
-    made = builder()
+    """Build the jar if necessary and return its path; end the run if it does not compile."""
+    module = builder()
     try:
-        return str(made.build())
-    except made.CannotBuild as error:
+        return str(module.build())
+    except module.CannotBuild as error:
         pytest.exit(f"the jar was not built: {error}", returncode=3)

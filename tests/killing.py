@@ -1,4 +1,4 @@
-"""Killing by -9."""
+"""Start applications in their own session, and kill them with SIGKILL."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from pathlib import Path
 
 
 def kill_session(leader: int) -> None:
-    """Kill a process and its session: of Spark the driver, its JVM, and Python's workers, which have
-    process groups of their own. Of one that leads no session, itself."""
+    """Kill a process and all processes of its session, if it leads one.
+
+    For Spark these are the driver, its JVM and the Python workers, which have their own process groups.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.kill(leader, signal.SIGKILL)
     for _ in range(3):
@@ -27,7 +29,7 @@ def kill_session(leader: int) -> None:
 def ready(
     module: str, *arguments: str, stderr: Path, environment: dict[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """An application in a session of its own, which has said that it is ready; killed at the end."""
+    """Start an application in its own session and wait until it prints ``ready``; kill it at the end."""
     with subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
@@ -47,7 +49,7 @@ def ready(
 
 
 def go(app: subprocess.Popen[bytes]) -> None:
-    """Tell an application that is ready to begin."""
+    """Let an application that is ready continue."""
     assert app.stdin is not None
     app.stdin.write(b"go\n")
     app.stdin.flush()

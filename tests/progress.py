@@ -1,4 +1,4 @@
-"""Print one progress line: how many tests are done, how many failed, and for how long they have run."""
+"""Print a progress line with the number of finished tests, of failures, and the elapsed time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Protocol
 import pytest
 
 SECONDS = 20
-"""How often a line is written where the output is no terminal, which could overwrite it."""
+"""The interval between lines if the output is not a terminal, where a line can be overwritten."""
 
 
 class Output(Protocol):
-    """What pytest's terminal writer offers."""
+    """The methods of pytest's terminal writer that are used."""
 
     hasmarkup: bool
 
@@ -20,11 +20,11 @@ class Output(Protocol):
 
 
 class Progress:
-    """Counts reports of tests and writes the progress line.
+    """Counts the reports of tests and writes the progress line.
 
     Args:
-        output: where to.
-        now: a clock, in seconds.
+        output: the terminal writer.
+        now: the current time, in seconds.
     """
 
     def __init__(self, output: Output, now: float) -> None:
@@ -39,7 +39,7 @@ class Progress:
         return f"{self.done} of {self.total} tests done{failed}, {minutes}:{seconds:02} minutes"
 
     def count(self, report: pytest.TestReport, now: float) -> None:
-        """Count a report, and write the line if it is time to."""
+        """Count a report, and write the line if it is due."""
         if report.failed:
             self.failed += 1
         if report.when != "teardown":
@@ -53,7 +53,7 @@ class Progress:
 
 
 class ProgressPlugin:
-    """Hooks that hand pytest's reports to ``Progress``; passed tests print nothing else."""
+    """Hooks that pass pytest's reports to ``Progress`` and suppress the output of passed tests."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -76,7 +76,7 @@ class ProgressPlugin:
 
 
 def install(config: pytest.Config) -> None:
-    """Use the progress line in the process that reports, unless more or less was asked for."""
+    """Install the progress line in the reporting process, at the default verbosity only."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if hasattr(config, "workerinput") or terminal is None or config.get_verbosity() != 0:
         return

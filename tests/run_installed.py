@@ -1,6 +1,6 @@
-"""SQL on an installation: ``python run_installed.py WAREHOUSE`` prints, as JSON, what it showed.
+"""Run SQL on an installation: ``python run_installed.py WAREHOUSE`` prints the results as JSON.
 
-It imports nothing of the tests, since the environment that runs it has the package and PySpark alone.
+It imports no test module, since its environment has only the package and PySpark.
 """
 
 from __future__ import annotations

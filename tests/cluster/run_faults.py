@@ -1,7 +1,7 @@
-"""Tasks that fail, tasks that run twice, and machines that are killed, on a cluster of two workers.
+"""Fail tasks, run tasks twice and kill machines, on a cluster of two workers.
 
-``python -m cluster.run_faults WAREHOUSE ROWS FAULT:WAY...`` prints, as JSON, what came of each. The
-warehouse is a folder, or ``store``: one in an object store that is started with the cluster.
+``python -m cluster.run_faults WAREHOUSE ROWS FAULT:IO...`` prints the results as JSON. The warehouse is
+a folder, or ``store`` for an object store that is started with the cluster.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from cluster.places import local_cluster, session
+from cluster.sessions import local_cluster, session
 from versioned_catalog import Catalog, Table
 
 TASKS = 4
 VICTIM = 23 / 32
-"""Which part of all rows comes before the fault: in the third task of four, which is almost done."""
+"""The position of the fault among all rows: near the end of the third of four tasks."""
 
 Passing = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def failing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Pass all rows of a task on; the first attempts of two tasks fail then."""
+    """Pass on all rows of a task; then fail the first attempts of two tasks."""
     from pyspark import TaskContext
 
     yield from batches
@@ -40,7 +40,7 @@ def failing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def slow(batches: Iterable[pa.RecordBatch], marker: str) -> Iterator[pa.RecordBatch]:
-    """Pass all rows of a task on; the first attempt of the third task ends with its second."""
+    """Pass on all rows of a task; the first attempt of the third task waits for its second one."""
     from pyspark import TaskContext
 
     yield from batches
@@ -58,9 +58,9 @@ def slow(batches: Iterable[pa.RecordBatch], marker: str) -> Iterator[pa.RecordBa
 def killing(
     batches: Iterable[pa.RecordBatch], marker: str, victim: int
 ) -> Iterator[pa.RecordBatch]:
-    """Pass rows on; whoever comes to the victim first kills its machine, in the middle of its task.
+    """Pass on rows; the first task that reaches the victim kills its machine in the middle of the task.
 
-    The machine is what stands above the Python worker: the daemon, the executor, Spark's worker.
+    The machine consists of the parents of the Python worker: the daemon, the executor, Spark's worker.
     """
     for batch in batches:
         yield batch
@@ -70,14 +70,14 @@ def killing(
                 os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
             except FileExistsError:
                 continue
-            time.sleep(1)  # what was passed on gets to the writer
-            for process in above(os.getpid(), 3)[::-1]:
+            time.sleep(1)  # let the rows reach the writer
+            for process in parents(os.getpid(), 3)[::-1]:
                 os.kill(process, signal.SIGKILL)
             time.sleep(60)
 
 
-def above(process: int, generations: int) -> list[int]:
-    """The processes that a process descends from, the nearest first."""
+def parents(process: int, generations: int) -> list[int]:
+    """The parent processes of a process, the nearest first."""
     found = []
     for _ in range(generations):
         # The name in parentheses may hold anything; the parent is the second field after it.
@@ -87,13 +87,13 @@ def above(process: int, generations: int) -> list[int]:
 
 
 class Faults:
-    """Runs writes and reads that something happens to.
+    """Runs writes and reads with faults.
 
     Args:
         spark: a session on the cluster.
         cluster: the cluster.
-        warehouse: where the tables are.
-        rows: how many each table gets.
+        warehouse: the location of the tables.
+        rows: the number of rows of each table.
     """
 
     def __init__(self, spark: Any, cluster: Any, warehouse: str, rows: int) -> None:
@@ -111,44 +111,44 @@ class Faults:
             case _:
                 return partial(killing, marker=marker, victim=int(self._rows * VICTIM))
 
-    def write(self, fault: str, way: str, name: str) -> dict[str, Any]:
-        """Write rows; what is there afterwards, read without Spark."""
+    def write(self, fault: str, io: str, name: str) -> dict[str, Any]:
+        """Write rows; return the state of the table, read without Spark."""
         self._spark.sql(f"CREATE TABLE versioned.db.{name} (id BIGINT, name STRING)")
         passing = self._passing(fault, str(self._cluster.folder / name))
         frame = self._spark.range(0, self._rows, 1, TASKS).selectExpr(
             "id", "concat('n', id) AS name"
         )
         frame = frame.mapInArrow(passing, frame.schema)
-        if way == "native":
+        if io == "native":
             frame.createOrReplaceTempView("frame")
             self._spark.sql(f"INSERT INTO versioned.db.{name} SELECT * FROM frame")
         else:
             writer = frame.write.format("versioned").option("warehouse", self._warehouse)
             writer.option("io", "python").mode("append").save(f"db.{name}")
-        return told(Catalog(self._warehouse), f"db.{name}")
+        return describe_table(Catalog(self._warehouse), f"db.{name}")
 
-    def read(self, fault: str, way: str, name: str) -> dict[str, Any]:
-        """Read the rows of a table, counted where they are read: what a machine held is lost with it."""
+    def read(self, fault: str, io: str, name: str) -> dict[str, Any]:
+        """Read the rows of a table and count them in the tasks that read them."""
         reader = self._spark.read.format("versioned").option("warehouse", self._warehouse)
-        frame = reader.option("io", way).load(f"db.{name}")
+        frame = reader.option("io", io).load(f"db.{name}")
         passing = self._passing(fault, str(self._cluster.folder / f"{name}-read"))
         frame = frame.mapInArrow(passing, frame.schema)
         counts = ("count(*) AS rows", "count(DISTINCT id) AS different", "sum(id) AS sum")
         return dict(frame.selectExpr(*counts).collect()[0].asDict())
 
-    def run(self, fault: str, way: str) -> dict[str, Any]:
-        """A write one way and a read the other; a machine that was killed is replaced."""
-        name, other = f"{fault}_{way}", "python" if way == "native" else "native"
+    def run(self, fault: str, io: str) -> dict[str, Any]:
+        """Write by one I/O path and read by the other; replace a machine that was killed."""
+        name, other = f"{fault}_{io}", "python" if io == "native" else "native"
         done = {}
-        for what, how, which in (("written", self.write, way), ("read", self.read, other)):
+        for what, how, which in (("written", self.write, io), ("read", self.read, other)):
             done[what] = how(fault, which, name)
             if fault == "kill":
                 self._cluster.start_worker()
         return done
 
 
-def told(catalog: Catalog, name: str) -> dict[str, Any]:
-    """What a table is, read without Spark."""
+def describe_table(catalog: Catalog, name: str) -> dict[str, Any]:
+    """Describe a table, without Spark."""
     table = catalog.load_table(name)
     ids = table.scan(columns=["id"]).to_arrow()["id"].to_pylist()
     live = {Path(path).name for path in table.inspect.segments()["path"].to_pylist()}
@@ -160,12 +160,12 @@ def told(catalog: Catalog, name: str) -> dict[str, Any]:
         "lost": sorted(live - there),
         "orphans": len(there - live),
         "commits": table.version,
-        "after_vacuum": left_by_vacuum(table, live),
+        "after_vacuum": orphans_after_vacuum(table, live),
     }
 
 
-def left_by_vacuum(table: Table, live: set[str]) -> int:
-    """How many files there are besides the table's own; attempts that are being killed may end late."""
+def orphans_after_vacuum(table: Table, live: set[str]) -> int:
+    """Vacuum until no orphan files are left, since killed attempts may end late; return their number."""
     for _ in range(20):
         time.sleep(0.5)
         table.maintenance.vacuum(timedelta(0), dry_run=False, force=True)

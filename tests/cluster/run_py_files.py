@@ -1,6 +1,6 @@
-"""What is to be done on a cluster whose machines have nothing of ours but what ``--py-files`` brought.
+"""Run SQL and the data source on a cluster that has the packages only by ``--py-files``.
 
-``spark-submit ... run_py_files.py WAREHOUSE`` prints, as JSON, what each way gave.
+``spark-submit ... run_py_files.py WAREHOUSE`` prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ STATEMENTS = (
 
 
 def imported(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Where a task's Python gets us from."""
+    """Return the path from which a task imports the package."""
     list(batches)
     import versioned_catalog
 
-    yield pa.RecordBatch.from_pydict({"place": [versioned_catalog.__file__]})
+    yield pa.RecordBatch.from_pydict({"path": [versioned_catalog.__file__]})
 
 
 def main() -> None:
     warehouse = sys.argv[1]
     spark: Any = SparkSession.builder.getOrCreate()
-    told: dict[str, Any] = {}
-    places = spark.range(0, 2, 1, 2).mapInArrow(imported, "place STRING").collect()
-    told["places"] = sorted({row.place for row in places})
+    results: dict[str, Any] = {}
+    paths = spark.range(0, 2, 1, 2).mapInArrow(imported, "path STRING").collect()
+    results["paths"] = sorted({row.path for row in paths})
     spark.sql("CREATE NAMESPACE versioned.db")
     for statement in STATEMENTS:
         spark.sql(statement)
     found = spark.sql("SELECT count(*), sum(id) FROM versioned.db.t").collect()
-    told["sql"] = list(found[0])
+    results["sql"] = list(found[0])
     writer = spark.range(7).write.format("versioned").option("warehouse", warehouse)
     writer.option("io", "python").mode("append").save("db.p")
     reader = spark.read.format("versioned").option("warehouse", warehouse).option("io", "python")
-    told["python"] = [reader.load("db.p").count(), reader.load("db.t").count()]
-    print(json.dumps(told))
+    results["python"] = [reader.load("db.p").count(), reader.load("db.t").count()]
+    print(json.dumps(results))
     spark.stop()
 
 

@@ -1,4 +1,4 @@
-"""``docker-compose.yml`` starts the servers of ``examples/local_cluster.py``, of locked versions."""
+"""``docker-compose.yml`` starts the servers of ``examples/local_cluster.py`` in pinned versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from cluster.places import local_cluster
+from cluster.sessions import local_cluster
 from jar import ROOT
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
@@ -15,13 +15,13 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
 
 def service(name: str) -> str:
-    """A service as it is written, in one line."""
+    """The definition of a service, in one line."""
     found = re.search(rf"^  {name}:.*\n((?:    .*\n|\n)*)", COMPOSE, re.MULTILINE)
     assert found, f"there is no service {name}"
     return " ".join(found[0].split())
 
 
-def test_the_same_servers() -> None:
+def test_docker_compose_starts_the_servers_of_the_example() -> None:
     cluster = local_cluster()
     assert " ".join(cluster.STORE) in service("store")
     assert cluster.spark_class("Master")[1] in service("master")
@@ -37,7 +37,7 @@ def test_the_same_servers() -> None:
     assert f"SPARK_DAEMON_MEMORY: {cluster.DAEMON_MEMORY}" in COMPOSE
 
 
-def test_the_demo_is_asked_for_as_it_is_here() -> None:
+def test_docker_compose_runs_the_demo_of_the_makefile() -> None:
     make = (ROOT / "Makefile").read_text()
     here = re.search(r"(examples/flights.py) --remote (\S+) --keep (\S+)", make)
     there = re.search(r"(examples/flights.py) --remote (\S+) --keep (\S+)", service("demo"))
@@ -48,9 +48,9 @@ def test_the_demo_is_asked_for_as_it_is_here() -> None:
 
 
 def test_versions_are_pinned() -> None:
-    """All servers are of one image; its base is pinned, and so is what fetches what the lock names."""
+    """All servers use one image; its base, uv and the locked packages are pinned."""
     assert re.findall(r"^ *image: (\S+)", COMPOSE, re.MULTILINE) == ["pyspark-versioned"]
-    # Where each service builds it, each has its own, and every later command recreates them all.
+    # If each service built the image, each would have its own, and later commands would recreate all.
     assert re.findall(r"^ *build: (\S+)", COMPOSE, re.MULTILINE) == ["."]
     assert "build: ." in service("store")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -65,7 +65,7 @@ def test_versions_are_pinned() -> None:
 
 
 @pytest.mark.parametrize("path", re.findall(r"^COPY ([^\n]+) \S+$", DOCKERFILE, re.MULTILINE))
-def test_what_is_copied_is_there_and_is_not_ignored(path: str) -> None:
+def test_copied_files_exist_and_are_not_ignored(path: str) -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     for name in path.split():
         assert (ROOT / name).exists()

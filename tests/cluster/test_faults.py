@@ -1,4 +1,4 @@
-"""Rows are there once, whatever happens to the tasks that write and read them."""
+"""Every row is written and read once, even if tasks fail, run twice or are killed with their machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 
-def told(folder: Path, warehouse: str, rows: int, *faults: str) -> dict[str, Any]:
+def run(folder: Path, warehouse: str, rows: int, *faults: str) -> dict[str, Any]:
     built_jar()
     done = subprocess.run(
         [sys.executable, "-m", "cluster.run_faults", warehouse, str(rows), *faults],
@@ -37,39 +37,35 @@ def told(folder: Path, warehouse: str, rows: int, *faults: str) -> dict[str, Any
 
 
 def check(found: dict[str, Any], rows: int, *, leaves_files: bool = True) -> None:
-    """Every row once: the numbers from 0 on; and what the dead have written is still there."""
+    """Check that the rows are the numbers from 0 on, and that failed attempts left orphan files."""
     wanted = {"rows": rows, "different": rows, "sum": rows * (rows - 1) // 2}
     for name, one in found.items():
         written = one["written"]
-        assert written.pop("orphans") > 0 or not leaves_files, f"{name}: nothing happened"
+        assert written.pop("orphans") > 0 or not leaves_files, f"{name}: no fault took effect"
         assert written == {**wanted, "lost": [], "commits": 1, "after_vacuum": 0}, name
         assert one["read"] == wanted, name
 
 
 def test_tasks_that_fail_run_twice_or_are_killed(tmp_path: Path) -> None:
-    found = told(
-        tmp_path, str(tmp_path / "w"), 100_000, "fail:python", "slow:native", "kill:native"
-    )
+    found = run(tmp_path, str(tmp_path / "w"), 100_000, "fail:python", "slow:native", "kill:native")
     assert list(found["found"]) == ["fail:python", "slow:native", "kill:native"]
     assert found["killed"] == 2
     check(found["found"], 100_000)
 
 
 @pytest.mark.nightly
-def test_five_million_rows(tmp_path: Path) -> None:
-    faults = [
-        f"{fault}:{way}" for fault in ("fail", "slow", "kill") for way in ("native", "python")
-    ]
-    found = told(tmp_path, str(tmp_path / "w"), 5_000_000, *faults)
+def test_faults_with_five_million_rows(tmp_path: Path) -> None:
+    faults = [f"{fault}:{io}" for fault in ("fail", "slow", "kill") for io in ("native", "python")]
+    found = run(tmp_path, str(tmp_path / "w"), 5_000_000, *faults)
     assert list(found["found"]) == faults
     assert found["killed"] == 4
     check(found["found"], 5_000_000)
 
 
 @pytest.mark.nightly
-def test_on_an_object_store(tmp_path: Path) -> None:
+def test_faults_on_an_object_store(tmp_path: Path) -> None:
     faults = ["fail:native", "slow:python", "kill:python"]
-    found = told(tmp_path, "store", 400_000, *faults)
+    found = run(tmp_path, "store", 400_000, *faults)
     assert list(found["found"]) == faults
     assert found["killed"] == 2
-    check(found["found"], 400_000, leaves_files=False)  # uploads that did not end are no files
+    check(found["found"], 400_000, leaves_files=False)  # incomplete uploads leave no files

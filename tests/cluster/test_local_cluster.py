@@ -1,4 +1,4 @@
-"""``make cluster``: the demo on a cluster and an object store; and nothing is left of them."""
+"""``make cluster``: the demo runs on a cluster with an object store, which is removed afterwards."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ for io in ("native", "python"):
 
 
 def test_connect_on_a_cluster_with_an_object_store() -> None:
-    """What the demo needs: a Connect server, two workers, a store that all of them reach."""
+    """A Connect server, two workers and an object store work together, as the demo needs."""
     built_jar()
     done = subprocess.run(
         [
@@ -55,17 +55,17 @@ def test_connect_on_a_cluster_with_an_object_store() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
-    # By hand: 0 to 999 without 3, 10, ... 997.
+    # Computed by hand: 0 to 999 without 3, 10, ... 997.
     wanted = f"{1000 - 143} {499_500 - 143 * 500}"
     assert done.stdout.splitlines()[-2:] == [f"native {wanted}", f"python {wanted}"]
 
 
 @pytest.mark.nightly
 def test_the_demo_on_a_cluster() -> None:
-    """The command of the Makefile, with this Python.
+    """Run the command of the Makefile with this Python.
 
-    Each day the same demo runs without a cluster (tests/test_demo.py), and the test above shows that its
-    cluster works.
+    The default tests run the same demo without a cluster (tests/test_demo.py), and a smaller test of the
+    cluster, above.
     """
     built_jar()
     recipe = re.search(
@@ -83,9 +83,9 @@ def test_the_demo_on_a_cluster() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
-    answers = [line for line in done.stdout.splitlines() if line.endswith(("same", "DIFFERENT"))]
-    assert len(answers) == 5
-    assert all(line.endswith("same") for line in answers)
+    results = [line for line in done.stdout.splitlines() if line.endswith(("same", "DIFFERENT"))]
+    assert len(results) == 5
+    assert all(line.endswith("same") for line in results)
     assert "all rows and columns, through Spark  336,776 rows  same" in done.stdout
 
 
@@ -96,7 +96,7 @@ def is_up(master: str) -> bool:
 
 
 def servers(master: str) -> list[int]:
-    """The processes, in Java, that know of a master."""
+    """The Java processes of a master and its workers."""
     host, port = master.removeprefix("spark://").split(":")
     found = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
@@ -113,7 +113,7 @@ def servers(master: str) -> list[int]:
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.nightly), signal.SIGKILL]
 )
-def test_a_cluster_that_is_killed_is_gone(number: int) -> None:
+def test_a_killed_cluster_leaves_no_servers_or_files(number: int) -> None:
     wait = "import sys, time; print(*sys.argv[1:], flush=True); time.sleep(600)"
     script = subprocess.Popen(
         [
@@ -142,17 +142,17 @@ def test_a_cluster_that_is_killed_is_gone(number: int) -> None:
         assert script.wait(30) in (-number, 128 + number)
         end = time.monotonic() + 30
         while is_up(master) or servers(master) or Path(warehouse).parent.exists():
-            assert time.monotonic() < end, "servers, or files of theirs, outlive their cluster"
+            assert time.monotonic() < end, "servers or files of the cluster are left"
             time.sleep(0.1)
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(script.pid, signal.SIGKILL)  # the command, which is not the cluster's
+            os.killpg(script.pid, signal.SIGKILL)  # the command is in its own session
         script.wait()
         for server in servers(master):
             os.kill(server, signal.SIGKILL)
 
 
-def test_the_exit_code_is_the_commands() -> None:
+def test_the_exit_code_is_that_of_the_command() -> None:
     command = [sys.executable, "-c", "raise SystemExit(7)"]
     done = subprocess.run(
         [sys.executable, SCRIPT, "--workers", "0", "--", *command], env=environment(), check=False

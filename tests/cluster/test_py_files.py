@@ -1,4 +1,4 @@
-"""``--py-files`` with a wheel of ours, on machines where we are not installed."""
+"""``--py-files`` with the project's wheel, on machines where the package is not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.places import local_cluster
+from cluster.sessions import local_cluster
 from jar import ROOT, built_jar
 from sql.test_statements import environment
 
@@ -24,24 +24,24 @@ if [ -n "$ON_A_WORKER" ]; then
 fi
 exec {python} -S "$@"
 """
-"""A Python that looks at nothing installed beside it; its tasks do not see the driver's disk."""
+"""A Python without site-packages, whose tasks do not see the driver's folder."""
 
 
 def packages() -> str:
-    """What else is installed here; our own editable installation is a file that only ``site`` reads."""
+    """The folder of the other installed packages."""
     import pyspark
 
     return str(Path(pyspark.__file__).parents[1])
 
 
 def python_of(path: Path) -> dict[str, str]:
-    """One Python for tasks and plans; a test before this one may have named another."""
+    """Environment variables that set the Python of the driver and the tasks."""
     return {"PYSPARK_PYTHON": str(path), "PYSPARK_DRIVER_PYTHON": str(path)}
 
 
 @pytest.fixture
 def driver(tmp_path: Path) -> Path:
-    """A folder that only the driver sees, with our wheel as a zip."""
+    """A folder that only the driver sees, with the project's wheel as a zip."""
     built_jar()
     driver = tmp_path / "driver"
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(driver)]
@@ -54,7 +54,7 @@ def driver(tmp_path: Path) -> Path:
     return driver
 
 
-def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
+def test_py_files_without_an_installation(tmp_path: Path, driver: Path) -> None:
     warehouse = tmp_path / "w"
     everywhere = {
         **os.environ,
@@ -101,18 +101,18 @@ def test_nothing_is_installed(tmp_path: Path, driver: Path) -> None:
             timeout=900,
         )
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert [Path(place).parts[-3:] for place in told["places"]] == [
+    results = json.loads(done.stdout.splitlines()[-1])
+    assert [Path(path).parts[-3:] for path in results["paths"]] == [
         (NAME, "versioned_catalog", "__init__.py")
     ]
-    assert not [place for place in told["places"] if place.startswith(str(driver))]
-    # By hand: 0 to 19 without 3, and 0 to 4 once more.
-    assert told["sql"] == [24, 190 - 3 + 10]
-    assert told["python"] == [7, 24]
+    assert not [path for path in results["paths"] if path.startswith(str(driver))]
+    # Computed by hand: 0 to 19 without 3, and 0 to 4 once more.
+    assert results["sql"] == [24, 190 - 3 + 10]
+    assert results["python"] == [7, 24]
 
 
 UNREACHABLE = """
-from cluster.places import session
+from cluster.sessions import session
 try:
     session("local[1]", "WAREHOUSE").sql("CREATE NAMESPACE versioned.db")
 except Exception as error:
@@ -120,8 +120,8 @@ except Exception as error:
 """
 
 
-def test_a_python_without_us_is_told_as_what_it_is(tmp_path: Path) -> None:
-    """And not as a commit of which nobody knows whether it landed."""
+def test_a_python_without_the_package_is_reported(tmp_path: Path) -> None:
+    """It is not reported as a commit whose outcome is unknown."""
     built_jar()
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH={packages()} exec {sys.executable} -S "$@"\n')
@@ -134,6 +134,6 @@ def test_a_python_without_us_is_told_as_what_it_is(tmp_path: Path) -> None:
         check=True,
         timeout=900,
     )
-    told = done.stdout.splitlines()[-1]
-    assert "export PYSPARK_PYTHON" in told
-    assert "landed" not in told
+    message = done.stdout.splitlines()[-1]
+    assert "export PYSPARK_PYTHON" in message
+    assert "landed" not in message

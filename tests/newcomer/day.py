@@ -1,7 +1,7 @@
-"""A first day with the format: ``python day.py WAREHOUSE`` prints each step, and its error, as JSON.
+"""The first day of a new user: ``python day.py`` prints each step and its error as a JSON line.
 
-Every statement is what a user of Iceberg or Delta would write. The session is configured by Spark's own
-``spark-defaults.conf``. A step that fails does not end the day.
+Every statement is what a user of Iceberg or Delta would write. Spark's ``spark-defaults.conf``
+configures the session. Later steps run even if one fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEPS: list[Callable[[Any], None]] = []
 
 
 def step(function: Callable[[Any], None]) -> Callable[[Any], None]:
-    """A part of the day, in order."""
+    """Register a step; steps run in the order of their definition."""
     STEPS.append(function)
     return function
 
@@ -28,7 +28,7 @@ def rows(spark: Any, sql: str) -> list[tuple[Any, ...]]:
 
 def expect(found: Any, wanted: Any) -> None:
     if found != wanted:
-        raise AssertionError(f"{found!r} is not {wanted!r}")
+        raise AssertionError(f"got {found!r}, expected {wanted!r}")
 
 
 @step
@@ -154,7 +154,7 @@ def dynamic_overwrite(spark: Any) -> None:
 
 
 def changes(spark: Any, table: str, key: str) -> None:
-    """Change data capture: inserts, updates and deletes, applied by one MERGE."""
+    """Apply change data capture: inserts, updates and deletes in one MERGE."""
     spark.sql(f"CREATE TABLE {table} (id BIGINT, name STRING, city STRING{key}) USING versioned")
     spark.sql(f"INSERT INTO {table} SELECT id, concat('n', id), 'Rome' FROM range(1000)")
     spark.createDataFrame(
@@ -211,7 +211,7 @@ def travel_in_time(spark: Any) -> None:
 
 
 @step
-def look_at_it(spark: Any) -> None:
+def inspect_table(spark: Any) -> None:
     expect(("shop", "customers", False) in rows(spark, "SHOW TABLES"), True)
     for statement in (
         "DESCRIBE TABLE EXTENDED shop.customers",
@@ -223,7 +223,7 @@ def look_at_it(spark: Any) -> None:
         "SELECT input_file_name() FROM shop.customers LIMIT 1",
     ):
         if not rows(spark, statement):
-            raise AssertionError(f"{statement} shows nothing")
+            raise AssertionError(f"{statement} returns no rows")
 
 
 @step

@@ -1,4 +1,4 @@
-"""A first day, as a user of Iceberg or Delta would spend it: wheel, SQL, dbt and beeline."""
+"""The first day of a user of Iceberg or Delta: the wheel, SQL, dbt and beeline."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ HERE = Path(__file__).parent
 SECONDS_TO_START = 180
 
 
-class Place:
-    """An environment with the wheel, dbt, a warehouse, and Spark's settings."""
+class Installation:
+    """An environment with the wheel, dbt, a warehouse and Spark's settings."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment = Environment.new(folder / "venv")
         wheel, _ = build(folder / "built")
-        # Newer dbt-core fetches a parser from GitHub while it is installed.
+        # The installation of newer dbt-core downloads a parser from GitHub.
         dbt = ("dbt-spark[session]", "dbt-core<1.12")
         self.environment.install(f"pyspark-versioned[spark] @ {wheel.as_uri()}", *dbt)
         self._write_settings()
@@ -46,11 +46,11 @@ class Place:
         return self.environment.folder / "bin" / name
 
     def _write_settings(self) -> None:
-        ask = ("-m", "pyspark_versioned", "conf", "--warehouse", self.folder / "warehouse")
+        arguments = ("-m", "pyspark_versioned", "conf", "--warehouse", self.folder / "warehouse")
         conf = self.folder / "conf"
         conf.mkdir()
         (conf / "spark-defaults.conf").write_text(
-            run(self.environment.python, *ask, cwd=self.folder)
+            run(self.environment.python, *arguments, cwd=self.folder)
             + "spark.sql.defaultCatalog versioned\n"
             + "spark.master local[2]\nspark.driver.memory 2g\nspark.ui.enabled false\n"
             + "spark.log.level ERROR\nspark.sql.shuffle.partitions 4\n"
@@ -61,80 +61,86 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("newcomer"))
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    return Installation(tmp_path_factory.mktemp("newcomer"))
 
 
-def judge(errors: dict[str, str | None]) -> None:
-    """Fail with what went wrong."""
+def check(errors: dict[str, str | None]) -> None:
+    """Fail if there are errors."""
     assert errors, "nothing ran"
     wrong = {name: error for name, error in errors.items() if error}
     assert not wrong, "\n\n".join(f"{name}: {error}" for name, error in wrong.items())
 
 
-def test_a_day(place: Place) -> None:
-    told = place.run(place.environment.python, HERE / "day.py")
-    steps = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
-    judge({step["step"]: step["error"] for step in steps})
+def test_the_first_day(installation: Installation) -> None:
+    output = installation.run(installation.environment.python, HERE / "day.py")
+    steps = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    check({step["step"]: step["error"] for step in steps})
 
 
-def dbt(place: Place, *arguments: str) -> str | None:
-    """Run dbt; None, or what it said when it failed."""
-    options = ("--profiles-dir", str(place.folder / "dbt"), "--no-use-colors")
+def dbt(installation: Installation, *arguments: str) -> str | None:
+    """Run dbt; return its output if it fails."""
+    options = ("--profiles-dir", str(installation.folder / "dbt"), "--no-use-colors")
     try:
-        place.run(place.program("dbt"), *arguments, "--project-dir", place.folder / "dbt", *options)
+        installation.run(
+            installation.program("dbt"),
+            *arguments,
+            "--project-dir",
+            installation.folder / "dbt",
+            *options,
+        )
     except AssertionError as failed:
         return str(failed)
     return None
 
 
-def test_dbt(place: Place) -> None:
+def test_a_dbt_project(installation: Installation) -> None:
     """Seeds, tables, both incremental strategies, tests and a view; the second run is incremental."""
-    shutil.copytree(HERE / "dbt", place.folder / "dbt")
+    shutil.copytree(HERE / "dbt", installation.folder / "dbt")
     tables = ("--exclude", "recent")
     errors = {
-        "dbt seed": dbt(place, "seed"),
-        "dbt run": dbt(place, "run", *tables),
-        "dbt run again": dbt(place, "run", *tables),
-        "dbt test": dbt(place, "test", *tables),
-        "dbt view": dbt(place, "run", "--select", "recent"),
+        "dbt seed": dbt(installation, "seed"),
+        "dbt run": dbt(installation, "run", *tables),
+        "dbt run again": dbt(installation, "run", *tables),
+        "dbt test": dbt(installation, "test", *tables),
+        "dbt view": dbt(installation, "run", "--select", "recent"),
     }
-    model = place.folder / "dbt/models/recent.sql"
+    model = installation.folder / "dbt/models/recent.sql"
     view = model.read_text()
     model.write_text(view.replace('"view"', '"table"'))
-    errors["dbt view to table"] = dbt(place, "run", "--select", "recent")
+    errors["dbt view to table"] = dbt(installation, "run", "--select", "recent")
     model.write_text(view)
-    errors["dbt table to view"] = dbt(place, "run", "--select", "recent")
-    judge(errors)
-    ask = (
+    errors["dbt table to view"] = dbt(installation, "run", "--select", "recent")
+    check(errors)
+    arguments = (
         "from pyspark.sql import SparkSession as S; s = S.builder.getOrCreate(); "
         "print([[tuple(r) for r in s.sql(f'SELECT id, amount FROM marts.{t} ORDER BY id').collect()]"
         " for t in ('merged', 'replaced')])"
     )
-    found = place.run(place.environment.python, "-c", ask).splitlines()[-1]
+    found = installation.run(installation.environment.python, "-c", arguments).splitlines()[-1]
     assert found == str([[(1, 100), (2, 200)], [(1, 10), (2, 25)]])
 
 
 @pytest.fixture
-def thriftserver(place: Place) -> Iterator[int]:
-    """A thriftserver, by its port."""
+def thriftserver(installation: Installation) -> Iterator[int]:
+    """The port of a running thriftserver."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
     command = (
-        *(str(place.program("spark-submit")), "--master", "local[2]"),
+        *(str(installation.program("spark-submit")), "--master", "local[2]"),
         *("--conf", "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1"),
         *("--conf", f"spark.hadoop.hive.server2.thrift.port={port}"),
-        # It opens sessions before Spark has its jars: the catalog can't be the default one there.
+        # It opens sessions before Spark has loaded its jars, so the catalog can't be the default one.
         *("--conf", "spark.sql.defaultCatalog=spark_catalog"),
         *("--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "spark-internal"),
     )
-    with open(place.folder / "thriftserver.log", "wb") as log:
+    with open(installation.folder / "thriftserver.log", "wb") as log:
         server = subprocess.Popen(
             command,
-            cwd=place.folder,
-            env={**kept, **place.settings, "SPARK_LOCAL_IP": "127.0.0.1"},
+            cwd=installation.folder,
+            env={**kept, **installation.settings, "SPARK_LOCAL_IP": "127.0.0.1"},
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -142,9 +148,9 @@ def thriftserver(place: Place) -> Iterator[int]:
     try:
         end = time.monotonic() + SECONDS_TO_START
         while not is_listening(port):
-            said = (place.folder / "thriftserver.log").read_text()
-            assert server.poll() is None, said[-3000:]
-            assert time.monotonic() < end, said[-3000:]
+            log_text = (installation.folder / "thriftserver.log").read_text()
+            assert server.poll() is None, log_text[-3000:]
+            assert time.monotonic() < end, log_text[-3000:]
             time.sleep(0.5)
         yield port
     finally:
@@ -157,9 +163,9 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_beeline(place: Place, thriftserver: int) -> None:
+def test_sql_by_beeline(installation: Installation, thriftserver: int) -> None:
     url = f"jdbc:hive2://127.0.0.1:{thriftserver}/default"
     options = ("--silent=true", "--outputformat=tsv2", "-u", url, "-n", "me")
-    told = place.run(place.program("beeline"), *options, "-f", HERE / "beeline.sql")
-    assert "found\tlabel\n9\ta\n" in told
-    assert "label\tstring" in told
+    output = installation.run(installation.program("beeline"), *options, "-f", HERE / "beeline.sql")
+    assert "found\tlabel\n9\ta\n" in output
+    assert "label\tstring" in output

@@ -1,4 +1,4 @@
-"""What the processes of a race do, and what they write down of it: one line of JSON each time."""
+"""The processes of a race; each records its commits and reads as JSON lines in a journal."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from faults.history import LANDED, OPEN, REFUSED, Commit, Look
 from versioned_catalog import Catalog, CommitOutcomeUnknown, Table, VersionedError
 
 ROWS = 3
-"""Rows of one append."""
+"""The number of rows of an append."""
 
 SPAN = 10_000
-"""Rows of one writer have numbers below this, after its own number times this."""
+"""The size of the range of row IDs of each writer; writer n starts at n times this."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Where a race takes place, and how long.
+    """The setting of a race.
 
     Args:
-        place: the table's folder.
-        options: of its storage.
-        notes: the folder where everybody writes down what happened.
-        writers, appends: how many there are, and how many appends of each.
-        seed: of what is drawn.
-        retention: seconds, of clean-up; None for none.
+        url: the location of the table.
+        options: the storage options.
+        journals: the folder of the processes' journals.
+        writers, appends: the number of writers, and of the appends of each.
+        seed: the seed of all random choices.
+        retention: the retention of expire and vacuum in seconds; None to run neither.
     """
 
-    place: str
+    url: str
     options: dict[str, Any]
-    notes: Path
+    journals: Path
     writers: int
     appends: int
     seed: int
@@ -48,70 +48,70 @@ class Scene:
     @property
     def is_over(self) -> bool:
         """Whether the writers are done."""
-        return (self.notes / "over").exists()
+        return (self.journals / "over").exists()
 
     def open(self) -> Table:
-        """The table; tried again, for the server is unwell."""
+        """Load the table, and retry while the server fails."""
         while True:
             try:
-                return Catalog.load_path(self.place, storage_options=self.options)
+                return Catalog.load_path(self.url, storage_options=self.options)
             except VersionedError:
                 time.sleep(0.1)
 
 
-class Notes:
-    """What one process writes down."""
+class Journal:
+    """The journal of one process."""
 
     def __init__(self, scene: Scene, who: str) -> None:
         self._who = who
-        self._file = (scene.notes / f"{who}.jsonl").open("w", buffering=1)
+        self._file = (scene.journals / f"{who}.jsonl").open("w", buffering=1)
 
     def write(self, kind: str, **what: Any) -> None:
         print(json.dumps({"kind": kind, **what}), file=self._file)
 
-    def commit(self, what: str, rows: tuple[int, ...], ask: Callable[[], int]) -> str:
-        """Ask for a commit and write down what was told; how it ended."""
-        began, version, said, commit_id = time.monotonic(), None, "", ""
+    def commit(self, what: str, rows: tuple[int, ...], act: Callable[[], int]) -> str:
+        """Run a commit and record its result; return its outcome."""
+        began, version, message, commit_id = time.monotonic(), None, "", ""
         try:
-            version, outcome = ask(), LANDED
+            version, outcome = act(), LANDED
         except CommitOutcomeUnknown as error:
-            outcome, said, commit_id = OPEN, type(error).__name__, error.commit_id
+            outcome, message, commit_id = OPEN, type(error).__name__, error.commit_id
         except VersionedError as error:
-            outcome, said = REFUSED, f"{type(error).__name__}: {error}"
+            outcome, message = REFUSED, f"{type(error).__name__}: {error}"
         ended = time.monotonic()
-        told = Commit(self._who, what, began, ended, outcome, version, rows)
-        self.write("commit", told=asdict(told), said=said, commit_id=commit_id)
+        commit = Commit(self._who, what, began, ended, outcome, version, rows)
+        self.write("commit", commit=asdict(commit), message=message, commit_id=commit_id)
         return outcome
 
     @contextmanager
-    def excused(self) -> Any:
-        """Failures that a reader may meet: the server is unwell, or the version is given up."""
+    def tolerating_failures(self) -> Any:
+        """Record failures that are allowed: of the server, or because a version has expired."""
         try:
             yield
         except VersionedError as error:
-            self.write("excuse", said=f"{type(error).__name__}: {error}")
+            self.write("failure", message=f"{type(error).__name__}: {error}")
 
 
 def writer(scene: Scene, number: int) -> None:
-    """Appends; now and then it dies halfway, as far as anybody can see."""
-    notes, draw = Notes(scene, f"writer{number}"), random.Random(f"{scene.seed} {number}")
+    """Append rows; sometimes write segments without a commit, as if killed halfway."""
+    journal, rng = Journal(scene, f"writer{number}"), random.Random(f"{scene.seed} {number}")
     table = scene.open()
     for at in range(scene.appends):
         first = number * SPAN + at * ROWS
         rows = tuple(range(first, first + ROWS))
         data = pa.table({"id": pa.array(rows, pa.int64())})
-        if draw.random() < 0.05:
-            with notes.excused():
+        if rng.random() < 0.05:
+            with journal.tolerating_failures():
                 plan = table.transaction().plan_write(data.schema)
                 list(plan.write(data.schema, iter(data.to_batches()), table.store))
-        if notes.commit("append", rows, lambda data=data: table.append(data)) != LANDED:
-            with notes.excused():
+        if journal.commit("append", rows, lambda data=data: table.append(data)) != LANDED:
+            with journal.tolerating_failures():
                 table.refresh()
 
 
 def alterer(scene: Scene) -> None:
-    """Adds, renames, widens and drops columns."""
-    notes, number = Notes(scene, "alterer"), 0
+    """Add, rename and drop columns."""
+    journal, number = Journal(scene, "alterer"), 0
     table = scene.open()
     while not scene.is_over:
         names = [column.name for column in table.schema.columns if column.name != "id"]
@@ -123,32 +123,32 @@ def alterer(scene: Scene) -> None:
         else:
             change.drop_column(names[0])
         number += 1
-        notes.commit("alter", (), change.commit)
-        with notes.excused():
+        journal.commit("alter", (), change.commit)
+        with journal.tolerating_failures():
             table.refresh()
         time.sleep(0.1)
 
 
 def reader(scene: Scene, number: int) -> None:
-    """Pins a version, the newest or an older one, and reads it twice."""
-    notes, draw = Notes(scene, f"reader{number}"), random.Random(f"{scene.seed} reader {number}")
+    """Read the newest or an older version twice."""
+    journal, rng = Journal(scene, f"reader{number}"), random.Random(f"{scene.seed} reader {number}")
     table = scene.open()
     while not scene.is_over:
-        with notes.excused():
-            look = _look(table, scene, draw, f"reader{number}")
-            notes.write("look", told=asdict(look))
+        with journal.tolerating_failures():
+            look = _look(table, scene, rng, f"reader{number}")
+            journal.write("look", look=asdict(look))
 
 
-def _look(table: Table, scene: Scene, draw: random.Random, who: str) -> Look:
+def _look(table: Table, scene: Scene, rng: random.Random, who: str) -> Look:
     began = time.monotonic()
     table.refresh()
     pinned = time.monotonic()
-    newest = draw.random() < 0.5
-    version = table.version if newest else draw.randint(0, table.version)
+    newest = rng.random() < 0.5
+    version = table.version if newest else rng.randint(0, table.version)
     if version < 60:
         span = (0, scene.writers * SPAN)
     else:
-        first = draw.randrange(scene.writers) * SPAN
+        first = rng.randrange(scene.writers) * SPAN
         span = (first, first + SPAN)
     where = [("id", ">=", span[0]), ("id", "<", span[1])]
 
@@ -162,24 +162,24 @@ def _look(table: Table, scene: Scene, draw: random.Random, who: str) -> Look:
 
 
 def cleaner(scene: Scene) -> None:
-    """Expires and vacuums, all the time."""
+    """Expire and vacuum repeatedly."""
     assert scene.retention is not None
-    notes, retention = Notes(scene, "cleaner"), timedelta(seconds=scene.retention)
+    journal, retention = Journal(scene, "cleaner"), timedelta(seconds=scene.retention)
     table = scene.open()
     while not scene.is_over:
-        with notes.excused():
-            gone = table.maintenance.vacuum(retention, dry_run=False, force=True)
-            notes.write("vacuum", segments=len(gone.segments), fence=gone.fence)
+        with journal.tolerating_failures():
+            deleted = table.maintenance.vacuum(retention, dry_run=False, force=True)
+            journal.write("vacuum", segments=len(deleted.segments), fence=deleted.fence)
         time.sleep(0.3)
-        with notes.excused():
+        with journal.tolerating_failures():
             expired = table.maintenance.expire(10 * retention, dry_run=False, force=True)
-            notes.write("expire", versions=expired.versions, floor=expired.oldest_version)
+            journal.write("expire", versions=expired.versions, oldest=expired.oldest_version)
         time.sleep(0.3)
 
 
 ACTORS = {"writer": writer, "alterer": alterer, "reader": reader, "cleaner": cleaner}
 
 
-def act(what: str, scene: Scene, *number: int) -> None:
-    """Be one of them."""
-    ACTORS[what](scene, *number)
+def act(role: str, scene: Scene, *number: int) -> None:
+    """Run the actor of a role."""
+    ACTORS[role](scene, *number)

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def seed() -> int:
-    """Printed when a test fails."""
-    chosen = int(os.environ.get("VERSIONED_SEED") or random.randrange(1 << 32))
-    print(f"VERSIONED_SEED={chosen}")
-    return chosen
+    """The seed of the test, which is printed if it fails; ``VERSIONED_SEED`` sets it."""
+    seed = int(os.environ.get("VERSIONED_SEED") or random.randrange(1 << 32))
+    print(f"VERSIONED_SEED={seed}")
+    return seed

@@ -1,4 +1,4 @@
-"""How many requests this process sends."""
+"""Count the S3 requests that this process sends."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from versioned_catalog.storage.opening import open_store
 
 
 class Requests:
-    """Counts what is sent to a server."""
+    """Counts the requests to a server."""
 
     def __init__(self, server: Server) -> None:
         fs: Any = open_store("s3://warehouses/any", server.options)._fs  # type: ignore[attr-defined]
-        fs.s3.meta.events.register("before-send.s3", self._note)
+        fs.s3.meta.events.register("before-send.s3", self._count)
         self._fs = fs
         self._seen: Counter[str] = Counter()
 
-    def _note(self, event_name: str, **_: Any) -> None:
+    def _count(self, event_name: str, **_: Any) -> None:
         self._seen[event_name.rpartition(".")[2]] += 1
 
     def of(self, action: Callable[[], object]) -> dict[str, int]:
-        """What an action sends, by kind."""
+        """The number of requests of each kind that an action sends."""
         self._seen.clear()
         action()
         return dict(self._seen)

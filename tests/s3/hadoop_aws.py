@@ -1,9 +1,9 @@
-"""What Spark reads S3 by itself with."""
+"""The Maven packages with which Spark itself reads and writes S3."""
 
 from __future__ import annotations
 
 HADOOP, SDK = "3.5.0", "2.35.4"
-"""What PySpark 4.3 comes with, and the SDK that this Hadoop was built with."""
+"""The Hadoop of PySpark 4.3, and the SDK that this Hadoop was built with."""
 
 PACKAGES = ",".join(
     (
@@ -11,4 +11,4 @@ PACKAGES = ",".join(
         *(f"software.amazon.awssdk:{name}:{SDK}" for name in ("s3", "s3-transfer-manager", "sts")),
     )
 )
-"""Without the SDK's bundle of all services, which takes 600 MB."""
+"""The modules that are needed, instead of the SDK's bundle of all services, which has 600 MB."""

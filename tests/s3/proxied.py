@@ -1,4 +1,4 @@
-"""A proxy as tests hold it: a process of its own, and what it is told."""
+"""A fault-injecting proxy in its own process, and how tests control it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from jar import ROOT
 from s3.rules import Random, Rule, Rules
 from s3.server import KEY, SECRET, Server
 
-PATIENCE = {"config_kwargs.read_timeout": 5, "config_kwargs.connect_timeout": 5}
-"""Seconds that clients wait in tests."""
+TIMEOUTS = {"config_kwargs.read_timeout": 5, "config_kwargs.connect_timeout": 5}
+"""Timeouts of clients in tests, in seconds."""
 
 
 class Seen(NamedTuple):
-    """A request that went through, without what is random; what happened to it, and its status."""
+    """A request without its random parts, the fault that it met, and its status."""
 
     name: str
     fault: str | None
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Proxied:
-    """A proxy that runs.
+    """A running proxy.
 
     Args:
         endpoint: its URL.
@@ -41,19 +41,19 @@ class Proxied:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a catalog is opened with that goes through it; each client is a new one."""
-        fresh = {"config_kwargs.user_agent_extra": uuid4().hex}
-        return {"endpoint_url": self.endpoint, "key": KEY, "secret": SECRET, **PATIENCE, **fresh}
+        """Storage options for a new client that goes through the proxy."""
+        unique = {"config_kwargs.user_agent_extra": uuid4().hex}
+        return {"endpoint_url": self.endpoint, "key": KEY, "secret": SECRET, **TIMEOUTS, **unique}
 
-    def tell(self, *rules: Rule, random: Random | None = None) -> None:
-        """Go by these from now on, and forget what was seen."""
-        told = json.dumps(Rules(rules, random).to_json()).encode()
-        urllib.request.urlopen(f"{self.endpoint}/_proxy/rules", told, timeout=30).read()
+    def set_rules(self, *rules: Rule, random: Random | None = None) -> None:
+        """Replace the rules, and forget the requests so far."""
+        body = json.dumps(Rules(rules, random).to_json()).encode()
+        urllib.request.urlopen(f"{self.endpoint}/_proxy/rules", body, timeout=30).read()
 
     def seen(self) -> list[Seen]:
-        """The requests since, in the order in which they came."""
-        with urllib.request.urlopen(f"{self.endpoint}/_proxy/seen", timeout=30) as answer:
-            return [Seen(*one) for one in json.load(answer)]
+        """The requests since the last ``set_rules``, in order of arrival."""
+        with urllib.request.urlopen(f"{self.endpoint}/_proxy/seen", timeout=30) as response:
+            return [Seen(*one) for one in json.load(response)]
 
 
 @contextlib.contextmanager

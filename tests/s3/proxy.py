@@ -1,7 +1,8 @@
-"""A proxy between a client and an S3 server, that does to requests what its rules say.
+"""A proxy between a client and an S3 server that injects faults by rules.
 
-``python -m s3.proxy URL`` prints its port. It is told by requests to ``/_proxy/rules`` and
-``/_proxy/seen``, which no bucket can be called. Signatures cover ``Host``, which goes on unchanged.
+``python -m s3.proxy URL`` prints its port. Requests to ``/_proxy/rules`` set the rules and requests to
+``/_proxy/seen`` return the requests so far; ``_proxy`` is not a valid name of a bucket. ``Host`` is
+passed on unchanged, since signatures cover it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from killing import kill_session
-from s3.rules import Asked, Fault, Rules
+from s3.rules import Fault, Request, Rules
 from s3.server import KEY, SECRET
-from s3.wire import Message, answer_from, request_from
+from s3.wire import Message, request_from, response_from
 
 _CODES = {
     500: "InternalError",
@@ -26,7 +27,7 @@ _CODES = {
     403: "AccessDenied",
     404: "NoSuchUpload",
 }
-_WORDS = {
+_STATUS = {
     Fault.ERROR_500: 500,
     Fault.ERROR_503: 503,
     Fault.ERROR_409: 409,
@@ -42,11 +43,11 @@ _FOREVER = 3600.0
 
 
 class _Closed(Exception):
-    """The connection of the client is given up."""
+    """The connection to the client must be closed."""
 
 
 class Proxy:
-    """All connections, the rules, and what was asked."""
+    """The connections, the rules and the requests so far."""
 
     def __init__(self, server: str) -> None:
         where = urlsplit(server)
@@ -60,7 +61,7 @@ class Proxy:
         self._run(self._serve(reader, writer))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        # Python 3.11 forgets tasks that nobody holds.
+        # asyncio keeps only weak references to tasks.
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -70,10 +71,10 @@ class Proxy:
         try:
             while (request := await request_from(reader, writer)) is not None:
                 if request.target.startswith("/_proxy/"):
-                    answer = self._told(request)
+                    response = self._control(request)
                 else:
-                    answer = await self._carried(request, upstream, writer)
-                writer.write(answer.head + answer.body)
+                    response = await self._forward(request, upstream, writer)
+                writer.write(response.head + response.body)
                 await writer.drain()
         except (_Closed, OSError, asyncio.IncompleteReadError):
             pass
@@ -82,33 +83,33 @@ class Proxy:
             with contextlib.suppress(OSError):
                 writer.transport.abort() if writer.is_closing() else writer.close()
 
-    def _told(self, request: Message) -> Message:
+    def _control(self, request: Message) -> Message:
         if request.target == "/_proxy/rules":
             self._rules, self._seen = Rules.from_json(json.loads(request.body)), []
-            return _answer(200, b"")
-        return _answer(200, json.dumps(self._seen).encode())
+            return _response(200, b"")
+        return _response(200, json.dumps(self._seen).encode())
 
-    async def _carried(
+    async def _forward(
         self, request: Message, upstream: _Upstream, writer: asyncio.StreamWriter
     ) -> Message:
-        """What the client is answered."""
-        asked = Asked(request.method, request.target, request.get("if-none-match") is not None)
+        """Forward a request, with its fault if any; return the response for the client."""
+        asked = Request(request.method, request.target, request.get("if-none-match") is not None)
         fault, seconds, client = self._rules.fault_of(asked) or (None, 0.0, 0)
         seen = len(self._seen)
         self._seen.append((asked.name, fault, None))
         if fault is Fault.LATE_409:
             self._run(self._arrive(request, seconds))
         if fault in _BEFORE:
-            return _error(_WORDS[fault])
+            return _error(_STATUS[fault])
         if fault is not None:
             request = await self._before(fault, seconds, client, request)
-        answer = await upstream.ask(request)
-        if seen < len(self._seen):  # rules may have been told anew meanwhile
-            self._seen[seen] = (asked.name, fault, answer.status)
-        return answer if fault is None else await _after(fault, client, answer, writer)
+        response = await upstream.ask(request)
+        if seen < len(self._seen):  # the rules may have been replaced meanwhile
+            self._seen[seen] = (asked.name, fault, response.status)
+        return response if fault is None else await _after(fault, client, response, writer)
 
     async def _before(self, fault: Fault, seconds: float, client: int, request: Message) -> Message:
-        """What is asked of the server; ends here where nothing is."""
+        """Apply the fault to the request; raise ``_Closed`` if the server must not see it."""
         match fault:
             case Fault.DELAY:
                 await asyncio.sleep(seconds)
@@ -138,9 +139,9 @@ class Proxy:
 
 
 async def _after(
-    fault: Fault, client: int, answer: Message, writer: asyncio.StreamWriter
+    fault: Fault, client: int, response: Message, writer: asyncio.StreamWriter
 ) -> Message:
-    """What the client hears of the server's answer."""
+    """Apply the fault to the response."""
     match fault:
         case Fault.DROP_REPLY:
             raise _Closed
@@ -148,18 +149,18 @@ async def _after(
             kill_session(client)
             raise _Closed
         case Fault.CUT_REPLY:
-            writer.write(answer.head + answer.body[: len(answer.body) // 2])
+            writer.write(response.head + response.body[: len(response.body) // 2])
             await writer.drain()
             raise _Closed
-        case Fault.LOSER_TOLD_WON if answer.status == 412:
-            return _answer(200, b"")
-        case _ if fault in _WORDS:
-            return _error(_WORDS[fault])
-    return answer
+        case Fault.LOSER_TOLD_WON if response.status == 412:
+            return _response(200, b"")
+        case _ if fault in _STATUS:
+            return _error(_STATUS[fault])
+    return response
 
 
 class _Upstream:
-    """A connection to the server, opened when it is needed."""
+    """A connection to the server, opened on demand."""
 
     def __init__(self, host: str, port: int) -> None:
         self._where = host, port
@@ -169,7 +170,7 @@ class _Upstream:
         reader, writer = await self._open()
         writer.write(request.head + request.body)
         await writer.drain()
-        return await answer_from(reader, request.method)
+        return await response_from(reader, request.method)
 
     async def cut(self, request: Message) -> None:
         _, writer = await self._open()
@@ -189,29 +190,29 @@ class _Upstream:
             self._streams = None
 
 
-def _answer(status: int, body: bytes) -> Message:
+def _response(status: int, body: bytes) -> Message:
     headers = (("Content-Length", str(len(body))), ("Content-Type", "application/xml"))
-    return Message(f"HTTP/1.1 {status} Told", headers, body)
+    return Message(f"HTTP/1.1 {status} Injected", headers, body)
 
 
 def _error(status: int) -> Message:
     code = _CODES[status]
-    return _answer(
+    return _response(
         status, f"<Error><Code>{code}</Code><Message>by the proxy</Message></Error>".encode()
     )
 
 
 def _signed(request: Message) -> Message:
-    """The request, signed again after its headers changed."""
+    """Sign a request again after its headers changed."""
     from botocore.auth import S3SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials
 
     again = ("authorization", "x-amz-date", "x-amz-content-sha256")
     plain = request.without(*again)
-    told = {name: value for name, value in plain.headers if name.lower() != "content-length"}
+    headers = {name: value for name, value in plain.headers if name.lower() != "content-length"}
     url = f"http://{request.get('host')}{request.target}"
-    signed = AWSRequest(request.method, url, headers=told, data=request.body)
+    signed = AWSRequest(request.method, url, headers=headers, data=request.body)
     S3SigV4Auth(Credentials(KEY, SECRET), "s3", "us-east-1").add_auth(signed)
     for name in again:
         if name in signed.headers:

@@ -1,4 +1,4 @@
-"""A race of processes on one table, and what the log says of it afterwards, read without our code."""
+"""A race of processes on one table; its log is read afterwards without the library's code."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ import pyarrow.parquet as pq
 from faults.history import Commit, Log, Look
 from s3.actors import Scene, act
 
-LONGEST, AFTERWARDS = 1500.0, 300.0
-"""Seconds that writers may take, and what the others may take to end what they are at."""
+WRITER_SECONDS, FINISH_SECONDS = 1500.0, 300.0
+"""The time limit of the writers, and of the other processes to finish after them."""
 
-EXCUSES = ("CommitOutcomeUnknown", "CommitConflictError", "NotFoundError", "StorageError")
-"""Errors that a process may meet: nobody knows, fenced by vacuum, expired, no answer."""
+ALLOWED_ERRORS = ("CommitOutcomeUnknown", "CommitConflictError", "NotFoundError", "StorageError")
+"""Errors that a process may get: an unknown outcome, a fence, an expired version, a failing server."""
 
 
 @dataclass
-class Scribe:
-    """Writes down each entry of a log as soon as it is there, before anybody can expire it.
+class LogRecorder:
+    """Copies each entry of a log as soon as it exists, before it can be expired.
 
     Args:
-        fs: s3fs, straight to the server.
-        folder: the table's, as that calls it.
-        entries: the content of each version's file.
+        fs: an s3fs file system that bypasses the proxy.
+        folder: the table's folder in it.
+        entries: the content of each version's entry.
     """
 
     fs: Any
@@ -44,7 +44,7 @@ class Scribe:
         return f"{self.folder}/_versioned/log/{version:020d}.json"
 
     def follow(self) -> None:
-        """Until there is no more, and it is over."""
+        """Copy entries until the race is over and there are no more."""
         while True:
             was_over = self._over.is_set()
             try:
@@ -54,7 +54,7 @@ class Scribe:
                     return
                 time.sleep(0.05)
 
-    def __enter__(self) -> Scribe:
+    def __enter__(self) -> LogRecorder:
         self._thread = threading.Thread(target=self.follow)
         self._thread.start()
         return self
@@ -64,7 +64,7 @@ class Scribe:
         self._thread.join()
 
     def log(self) -> Log:
-        """What was committed."""
+        """The commits of the log."""
         entries = [json.loads(data) for data in self.entries]
         with ThreadPoolExecutor(8) as pool:
             rows = list(pool.map(self._rows, entries))
@@ -76,12 +76,12 @@ class Scribe:
         return [row for file in files for row in pq.read_table(io.BytesIO(file))["id"].to_pylist()]
 
     def version_of(self, commit_id: str) -> int | None:
-        """Where a commit landed, if it did."""
+        """The version that a commit created, if it landed."""
         ids = [json.loads(data)["commit_id"] for data in self.entries]
         return ids.index(commit_id) if commit_id in ids else None
 
     def changed(self) -> list[str]:
-        """Entries that are not what they were: only a stub may stand in the place of one, for ever."""
+        """Report entries that were changed; expiry may only replace one by its stub."""
         with ThreadPoolExecutor(8) as pool:
             now = list(pool.map(self.fs.cat_file, map(self.path, range(len(self.entries)))))
         return [
@@ -92,20 +92,20 @@ class Scribe:
 
 
 def _is_stub_of(stub: dict[str, Any], entry: dict[str, Any]) -> bool:
-    who = ("version", "commit_id", "time")
-    return bool(stub.get("stub")) and all(stub[name] == entry[name] for name in who)
+    kept = ("version", "commit_id", "time")
+    return bool(stub.get("stub")) and all(stub[name] == entry[name] for name in kept)
 
 
 @dataclass(frozen=True)
 class Race:
-    """What everybody told.
+    """The combined journals of all processes.
 
     Args:
-        commits, looks: of all processes.
-        open: the IDs of commits of which nobody knew whether they landed.
-        others: how often anything else was written down, by its kind and first words.
-        done: what clean-up says that it did.
-        seconds: how long it took.
+        commits, looks: the commits and reads of all processes.
+        open: the IDs of commits whose outcome is unknown.
+        others: the number of recorded errors, by the start of their message.
+        done: what vacuum and expire reported.
+        seconds: the duration.
     """
 
     commits: tuple[Commit, ...]
@@ -117,8 +117,8 @@ class Race:
 
     @property
     def strange(self) -> list[str]:
-        """What nobody may be told, however unwell the server is."""
-        return [said for said in self.others if said.partition(":")[0] not in EXCUSES]
+        """Errors that must not occur, whatever faults the server has."""
+        return [error for error in self.others if error.partition(":")[0] not in ALLOWED_ERRORS]
 
     def __str__(self) -> str:
         outcomes = Counter(f"{one.what} {one.outcome}" for one in self.commits)
@@ -129,7 +129,7 @@ class Race:
 
 
 def race(scene: Scene, readers: int) -> Race:
-    """Let them run until the writers are done."""
+    """Run all processes until the writers are done."""
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["s3.actors", "s3fs", "pandas"])
     begin = time.monotonic()
@@ -141,47 +141,49 @@ def race(scene: Scene, readers: int) -> Race:
     others.append(context.Process(target=act, args=("alterer", scene)))
     if scene.retention is not None:
         others.append(context.Process(target=act, args=("cleaner", scene)))
-    everybody = writers + others
+    processes = writers + others
     try:
-        for process in everybody:
+        for process in processes:
             process.start()
         for process in writers:
-            process.join(max(1.0, begin + LONGEST - time.monotonic()))
-        (scene.notes / "over").touch()
-        end = time.monotonic() + AFTERWARDS
+            process.join(max(1.0, begin + WRITER_SECONDS - time.monotonic()))
+        (scene.journals / "over").touch()
+        end = time.monotonic() + FINISH_SECONDS
         for process in others:
             process.join(max(1.0, end - time.monotonic()))
-        assert [process.exitcode for process in everybody] == [0] * len(everybody)
+        assert [process.exitcode for process in processes] == [0] * len(processes)
     finally:
-        for process in everybody:
+        for process in processes:
             process.kill()
-    return read_notes(scene, time.monotonic() - begin)
+    return read_journals(scene, time.monotonic() - begin)
 
 
-def read_notes(scene: Scene, seconds: float) -> Race:
-    """All that was written down."""
-    lines = [line for path in scene.notes.glob("*.jsonl") for line in path.read_text().splitlines()]
-    notes = [json.loads(line) for line in lines]
-    commits = [_commit(note["told"]) for note in _of(notes, "commit")]
-    looks = [_look(note["told"]) for note in _of(notes, "look")]
-    said = Counter(note["said"][:60] for note in notes if note.get("said"))
+def read_journals(scene: Scene, seconds: float) -> Race:
+    """Combine the journals of all processes."""
+    texts = [
+        line for path in scene.journals.glob("*.jsonl") for line in path.read_text().splitlines()
+    ]
+    lines = [json.loads(text) for text in texts]
+    commits = [_commit(line["commit"]) for line in _of(lines, "commit")]
+    looks = [_look(line["look"]) for line in _of(lines, "look")]
+    errors = Counter(line["message"][:60] for line in lines if line.get("message"))
     done: Counter[str] = Counter()
-    for note in _of(notes, "vacuum"):
-        done["orphans"] += note["segments"]
-    for note in _of(notes, "expire"):
-        done["expired"] += note["versions"]
-    unknown = tuple(note["commit_id"] for note in _of(notes, "commit") if note["commit_id"])
-    return Race(tuple(commits), tuple(looks), unknown, said, done, seconds)
+    for line in _of(lines, "vacuum"):
+        done["orphans"] += line["segments"]
+    for line in _of(lines, "expire"):
+        done["expired"] += line["versions"]
+    unknown = tuple(line["commit_id"] for line in _of(lines, "commit") if line["commit_id"])
+    return Race(tuple(commits), tuple(looks), unknown, errors, done, seconds)
 
 
-def _of(notes: Sequence[dict[str, Any]], kind: str) -> Iterable[dict[str, Any]]:
-    return (note for note in notes if note["kind"] == kind)
+def _of(lines: Sequence[dict[str, Any]], kind: str) -> Iterable[dict[str, Any]]:
+    return (line for line in lines if line["kind"] == kind)
 
 
-def _commit(told: dict[str, Any]) -> Commit:
-    return Commit(**{**told, "rows": tuple(told["rows"])})
+def _commit(members: dict[str, Any]) -> Commit:
+    return Commit(**{**members, "rows": tuple(members["rows"])})
 
 
-def _look(told: dict[str, Any]) -> Look:
-    seen = tuple(tuple(rows) for rows in told["seen"])
-    return Look(**{**told, "span": tuple(told["span"]), "seen": seen})
+def _look(members: dict[str, Any]) -> Look:
+    seen = tuple(tuple(rows) for rows in members["seen"])
+    return Look(**{**members, "span": tuple(members["span"]), "seen": seen})

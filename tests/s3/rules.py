@@ -1,4 +1,4 @@
-"""What a proxy does to which request: told one by one, or drawn from a seed."""
+"""Rules for the faults of a proxy: for chosen requests, or at random by a seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 
 class Fault(enum.StrEnum):
-    """What happens to one request. *Before*: the server never sees it. *After*: it took effect."""
+    """The fault of a request. *Before*: the server never sees it. *After*: it took effect."""
 
     DELAY = "delayed"
     DROP_REQUEST = "dropped"
@@ -37,21 +37,21 @@ class Fault(enum.StrEnum):
 
 
 CONDITIONAL = (Fault.ERROR_409, Fault.ERROR_409_AFTER, Fault.LATE_409)
-"""What only happens to a put with a condition."""
+"""Faults that only conditional puts meet."""
 
 
 STUCK, STUCK_SECONDS = 100, 6.0
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request, as rules see it.
+class Request:
+    """The properties of a request that rules match.
 
     Args:
-        method: of HTTP.
-        path: bucket and key, with the query.
-        conditional: whether it has ``If-None-Match``.
-        name: method and path without what is random in them.
+        method: the HTTP method.
+        path: bucket, key and query.
+        conditional: whether it has the header ``If-None-Match``.
+        name: method and path without their random parts.
     """
 
     method: str
@@ -64,7 +64,7 @@ class Asked:
 
 
 def shape(path: str) -> str:
-    """A path without what is random in it, and without its bucket and first folder."""
+    """A path without its random parts, its bucket and its first folder."""
     path, _, query = path.partition("?")
     path = path.lstrip("/").partition("/")[2].partition("/")[2]
     path = re.sub(r"[0-9a-f]{32}|[0-9a-f-]{36}", "ID", path)
@@ -78,13 +78,13 @@ class Rule:
     """A fault for chosen requests.
 
     Args:
-        fault: what happens.
-        method, path: the method, and a pattern that is searched for in the path.
-        name: method and path without what is random; empty for any.
-        skip: how many of these go unharmed first.
-        times: how many are struck then.
-        client: the process to kill; all of its session, where it leads one.
-        seconds: of delays.
+        fault: the fault.
+        method, path: patterns of the method, and of a part of the path.
+        name: method and path without their random parts; empty for any.
+        skip: how many of the matching requests are passed on first.
+        times: how many of them meet the fault after that.
+        client: the process to kill, with its session if it leads one.
+        seconds: the length of a delay.
     """
 
     fault: Fault
@@ -96,25 +96,27 @@ class Rule:
     client: int = 0
     seconds: float = 0.1
 
-    def fits(self, asked: Asked) -> bool:
-        if self.name not in ("", asked.name):
+    def fits(self, request: Request) -> bool:
+        if self.name not in ("", request.name):
             return False
-        return bool(re.fullmatch(self.method, asked.method) and re.search(self.path, asked.path))
+        return bool(
+            re.fullmatch(self.method, request.method) and re.search(self.path, request.path)
+        )
 
 
 @dataclass(frozen=True)
 class Random:
-    """Faults by chance.
+    """Random faults.
 
-    The n-th request of a name (method and path) meets the same fault whenever the seed is the same,
-    in whatever order the requests of several clients come.
+    The n-th request of a name (method and path) meets the same fault for the same seed, whatever the
+    order of the requests of several clients.
 
     Args:
-        seed: of the draws.
-        rates: how often each fault happens, by name; adding up to 1 at most.
+        seed: the seed.
+        rates: the probability of each fault, by its name; their sum is at most 1.
         seconds: the longest delay.
-        stuck: how many of the names that are put with a condition get no answer for ``STUCK`` requests;
-            every second of them arrives later.
+        stuck: the share of conditionally put names whose first ``STUCK`` requests get 409; the requests
+            of half of these names arrive later.
     """
 
     seed: int
@@ -122,18 +124,18 @@ class Random:
     seconds: float = 0.2
     stuck: float = 0.0
 
-    def draw(self, asked: Asked, number: int) -> tuple[Fault, float] | None:
-        if asked.conditional and number <= STUCK:
-            drawn = _fraction(f"{self.seed} {asked.name}")
+    def draw(self, request: Request, number: int) -> tuple[Fault, float] | None:
+        if request.conditional and number <= STUCK:
+            drawn = _fraction(f"{self.seed} {request.name}")
             if drawn < self.stuck:
                 return (
                     Fault.ERROR_409 if drawn < self.stuck / 2 else Fault.LATE_409
                 ), STUCK_SECONDS
-        drawn = _fraction(f"{self.seed} {number} {asked.name}")
+        drawn = _fraction(f"{self.seed} {number} {request.name}")
         for name, rate in self.rates.items():
             if drawn < rate:
                 fault = Fault[name]
-                if fault in CONDITIONAL and not asked.conditional:
+                if fault in CONDITIONAL and not request.conditional:
                     return None
                 return fault, self.seconds * drawn / rate
             drawn -= rate
@@ -146,28 +148,28 @@ def _fraction(text: str) -> float:
 
 @dataclass
 class Rules:
-    """All that a proxy goes by, and how far it is.
+    """The rules of a proxy, and the number of requests that each has matched.
 
     Args:
-        rules: the first that fits and is not used up counts.
-        random: by chance, for what no rule fits.
+        rules: the first rule that matches and is not used up applies.
+        random: random faults for requests that no rule applies to.
     """
 
     rules: tuple[Rule, ...] = ()
     random: Random | None = None
-    _met: Counter[Any] = field(default_factory=Counter)
+    _matched: Counter[Any] = field(default_factory=Counter)
 
-    def fault_of(self, asked: Asked) -> tuple[Fault, float, int] | None:
-        """The fault, seconds and the client of a request; counts it."""
+    def fault_of(self, request: Request) -> tuple[Fault, float, int] | None:
+        """Count a request; return its fault, the seconds of delay and the client to kill."""
         for at, rule in enumerate(self.rules):
-            if rule.fits(asked):
-                self._met[at] += 1
-                if rule.skip < self._met[at] <= rule.skip + rule.times:
+            if rule.fits(request):
+                self._matched[at] += 1
+                if rule.skip < self._matched[at] <= rule.skip + rule.times:
                     return rule.fault, rule.seconds, rule.client
         if self.random is None:
             return None
-        self._met[asked.name] += 1
-        drawn = self.random.draw(asked, self._met[asked.name])
+        self._matched[request.name] += 1
+        drawn = self.random.draw(request, self._matched[request.name])
         return None if drawn is None else (*drawn, 0)
 
     def to_json(self) -> dict[str, Any]:
@@ -175,7 +177,7 @@ class Rules:
         return {"rules": [asdict(rule) for rule in self.rules], "random": random}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
-        rules = (Rule(**{**rule, "fault": Fault(rule["fault"])}) for rule in told["rules"])
-        random = told["random"]
+    def from_json(cls, members: dict[str, Any]) -> Self:
+        rules = (Rule(**{**rule, "fault": Fault(rule["fault"])}) for rule in members["rules"])
+        random = members["random"]
         return cls(tuple(rules), None if random is None else Random(**random))

@@ -1,4 +1,4 @@
-"""Spark on tables in S3, in a process with jars of its own: prints what it saw as JSON."""
+"""Run SQL on tables in S3, in a process with its own jars, and print the results as JSON."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ FILTERED = "SELECT id FROM versioned.n.t WHERE b = 'five'"
 
 
 def main() -> None:
-    way, warehouse, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-    spark = session(way, warehouse, options)
+    io, warehouse, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    spark = session(io, warehouse, options)
     for statement in STATEMENTS:
         spark.sql(statement)
-    place = f"{warehouse}/n/t"
+    url = f"{warehouse}/n/t"
     storage = {f"storage.{key}": value for key, value in options.items()}
     source = spark.read.format("versioned").options(**storage)
     rows = spark.range(2).selectExpr("id + 9000 AS id", "'source' AS b")
-    rows.write.format("versioned").mode("append").options(**storage).save(place)
-    said = {
+    rows.write.format("versioned").mode("append").options(**storage).save(url)
+    results = {
         "counted": [list(row) for row in spark.sql(COUNTED).collect()],
         "filtered": [row.id for row in spark.sql(FILTERED).collect()],
         "copied": spark.table("versioned.n.u").count(),
-        "source": source.load(place).count(),
-        "past": source.option("versionAsOf", 1).load(place).select("b").distinct().first()[0],
-        "read_table": read_table(spark, place, storage_options=options).count(),
+        "source": source.load(url).count(),
+        "past": source.option("versionAsOf", 1).load(url).select("b").distinct().first()[0],
+        "read_table": read_table(spark, url, storage_options=options).count(),
         "plan": plan(spark.sql(FILTERED)),
-        "plan_of_table": plan(read_table(spark, place, storage_options=options)),
+        "plan_of_table": plan(read_table(spark, url, storage_options=options)),
     }
-    print(json.dumps(said), flush=True)
+    print(json.dumps(results), flush=True)
     spark.stop()
 
 
-def session(way: str, warehouse: str, options: dict[str, Any]) -> SparkSession:
+def session(io: str, warehouse: str, options: dict[str, Any]) -> SparkSession:
     assert version("pyspark").startswith("4.3"), "another Spark has another Hadoop"
     built_jar()
     builder = (
@@ -63,7 +63,7 @@ def session(way: str, warehouse: str, options: dict[str, Any]) -> SparkSession:
         .config("spark.driver.memory", "1g")
         .config("spark.sql.shuffle.partitions", 2)
     )
-    if way == "native":
+    if io == "native":
         builder = builder.config("spark.jars.packages", PACKAGES)
         builder = builder.config("spark.jars.excludes", "software.amazon.awssdk:bundle")
     return configure(builder, warehouse, storage_options=options).getOrCreate()

@@ -1,6 +1,6 @@
-"""A real S3 server on this machine: SeaweedFS, whose binary comes with the extra ``test``.
+"""A local S3 server: SeaweedFS, whose binary comes with the extra ``test``.
 
-``VERSIONED_S3=minio pytest tests/s3`` takes the MinIO that is on the path.
+``VERSIONED_S3=minio pytest tests/s3`` uses the MinIO on the path instead.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SECONDS = 60
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs.
+    """A running server.
 
     Args:
         endpoint: its URL.
-        process: to stop it by, or to make it die.
-        options: what ``Catalog`` opens it with.
+        process: its process.
+        options: the storage options of ``Catalog`` for it.
     """
 
     endpoint: str
@@ -46,14 +46,14 @@ class Server:
 
 @contextlib.contextmanager
 def serve(folder: Path) -> Iterator[Server]:
-    """Run a server over a folder, with one bucket."""
+    """Run a server that stores its data in a folder, and create one bucket."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
     port = _free_ports()
-    command, own = (_minio if os.environ.get(CHOICE) == "minio" else _seaweed)(folder, port)
+    command, environment = (_minio if os.environ.get(CHOICE) == "minio" else _seaweed)(folder, port)
     with (
         (folder / "log.txt").open("wb") as log,
         subprocess.Popen(
-            command, stdout=log, stderr=log, cwd=folder, env={**os.environ, **own}
+            command, stdout=log, stderr=log, cwd=folder, env={**os.environ, **environment}
         ) as process,
     ):
         try:
@@ -65,15 +65,15 @@ def serve(folder: Path) -> Iterator[Server]:
 
 
 Command = tuple[list[str], dict[str, str]]
-"""A command, and what of the environment is its own."""
+"""A command and its additional environment variables."""
 
 
 def _minio(folder: Path, port: int) -> Command:
     program = shutil.which("minio")
     assert program, f"{CHOICE} is minio, and there is none on the path"
-    places = [f"--address=127.0.0.1:{port}", f"--console-address=127.0.0.1:{port + 1}"]
+    addresses = [f"--address=127.0.0.1:{port}", f"--console-address=127.0.0.1:{port + 1}"]
     account = {"MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET, "MINIO_UPDATE": "off"}
-    return [program, "server", *places, str(folder / "data")], account
+    return [program, "server", *addresses, str(folder / "data")], account
 
 
 def _seaweed(folder: Path, port: int) -> Command:
@@ -100,7 +100,7 @@ def _seaweed(folder: Path, port: int) -> Command:
 
 
 def weed() -> str:
-    """The program, beside this Python or on the path."""
+    """The path of SeaweedFS, beside this Python or on the path."""
     beside = Path(sys.executable).parent / "weed"
     found = str(beside) if beside.exists() else shutil.which("weed")
     assert found, "there is no SeaweedFS: install the extra `test`"
@@ -108,7 +108,7 @@ def weed() -> str:
 
 
 def _wait(server: Server, log: Path) -> None:
-    """Until it answers and has the bucket."""
+    """Wait until the server responds and has the bucket."""
     from s3fs import S3FileSystem
 
     end = time.monotonic() + _SECONDS
@@ -136,7 +136,7 @@ def _wait(server: Server, log: Path) -> None:
 
 
 def _free_ports() -> int:
-    """The first of four ports that are free, and whose neighbours 10,000 above are, too."""
+    """The first of four free ports whose counterparts 10,000 above are free, too."""
     for _ in range(100):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

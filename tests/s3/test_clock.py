@@ -1,4 +1,4 @@
-"""The time comes from the server, and costs no request."""
+"""On S3, commits are dated by the server's clock, without additional requests."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ def requests(s3: Server) -> Requests:
     return Requests(s3)
 
 
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that has heard nothing of the server yet."""
+def forget_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate a process that has had no response of the server yet."""
     monkeypatch.setattr("versioned_catalog.storage.remote._CLOCKS", {})
 
 
 def put_ahead(table: Table) -> None:
-    """Date the newest entry as a library did that believed its own clock."""
+    """Date the newest entry a year ahead, as an older library with a wrong clock did."""
     path = entry_path(table.version)
     data = table.store.read(path)
     assert data is not None
-    was = time_to_text(table.state.time).encode()
-    assert was in data
-    table.store.overwrite(path, data.replace(was, time_to_text(table.state.time + YEAR).encode()))
+    before = time_to_text(table.state.time).encode()
+    assert before in data
+    table.store.overwrite(
+        path, data.replace(before, time_to_text(table.state.time + YEAR).encode())
+    )
 
 
 def times(table: Table) -> list[datetime]:
@@ -47,11 +49,11 @@ def times(table: Table) -> list[datetime]:
 def test_commits_are_dated_by_the_server(
     s3_place: str, s3: Server, requests: Requests, monkeypatch: pytest.MonkeyPatch, by: timedelta
 ) -> None:
-    forgotten(monkeypatch)
+    forget_clocks(monkeypatch)
     before = datetime.now(UTC)
     set_own_clock(monkeypatch, by)
     sent = requests.of(lambda: make(s3_place, storage_options=s3.options))
-    assert sent.keys() == {"GetObject", "PutObject"}, "nobody asks for the time"
+    assert sent.keys() == {"GetObject", "PutObject"}, "no request for the time"
     table = Catalog.load_path(s3_place, s3.options)
     assert requests.of(lambda: table.set_tag("x")) == {"PutObject": 1}
     table.upsert(readings(HOUR, host="b"))
@@ -61,11 +63,15 @@ def test_commits_are_dated_by_the_server(
     assert ages(table) == [0, 0, 5]
 
 
-def test_a_commit_from_the_future(s3_place: str, s3: Server, requests: Requests) -> None:
+def test_a_commit_from_the_future_hides_no_row(
+    s3_place: str, s3: Server, requests: Requests
+) -> None:
     make(s3_place, storage_options=s3.options)
     put_ahead(Catalog.load_path(s3_place, s3.options))
     table = Catalog.load_path(s3_place, s3.options)
-    assert requests.of(lambda: table.scan(["age"])) == {"HeadObject": 1}, "the date of its entry"
+    assert requests.of(lambda: table.scan(["age"])) == {"HeadObject": 1}, (
+        "for the date of its entry"
+    )
     assert ages(table) == [0, 5]
     assert table.at(timestamp=datetime.now(UTC) + SECOND).version == 1
     table.append(readings(HOUR, host="b"))
@@ -73,8 +79,8 @@ def test_a_commit_from_the_future(s3_place: str, s3: Server, requests: Requests)
     assert (ages(table), table.state.segments.rows) == ([0, 0, 5], 3)
 
 
-def test_reading_asks_for_no_time(s3_place: str, s3: Server, requests: Requests) -> None:
-    """Every answer says it, and a commit that is not in the future needs no other."""
+def test_reads_send_no_request_for_the_time(s3_place: str, s3: Server, requests: Requests) -> None:
+    """Every response has the time, and a commit that is not in the future needs no other."""
     table = make(s3_place, storage_options=s3.options)
     table = Catalog.load_path(s3_place, s3.options)
     assert requests.of(lambda: table.scan(["age"])) == {}
@@ -82,10 +88,12 @@ def test_reading_asks_for_no_time(s3_place: str, s3: Server, requests: Requests)
     assert requests.of(lambda: table.at(timestamp=later)).keys() == {"GetObject"}
 
 
-def test_a_refusal_has_a_date(s3_place: str, s3: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_an_error_response_is_used(
+    s3_place: str, s3: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = open_store("s3://no-such-bucket-anywhere/x", s3.options)
     assert abs(store.now() - datetime.now(UTC)) < 2 * SECOND
-    forgotten(monkeypatch)
+    forget_clocks(monkeypatch)
     set_own_clock(monkeypatch, YEAR)
     store = open_store(s3_place, s3.options)
     assert store.read("nothing") is None

@@ -1,7 +1,7 @@
-"""Processes killed by -9 at each request to a real server: old or new, never half, and the next works.
+"""Processes killed with SIGKILL at each request to S3 leave the old or the new state, and usable tables.
 
-The proxy kills: *before* it hands a request on, or *after* the server answered, so that no code of ours
-or of a library stands between. ``tests/faults/test_crashes.py`` does the same on a local disk.
+The proxy kills the process *before* it forwards a request or *after* the server responded, so that none
+of the process's code runs in between. ``tests/faults/test_crashes.py`` does the same on a local disk.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ BY_NAME = {operation.__name__: operation for operation in OPERATIONS}
 WRITES = ("PUT", "POST", "DELETE")
 
 
-def _dies(
-    place: str, endpoint: str, options: dict[str, Any], name: str, at: tuple[str, int], fault: str
+def _run_until_killed(
+    url: str, endpoint: str, options: dict[str, Any], name: str, at: tuple[str, int], fault: str
 ) -> None:
-    """In a process of its own: do it, and be killed at the n-th request of a name."""
+    """Run an operation in its own process, which is killed at the n-th request of a name."""
     rule = Rule(Fault(fault), name=at[0], skip=at[1], client=os.getpid())
-    Proxied(endpoint).tell(rule)
+    Proxied(endpoint).set_rules(rule)
     try:
-        BY_NAME[name](Catalog(place, options))
+        BY_NAME[name](Catalog(url, options))
     except VersionedError:
         os._exit(1)
     os._exit(0)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where warehouses are put, ready for an operation."""
+class Warehouses:
+    """Creates copies of a prepared warehouse in S3, and runs operations on them."""
 
     s3: Server
     proxy: Proxied
@@ -62,43 +62,43 @@ class Place:
     prepared: dict[str, bytes]
 
     def new(self) -> str:
-        """A warehouse like the one that was prepared."""
+        """Create a copy of the prepared warehouse; return its URL."""
         folder = f"{BUCKET}/{uuid4().hex}"
         self.fs.pipe({f"{folder}/{path}": data for path, data in self.prepared.items()})
         return f"s3://{folder}"
 
-    def straight(self, place: str) -> Catalog:
-        return Catalog(place, self.s3.options)
+    def direct(self, url: str) -> Catalog:
+        return Catalog(url, self.s3.options)
 
-    def seen(self, place: str) -> dict[str, Any]:
-        return seen_in(self.straight(place))
+    def seen(self, url: str) -> dict[str, Any]:
+        return seen_in(self.direct(url))
 
-    def is_clean(self, place: str) -> bool:
-        """Whether logs, checkpoints and segments agree, in tables that were dropped, too."""
-        folders = self.fs.ls(place.removeprefix("s3://") + "/n", refresh=True)
+    def is_clean(self, url: str) -> bool:
+        """Whether the logs, checkpoints and segments of all tables agree, dropped ones included."""
+        folders = self.fs.ls(url.removeprefix("s3://") + "/n", refresh=True)
         found = [
             Catalog.verify_path(f"s3://{folder}", storage_options=self.s3.options).findings
             for folder in folders
         ]
         return bool(found) and not any(found)
 
-    def requests(self, place: str, operation: Callable[[Catalog], None]) -> list[str]:
-        """What an operation asks for when nothing happens to it."""
-        self.proxy.tell()
-        operation(Catalog(place, self.proxy.options))
+    def requests(self, url: str, operation: Callable[[Catalog], None]) -> list[str]:
+        """The requests of an operation without faults."""
+        self.proxy.set_rules()
+        operation(Catalog(url, self.proxy.options))
         return [one.name for one in self.proxy.seen()]
 
     def kill(
-        self, place: str, operation: Callable[[Catalog], None], at: tuple[str, int], fault: Fault
+        self, url: str, operation: Callable[[Catalog], None], at: tuple[str, int], fault: Fault
     ) -> bool:
-        """Whether the operation was acknowledged; else it was killed."""
+        """Run an operation in a process that is to be killed; return whether it was acknowledged."""
         context = mp.get_context("forkserver")
         context.set_forkserver_preload(["s3.test_kills", "s3fs"])
-        given = (place, self.proxy.endpoint, self.proxy.options, operation.__name__, at, fault)
-        process = context.Process(target=_dies, args=given)
+        arguments = (url, self.proxy.endpoint, self.proxy.options, operation.__name__, at, fault)
+        process = context.Process(target=_run_until_killed, args=arguments)
         process.start()
         process.join(60)
-        self.proxy.tell()
+        self.proxy.set_rules()
         assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
         return process.exitcode == 0
 
@@ -109,12 +109,12 @@ def read_all(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def warehouses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
     folder = tmp_path_factory.mktemp("prepared")
     prepare(folder)
-    prepared = read_all(folder)
+    files = read_all(folder)
     leave_orphan_files(folder)
-    return {"prepared": prepared, "expired": read_all(folder)}
+    return {"prepared": files, "expired": read_all(folder)}
 
 
 @pytest.fixture(params=OPERATIONS, ids=lambda operation: operation.__name__)
@@ -123,22 +123,22 @@ def operation(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def place(
+def warehouses(
     operation: Callable[[Catalog], None],
-    warehouses: dict[str, dict[str, bytes]],
+    prepared: dict[str, dict[str, bytes]],
     s3: Server,
     proxy: Proxied,
-) -> Place:
+) -> Warehouses:
     fs = S3FileSystem(**s3.options, skip_instance_cache=True, use_listings_cache=False)
-    return Place(s3, proxy, fs, warehouses["expired" if operation is vacuum else "prepared"])
+    return Warehouses(s3, proxy, fs, prepared["expired" if operation is vacuum else "prepared"])
 
 
-def check(place: Place, operation: Callable[[Catalog], None], *, reads: bool) -> int:
-    """Kill at each request; how often."""
-    whole, kills = place.new(), 0
-    before = place.seen(whole)
-    requests = place.requests(whole, operation)
-    after = place.seen(whole)
+def check(warehouses: Warehouses, operation: Callable[[Catalog], None], *, reads: bool) -> int:
+    """Kill the operation at each request; return how often it was killed."""
+    whole, kills = warehouses.new(), 0
+    before = warehouses.seen(whole)
+    requests = warehouses.requests(whole, operation)
+    after = warehouses.seen(whole)
     assert before != after or operation in (checkpoint, vacuum_dropped)
     for number, name in enumerate(requests):
         at = name, requests[:number].count(name)
@@ -147,21 +147,23 @@ def check(place: Place, operation: Callable[[Catalog], None], *, reads: bool) ->
             if not writes and (fault is Fault.KILL_AFTER or not reads):
                 continue
             kills += 1
-            copy = place.new()
-            acknowledged = place.kill(copy, operation, at, fault)
-            found, where = place.seen(copy), f"{fault} {name}"
-            # What is read ahead need not be asked for each time.
-            assert not acknowledged or (not writes and found == after), f"not killed: {where}"
-            assert found in (before, after), where
+            copy = warehouses.new()
+            acknowledged = warehouses.kill(copy, operation, at, fault)
+            found, when = warehouses.seen(copy), f"{fault} {name}"
+            # Requests that read ahead are not sent each time.
+            assert not acknowledged or (not writes and found == after), f"not killed: {when}"
+            assert found in (before, after), when
             if writes:
-                next_works(lambda copy=copy: place.straight(copy), after)
-                assert place.is_clean(copy), where
+                next_works(lambda copy=copy: warehouses.direct(copy), after)
+                assert warehouses.is_clean(copy), when
     return kills
 
 
 @pytest.mark.nightly
-def test_every_request(operation: Callable[[Catalog], None], place: Place) -> None:
-    assert check(place, operation, reads=True) > 4
+def test_an_operation_killed_at_every_request(
+    operation: Callable[[Catalog], None], warehouses: Warehouses
+) -> None:
+    assert check(warehouses, operation, reads=True) > 4
 
 
 @pytest.mark.parametrize(
@@ -170,9 +172,11 @@ def test_every_request(operation: Callable[[Catalog], None], place: Place) -> No
     indirect=True,
     ids=lambda operation: operation.__name__,
 )
-def test_every_write(operation: Callable[[Catalog], None], place: Place) -> None:
-    """A share of them, for every day.
+def test_an_operation_killed_at_every_write(
+    operation: Callable[[Catalog], None], warehouses: Warehouses
+) -> None:
+    """A sample of the nightly test.
 
-    Two puts prove that the server obeys; then come two segments, where there are any, and the entry.
+    Two puts check that the server supports put-if-absent; then come two segments, if any, and the entry.
     """
-    assert check(place, operation, reads=False) == (6 if operation is BY_NAME["alter"] else 10)
+    assert check(warehouses, operation, reads=False) == (6 if operation is BY_NAME["alter"] else 10)

@@ -1,7 +1,7 @@
-"""Many processes, one table, a server that answers badly: one order explains all that they were told.
+"""Races on a server with faults: one order of the commits explains the results of all processes.
 
-The seed is printed; ``VERSIONED_SEED`` sets it, and then the proxy does the same to the n-th request of
-each name.
+``VERSIONED_SEED`` sets the seed, which is printed; with the same seed, the proxy applies the same fault
+to the n-th request of each name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from s3fs import S3FileSystem
 from faults.history import LANDED, Look, findings
 from s3.actors import SPAN, Scene
 from s3.proxied import Proxied
-from s3.racing import Race, Scribe, race
+from s3.racing import LogRecorder, Race, race
 from s3.rules import Fault, Random, Rule
 from s3.server import BUCKET, Server
 from versioned_catalog import Catalog, Table, VersionedError
@@ -38,16 +38,16 @@ RATES = {
     "ERROR_409": 0.01,
     "ERROR_409_AFTER": 0.01,
 }
-"""Of all requests; 409 is for puts with a condition alone."""
+"""The rates of faults among all requests; only conditional puts get 409."""
 
 STUCK = 0.004
 ROUNDS = 7
 
 
-def held(
+def run(
     s3: Server,
     proxy: Proxied,
-    notes: Path,
+    journals: Path,
     seed: int,
     *rules: Rule,
     writers: int,
@@ -55,44 +55,44 @@ def held(
     readers: int,
     retention: float | None = None,
 ) -> tuple[Race, list[str]]:
-    """A race, and what is wrong about it."""
+    """Run a race; return its result and the findings."""
     folder = f"{BUCKET}/{uuid4().hex}"
     Catalog.create_path(f"s3://{folder}", "id LONG", storage_options=s3.options)
-    notes.mkdir()
-    scene = Scene(f"s3://{folder}", proxy.options, notes, writers, appends, seed, retention)
-    straight = S3FileSystem(**s3.options, skip_instance_cache=True, use_listings_cache=False)
-    proxy.tell(*rules, random=Random(seed, RATES, stuck=STUCK))
-    with Scribe(straight, folder) as scribe:
-        told = race(scene, readers)
-    proxy.tell()
-    wrong = [*scribe.changed(), *told.strange]
+    journals.mkdir()
+    scene = Scene(f"s3://{folder}", proxy.options, journals, writers, appends, seed, retention)
+    direct = S3FileSystem(**s3.options, skip_instance_cache=True, use_listings_cache=False)
+    proxy.set_rules(*rules, random=Random(seed, RATES, stuck=STUCK))
+    with LogRecorder(direct, folder) as recorder:
+        result = race(scene, readers)
+    proxy.set_rules()
+    wrong = [*recorder.changed(), *result.strange]
     try:
-        table = Catalog.load_path(scene.place, storage_options=s3.options)
-        looks = [*told.looks, _last_look(scene, table)]
+        table = Catalog.load_path(scene.url, storage_options=s3.options)
+        looks = [*result.looks, _last_look(scene, table)]
     except VersionedError as error:
-        return told, [*wrong, str(error), *findings(told.commits, told.looks, scribe.log())]
+        return result, [*wrong, str(error), *findings(result.commits, result.looks, recorder.log())]
     wrong += [str(one) for one in table.maintenance.verify().findings]
-    for commit_id in told.open[:3]:
-        if table.find_commit(commit_id, 0) != scribe.version_of(commit_id):
-            wrong.append(f"find_commit does not find {commit_id}")
-    return told, [*wrong, *findings(told.commits, looks, scribe.log())]
+    for commit_id in result.open[:3]:
+        if table.find_commit(commit_id, 0) != recorder.version_of(commit_id):
+            wrong.append(f"find_commit is wrong about {commit_id}")
+    return result, [*wrong, *findings(result.commits, looks, recorder.log())]
 
 
 def _last_look(scene: Scene, table: Table) -> Look:
-    """All there is, at the end, straight from the server."""
+    """Read the whole table at the end, without the proxy."""
     rows = tuple(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
     span = (0, scene.writers * SPAN)
-    return Look("the last", 1e12, 1e12, table.version, True, span, (rows,), table.count())
+    return Look("final read", 1e12, 1e12, table.version, True, span, (rows,), table.count())
 
 
 def test_a_small_race(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> None:
-    told, wrong = held(
+    result, findings = run(
         s3, proxy, tmp_path / "n", seed, writers=3, appends=10, readers=1, retention=2.0
     )
-    print(told)
-    assert wrong == []
-    assert sum(commit.outcome == LANDED for commit in told.commits) > 20
-    assert told.looks
+    print(result)
+    assert findings == []
+    assert sum(commit.outcome == LANDED for commit in result.commits) > 20
+    assert result.looks
 
 
 @pytest.mark.nightly
@@ -100,8 +100,8 @@ def test_a_small_race(s3: Server, proxy: Proxied, tmp_path: Path, seed: int) -> 
 def test_ten_thousand_commits(
     round: int, s3: Server, proxy: Proxied, tmp_path: Path, seed: int, capsys: Any
 ) -> None:
-    """16 writers of 100 appends, in 7 rounds; cleaned while it runs."""
-    told, wrong = held(
+    """7 rounds of 16 writers with 100 appends each, while vacuum and expire run."""
+    result, findings = run(
         s3,
         proxy,
         tmp_path / "n",
@@ -112,9 +112,9 @@ def test_ten_thousand_commits(
         retention=5.0,
     )
     with capsys.disabled():
-        print(f"\nround {round}, VERSIONED_SEED={seed}: {told}", flush=True)
-    assert wrong == []
-    assert sum(commit.outcome == LANDED for commit in told.commits) > 1400
+        print(f"\nround {round}, VERSIONED_SEED={seed}: {result}", flush=True)
+    assert findings == []
+    assert sum(commit.outcome == LANDED for commit in result.commits) > 1400
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_ten_thousand_commits(
         pytest.param(Fault.UNCONDITIONAL, "was changed", marks=pytest.mark.nightly),
         (Fault.LOSER_TOLD_WON, "lost"),
     ],
-    ids=["unconditional", "loser told won"],
+    ids=["unconditional", "loser wins"],
 )
-def test_a_server_that_lies_is_found_out(
+def test_a_server_that_loses_commits_is_detected(
     fault: Fault, expected: str, s3: Server, proxy: Proxied, tmp_path: Path, seed: int
 ) -> None:
-    """Commits that are really lost: entries overwritten, or losers told that they won."""
+    """Commits are lost, since the server overwrites entries or acknowledges puts that failed."""
     rule = Rule(fault, "PUT", "log/", skip=4, times=1000)
-    _, wrong = held(s3, proxy, tmp_path / "n", seed, rule, writers=3, appends=6, readers=0)
-    assert any(expected in text for text in wrong), json.dumps(wrong)
+    _, findings = run(s3, proxy, tmp_path / "n", seed, rule, writers=3, appends=6, readers=0)
+    assert any(expected in text for text in findings), json.dumps(findings)

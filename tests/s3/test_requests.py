@@ -1,4 +1,4 @@
-"""How many requests each operation takes, which is what an object store is paid and waited for."""
+"""The number of S3 requests of each operation, which determines its cost and latency."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def requests(s3: Server) -> Requests:
 
 @pytest.fixture
 def table(s3: Server, s3_place: str) -> Table:
-    made = Catalog.create_path(s3_place, "id LONG, v STRING", storage_options=s3.options)
-    made.append(ROWS)
-    return made
+    table = Catalog.create_path(s3_place, "id LONG, v STRING", storage_options=s3.options)
+    table.append(ROWS)
+    return table
 
 
-def test_writing(requests: Requests, table: Table) -> None:
+def test_requests_of_writes(requests: Requests, table: Table) -> None:
     assert requests.of(lambda: table.append(ROWS)) == {"PutObject": 2}, "the segment and the entry"
     alter = table.alter().add_column("w", "INT")
     assert requests.of(alter.commit) == {"PutObject": 1}
@@ -32,7 +32,7 @@ def test_writing(requests: Requests, table: Table) -> None:
     assert requests.of(table.truncate) == {"PutObject": 1}
 
 
-def test_reading(requests: Requests, s3: Server, s3_place: str, table: Table) -> None:
+def test_requests_of_reads(requests: Requests, s3: Server, s3_place: str, table: Table) -> None:
     def load() -> Table:
         return Catalog.load_path(s3_place, s3.options)
 
@@ -41,13 +41,15 @@ def test_reading(requests: Requests, s3: Server, s3_place: str, table: Table) ->
     assert requests.of(load) == {"GetObject": 10}, "the hint, the checkpoint, eight entries"
     for _ in range(9):
         table.append(ROWS)
-    assert requests.of(load) == {"GetObject": 2 + 16}, "8 and 8 at once"
-    assert requests.of(lambda: table.scan().to_arrow()) == {"GetObject": 10}, "one a small segment"
+    assert requests.of(load) == {"GetObject": 2 + 16}, "entries are read in groups of 8"
+    assert requests.of(lambda: table.scan().to_arrow()) == {"GetObject": 10}, (
+        "one for each small segment"
+    )
     assert requests.of(lambda: table.scan(filters=[("id", ">", 5)]).to_arrow()) == {}
     assert requests.of(table.count) == {}
 
 
-def test_many_segments_are_under_way_at_once(requests: Requests, table: Table) -> None:
+def test_many_segments_are_read_at_once(requests: Requests, table: Table) -> None:
     for _ in range(20):
         table.append(ROWS)
     batches = table.scan().to_batches()

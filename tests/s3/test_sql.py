@@ -1,4 +1,4 @@
-"""SQL on tables in S3: natively where Spark has Hadoop's file system for it, else by Python."""
+"""SQL on tables in S3: natively if Spark has Hadoop's file system for S3, else through Python."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ WANTED = {
     "past": "old",
     "read_table": 1009,
 }
-"""Of 0 to 999, 0 to 3 went, and 5 has another text."""
+"""Of the rows 0 to 999, 0 to 3 are deleted and 5 is updated."""
 
 
-@pytest.mark.parametrize("way", ["native", "python"])
-def test_every_statement(way: str, s3: Server, s3_place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("io", ["native", "python"])
+def test_statements_on_s3(io: str, s3: Server, s3_place: str, tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "s3.run_sql", way, s3_place, json.dumps(s3.options)],
+        [sys.executable, "-m", "s3.run_sql", io, s3_place, json.dumps(s3.options)],
         capture_output=True,
         text=True,
         timeout=300,
@@ -43,9 +43,9 @@ def test_every_statement(way: str, s3: Server, s3_place: str, tmp_path: Path) ->
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
-    said = json.loads(ran.stdout.splitlines()[-1])
-    plan, of_table = said.pop("plan"), said.pop("plan_of_table")
-    assert said == WANTED
-    assert f"{{{way}={{" in plan, plan
-    assert ("FileScan parquet" in of_table) == (way == "native"), of_table
+    results = json.loads(ran.stdout.splitlines()[-1])
+    plan, of_table = results.pop("plan"), results.pop("plan_of_table")
+    assert results == WANTED
+    assert f"{{{io}={{" in plan, plan
+    assert ("FileScan parquet" in of_table) == (io == "native"), of_table
     assert s3.options["secret"] not in ran.stdout + ran.stderr

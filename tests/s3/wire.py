@@ -1,4 +1,4 @@
-"""HTTP/1.1 as far as a proxy needs it: whole messages from a stream, and onto one."""
+"""The part of HTTP/1.1 that the proxy needs: read whole messages from a stream."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Message:
-    """A request or an answer.
+    """A request or a response.
 
     Args:
-        start: its first line.
-        headers: names as they came, and values.
-        body: the whole of it, chunks put together.
+        start: the first line.
+        headers: pairs of name and value, in order.
+        body: the whole body, with chunks joined.
     """
 
     start: str
@@ -53,7 +53,7 @@ class Message:
 async def request_from(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> Message | None:
-    """The next request of a connection, or None at its end; who waits for leave to go on gets it."""
+    """Read the next request, or None at the end of the connection; answer ``Expect: 100-continue``."""
     found = await _head(reader)
     if found is None:
         return None
@@ -63,12 +63,12 @@ async def request_from(
     return await _with_body(found.without("expect"), reader)
 
 
-async def answer_from(reader: asyncio.StreamReader, method: str) -> Message:
-    """The answer to a request."""
+async def response_from(reader: asyncio.StreamReader, method: str) -> Message:
+    """Read the response to a request."""
     while True:
         found = await _head(reader)
         if found is None:
-            raise ConnectionResetError("no answer")
+            raise ConnectionResetError("no response")
         if found.status >= 200:
             break
     if method == "HEAD" or found.status in (204, 304):
@@ -87,15 +87,15 @@ async def _head(reader: asyncio.StreamReader) -> Message | None:
 
 
 async def _with_body(message: Message, reader: asyncio.StreamReader) -> Message:
-    """The message with its body; chunks become one piece of known length."""
+    """Read the body of a message; chunks are joined to a body of known length."""
     if "chunked" in (message.get("transfer-encoding") or ""):
-        parts = []
+        chunks = []
         while size := int((await reader.readline()).split(b";")[0], 16):
-            parts.append(await reader.readexactly(size))
+            chunks.append(await reader.readexactly(size))
             await reader.readline()
         while (await reader.readline()).strip():
             pass
-        body = b"".join(parts)
+        body = b"".join(chunks)
         plain = message.without("transfer-encoding").adding("Content-Length", str(len(body)))
         return replace(plain, body=body)
     size = int(message.get("content-length") or 0)

@@ -27,19 +27,24 @@ WIDTH = 600
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a soak, judge it, and print what came of it."""
+    """Run a soak, check it, and print the report."""
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=None, help="drawn if omitted")
+    parser.add_argument("--seed", type=int, default=None, help="random if omitted")
     parser.add_argument("--processes", type=int, default=10, help="at least 8")
-    parser.add_argument("--folder", type=Path, default=None, help="where the tables are; empty")
-    parser.add_argument("--keep", action="store_true", help="keep the folder without findings too")
-    given = parser.parse_args(arguments)
-    seed = randrange(2**32) if given.seed is None else given.seed
-    work = given.folder or Path(tempfile.mkdtemp(prefix="versioned-soak-"))
-    print(f"soak of {given.minutes:g} minutes, seed {seed}, in {work}", flush=True)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=None,
+        help="an empty folder for the run; a temporary one if omitted",
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the folder even without findings")
+    options = parser.parse_args(arguments)
+    seed = randrange(2**32) if options.seed is None else options.seed
+    work = options.folder or Path(tempfile.mkdtemp(prefix="versioned-soak-"))
+    print(f"soak of {options.minutes:g} minutes, seed {seed}, in {work}", flush=True)
     started = time.monotonic()
-    faults = run(Scene(work, seed), 60 * given.minutes, given.processes)
+    faults = run(Scene(work, seed), 60 * options.minutes, options.processes)
     ran = time.monotonic() - started
     print(f"ran {ran:.0f} s; checking", flush=True)
     verdict = judge(work)
@@ -48,13 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
     if verdict.findings:
         print("\n".join(failure(verdict, work, seed)), flush=True)
         return 1
-    if not given.keep:
+    if not options.keep:
         shutil.rmtree(work)
     return 0
 
 
 def report(verdict: Verdict, faults: Faults) -> Iterator[str]:
-    """The table that a soak ends with."""
+    """Render the report of a soak."""
     by_op: dict[str, dict[str, int]] = defaultdict(dict)
     for (op, result), times in sorted(verdict.operations.items()):
         by_op[op][result] = times
@@ -84,7 +89,7 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def failure(verdict: Verdict, work: Path, seed: int) -> Iterator[str]:
-    """What to look at when there are findings."""
+    """Render the findings, with the log entries and journal lines around them."""
     for one in verdict.findings[:MOST_FINDINGS]:
         yield f"FINDING: {one}"
     if len(verdict.findings) > MOST_FINDINGS:
@@ -94,7 +99,7 @@ def failure(verdict: Verdict, work: Path, seed: int) -> Iterator[str]:
     lines = read_journals(work / "journals")
     if where is not None:
         table, version = where
-        yield f"the log of {table} around version {version}, with what was declared:"
+        yield f"the log of {table} around version {version}, with the declared operations:"
         for at in range(max(0, version - TAIL // 2), version + 3):
             entry = read_entry(work / "archive" / table / "log" / entry_name(at))
             if entry is not None:

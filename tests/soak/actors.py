@@ -1,7 +1,7 @@
-"""What the processes of a soak do, by the public Python API and the command line alone.
+"""The processes of a soak, which use only the public Python API and the command line.
 
-Each writes to its journal what it intends before an operation, and the outcome after it. Any of them may
-be killed at any time; the next one of its role goes on with what it finds.
+Each records its intent before an operation and the outcome after it in its journal. Any of them may be
+killed at any time; it is restarted and continues from the state of the tables.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ PUBLIC_ERRORS = (
 
 PLAIN, KEYED = "plain", "keyed"
 GROUPS, KEYS = 6, 40
-MOST_ROWS = 300
-"""Above that, writers of the table without a primary key append less, and deletes take more."""
+MAX_ROWS = 300
+"""Above this, writers of the table without a primary key append less and overwrite more."""
 
 EXTRA = [f"c{number}" for number in range(4)]
 FIELDS = [f"f{number}" for number in range(3)]
@@ -70,7 +70,7 @@ CHANGES = (
     *("property", "default", "key"),
 )
 MAINTENANCE = {"compact": 2, "paths": 2, "expire": 4, "vacuum": 5, "cli": 0.3}
-"""What maintenance does, and how often."""
+"""The weights of maintenance operations."""
 
 TAGS = ("red", "green", "blue")
 
@@ -79,11 +79,11 @@ CLI = [sys.executable, "-c", "from versioned_catalog.cli.main import main; main(
 
 @dataclass(frozen=True)
 class Scene:
-    """Where a soak takes place.
+    """The setting of a soak.
 
     Args:
         work: the folder of the run: warehouse, journals, archive.
-        seed: what all randomness is drawn from.
+        seed: the seed of all random choices.
         retentions: the shortest and the longest retention, in seconds.
     """
 
@@ -101,7 +101,7 @@ class Scene:
 
 
 def create_tables(scene: Scene) -> None:
-    """Create the two tables that live as long as the soak."""
+    """Create the two tables that exist during the whole soak."""
     catalog = Catalog(scene.warehouse)
     catalog.create_namespace("soak")
     catalog.create_table(
@@ -117,26 +117,26 @@ def create_tables(scene: Scene) -> None:
 
 
 class Actor:
-    """One life of one process.
+    """One run of a process, until it ends or is killed.
 
     Args:
-        scene: where it takes place.
-        role: what it does.
-        number: which of those of its role it is.
-        life: how often it was started before.
+        scene: the setting.
+        role: the role of the process.
+        number: its number among the processes of its role.
+        start_number: the number of its starts before this one.
     """
 
-    def __init__(self, scene: Scene, role: str, number: int, life: int) -> None:
+    def __init__(self, scene: Scene, role: str, number: int, start_number: int) -> None:
         self.scene = scene
-        self.random = Random(f"{scene.seed} {role} {number} {life}")
-        self.journal = Journal(scene.work / f"journals/{role}{number}.{life}.jsonl")
+        self.random = Random(f"{scene.seed} {role} {number} {start_number}")
+        self.journal = Journal(scene.work / f"journals/{role}{number}.{start_number}.jsonl")
         self.catalog = Catalog(scene.warehouse)
         self._stamp = 0
-        self._first = (_number_of(role) * 64 + number) * 4096 + life
+        self._first = (_number_of(role) * 64 + number) * 4096 + start_number
         self._tables = {name: self.catalog.load_table(f"soak.{name}") for name in (PLAIN, KEYED)}
 
     def stamp(self) -> int:
-        """A number that no other process writes."""
+        """A number that is unique among all processes."""
         self._stamp += 1
         return self._first * 1_000_000 + self._stamp
 
@@ -148,20 +148,20 @@ class Actor:
             table.refresh()
         return table
 
-    def dawdle(self) -> None:
-        """Wait between plan and commit: mostly not at all, now and then longer than a retention."""
+    def pause(self) -> None:
+        """Sometimes wait between plan and commit, possibly longer than the retention."""
         if self.random.random() < 0.12:
             time.sleep(self.random.uniform(0.2, 1.5 * self.scene.retentions[1]))
 
     def on_progress(self, what: str, done: int, total: int) -> None:
-        """Make maintenance slow, now and then."""
+        """Sometimes slow maintenance down."""
         if self.random.random() < 0.005:
             time.sleep(self.random.uniform(0.2, 1.5 * self.scene.retentions[1]))
         elif self.random.random() < 0.2:
             time.sleep(self.random.uniform(0, 0.05))
 
     def attempt(self, table: Table, op: str, do: Callable[[str], Any], **declared: Any) -> Any:
-        """Do one operation between its intent and its outcome in the journal."""
+        """Record the intent of an operation, run it, and record its outcome."""
         commit_id = str(uuid4())
         self.journal.write(
             "intent", id=commit_id, table=folder_of(table), op=op, base=table.version, **declared
@@ -178,13 +178,13 @@ class Actor:
             outcome = outcome_of(error)
         self.journal.write("outcome", id=commit_id, **outcome)
         if outcome["outcome"] != "acknowledged":
-            with self.noted("refresh"):
+            with self.recording_errors("refresh"):
                 table.refresh()
         return result
 
-    def noted(self, what: str) -> Noted:
-        """A block whose errors stand in the journal."""
-        return Noted(self, what)
+    def recording_errors(self, what: str) -> RecordingErrors:
+        """Return a context manager that records errors in the journal and suppresses them."""
+        return RecordingErrors(self, what)
 
     def cli(self, *words: str, token: str = "") -> None:
         """Run a command of ``versioned``."""
@@ -203,12 +203,12 @@ class Actor:
             id=one,
             outcome=outcome.get(done.returncode, "crashed"),
             error=f"exit code {done.returncode}",
-            said=(done.stderr or done.stdout)[-600:],
+            message=(done.stderr or done.stdout)[-600:],
         )
 
 
-class Noted:
-    """Writes errors of a block to the journal, and lets the process go on."""
+class RecordingErrors:
+    """Records the errors of a block in the journal and suppresses them."""
 
     def __init__(self, actor: Actor, what: str) -> None:
         self._actor = actor
@@ -220,36 +220,36 @@ class Noted:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if error is None or not isinstance(error, Exception):
             return False
-        self._actor.journal.write("aside", what=self._what, **outcome_of(error))
+        self._actor.journal.write("error", what=self._what, **outcome_of(error))
         return True
 
 
 def _number_of(role: str) -> int:
-    """A small number of a role."""
+    """The position of a role."""
     return list(ROLES).index(role)
 
 
 def folder_of(table: Table) -> str:
-    """What a table is called in journals: the name of its folder."""
+    """The name of a table in journals, which is that of its folder."""
     return Path(table.location).name
 
 
 def outcome_of(error: Exception) -> dict[str, Any]:
-    """What an error says of an operation."""
+    """Describe the error of an operation as its outcome."""
     if isinstance(error, CommitOutcomeUnknown):
-        return {"outcome": "unknown", "said": str(error)[:400]}
+        return {"outcome": "unknown", "message": str(error)[:400]}
     kind = next((one for one in PUBLIC_ERRORS if isinstance(error, one)), None)
     if kind is None or not isinstance(error, VersionedError):
         trace = "".join(traceback.format_exception(error))[-1500:]
-        return {"outcome": "crashed", "error": type(error).__name__, "said": trace}
-    return {"outcome": "refused", "error": kind.__name__, "said": str(error)[:400]}
+        return {"outcome": "crashed", "error": type(error).__name__, "message": trace}
+    return {"outcome": "refused", "error": kind.__name__, "message": str(error)[:400]}
 
 
 # Values
 
 
 def value_of(type_: pa.DataType, random: Random) -> Any:
-    """A value as a journal holds it."""
+    """A random value in the form that journals hold."""
     if pa.types.is_struct(type_):
         return {one.name: nullable_value(one, random) for one in type_}
     if pa.types.is_string(type_):
@@ -271,7 +271,7 @@ def nullable_value(one: pa.Field, random: Random) -> Any:
 
 
 def in_python(value: Any, type_: pa.DataType) -> Any:
-    """A value of a journal as PyArrow and filters take it."""
+    """Convert a value of a journal for PyArrow and filters."""
     if value is None:
         return None
     if pa.types.is_struct(type_):
@@ -284,7 +284,7 @@ def in_python(value: Any, type_: pa.DataType) -> Any:
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """The columns of a table as Arrow has them, without reading a segment."""
+    """The Arrow schema of a table, without reading a segment."""
     return table.scan(limit=0).to_arrow().schema
 
 
@@ -300,7 +300,7 @@ def arrow_of(rows: list[list[Any]], fields: list[pa.Field]) -> pa.Table:
 
 
 def writer(actor: Actor) -> None:
-    """Append, upsert, upsert partially, delete by key; overwrite, now and then."""
+    """Append, upsert, update in part, delete by key; sometimes overwrite."""
     if actor.random.random() < 0.5:
         _write_plain(actor, actor.table(PLAIN))
     else:
@@ -308,8 +308,8 @@ def writer(actor: Actor) -> None:
     time.sleep(actor.random.uniform(0.02, 0.25))
 
 
-def _left(actor: Actor, fields: list[pa.Field], fixed: int) -> list[pa.Field]:
-    """The columns that a write brings: all, or some of those that may be left out."""
+def _written_fields(actor: Actor, fields: list[pa.Field], fixed: int) -> list[pa.Field]:
+    """The columns of a write: all, or without some that may be omitted."""
     if actor.random.random() < 0.7:
         return fields
     return [
@@ -320,8 +320,8 @@ def _left(actor: Actor, fields: list[pa.Field], fixed: int) -> list[pa.Field]:
 
 
 def _write_plain(actor: Actor, table: Table) -> None:
-    fields = _left(actor, list(arrow_schema(table)), 1)
-    small = table.count() > MOST_ROWS
+    fields = _written_fields(actor, list(arrow_schema(table)), 1)
+    small = table.count() > MAX_ROWS
     op = actor.random.choices(
         ["append", "overwrite_where", "overwrite"], [80, 15, 6 if small else 1]
     )[0]
@@ -336,7 +336,7 @@ def _write_plain(actor: Actor, table: Table) -> None:
     def commit(commit_id: str) -> int:
         plan = table.transaction().plan_write(data.schema)
         records = plan.write(data.schema, iter(data.to_batches()), table.store)
-        actor.dawdle()
+        actor.pause()
         if op == "append":
             return table.transaction().commit_append(plan, records, commit_id=commit_id)
         if op == "overwrite":
@@ -351,7 +351,7 @@ def _write_plain(actor: Actor, table: Table) -> None:
 def _write_keyed(actor: Actor, table: Table) -> None:
     every = list(arrow_schema(table))
     partial = actor.random.random() < 0.4
-    fields = _left(actor, every, 2)
+    fields = _written_fields(actor, every, 2)
     if partial:
         fields = [
             *every[:2],
@@ -372,7 +372,7 @@ def _write_keyed(actor: Actor, table: Table) -> None:
             return table.delete_keys(data, commit_id=commit_id)
         plan = table.transaction().plan_write(data.schema, partial=partial)
         records = plan.write(data.schema, iter(data.to_batches()), table.store)
-        actor.dawdle()
+        actor.pause()
         return table.transaction().commit_append(plan, records, commit_id=commit_id)
 
     op = "delete_keys" if by_key else "upsert"
@@ -380,7 +380,7 @@ def _write_keyed(actor: Actor, table: Table) -> None:
 
 
 def _where(actor: Actor, table: Table) -> list[list[Any]]:
-    """Conditions that a share of the rows meet."""
+    """Random conditions that some of the rows match."""
     fields = list(arrow_schema(table))
     found = []
     for one in actor.random.sample(fields, actor.random.choice([1, 1, 2])):
@@ -419,7 +419,7 @@ def _filters(where: list[list[Any]], table: Table) -> list[tuple[Any, ...]]:
 
 
 def changer(actor: Actor) -> None:
-    """Delete, update and truncate; on a base that others have left behind, now and then."""
+    """Delete, update and truncate, sometimes on an outdated version."""
     table = actor.table()
     where = _where(actor, table)
     if actor.random.random() < 0.4:
@@ -442,21 +442,21 @@ def _update(actor: Actor, table: Table, where: list[list[Any]]) -> None:
     fixed = 2 if folder_of(table) == KEYED else 1
     fields = list(arrow_schema(table))[fixed:]
     declared: dict[str, Any] = {}
-    given: dict[str, Any] = {}
+    assignments: dict[str, Any] = {}
     for one in actor.random.sample(fields, actor.random.choice([1, 1, 2])):
         path, leaf = one.name, one
         if pa.types.is_struct(one.type) and actor.random.random() < 0.8:
             leaf = actor.random.choice(list(one.type))
             path = f"{one.name}.{leaf.name}"
         elif pa.types.is_integer(one.type) and actor.random.random() < 0.4:
-            declared[path], given[path] = ["plus", 1], pc.field(path) + 1
+            declared[path], assignments[path] = ["plus", 1], pc.field(path) + 1
             continue
         value = nullable_value(leaf, actor.random)
-        declared[path], given[path] = value, in_python(value, leaf.type)
+        declared[path], assignments[path] = value, in_python(value, leaf.type)
     filters = _filters(where, table)
 
     def commit(commit_id: str) -> int:
-        return table.update(given, filters, commit_id=commit_id)
+        return table.update(assignments, filters, commit_id=commit_id)
 
     actor.attempt(table, "update", commit, where=where, set=declared)
 
@@ -465,7 +465,7 @@ def _update(actor: Actor, table: Table, where: list[list[Any]]) -> None:
 
 
 def alterer(actor: Actor) -> None:
-    """Add, drop, drop and add again, rename, widen; nested fields; defaults and properties."""
+    """Add, drop, add again, rename and widen columns and fields; set defaults and properties."""
     table = actor.table(stale=0.2)
     change = _change(actor, table)
     if change is not None:
@@ -476,12 +476,12 @@ def alterer(actor: Actor) -> None:
 def _alter(actor: Actor, table: Table, changes: list[list[Any]]) -> None:
     alteration = table.alter()
     for name, *args in changes:
-        how = _in_words(args.pop()) if isinstance(args[-1], dict) else {}
+        how = _keywords(args.pop()) if isinstance(args[-1], dict) else {}
         getattr(alteration, name)(*args, **how)
     actor.attempt(table, "alter", lambda one: alteration.commit(commit_id=one), changes=changes)
 
 
-def _in_words(how: dict[str, Any]) -> dict[str, Any]:
+def _keywords(how: dict[str, Any]) -> dict[str, Any]:
     if "type" not in how:
         return how
     how = dict(how)
@@ -491,8 +491,8 @@ def _in_words(how: dict[str, Any]) -> dict[str, Any]:
     return how
 
 
-def _added(actor: Actor, name: str) -> list[Any]:
-    """A call of ``add_column``."""
+def _random_column(actor: Actor, name: str) -> list[Any]:
+    """Random arguments of ``add_column``, after its name."""
     type_ = actor.random.choice(TYPES)
     default: dict[str, Any] = {}
     if actor.random.random() < 0.6:
@@ -512,11 +512,11 @@ def _change(actor: Actor, table: Table) -> list[list[Any]] | None:
     one = actor.random.choice(extra) if extra else None
     match kind:
         case "add" if free:
-            return [_added(actor, actor.random.choice(free))]
+            return [_random_column(actor, actor.random.choice(free))]
         case "drop" if len(extra) > 3 and one:
             return [["drop_column", one.name]]
         case "again" if one:
-            return [["drop_column", one.name], _added(actor, one.name)]
+            return [["drop_column", one.name], _random_column(actor, one.name)]
         case "rename" if free and one:
             return [["rename_column", one.name, actor.random.choice(free)]]
         case "swap" if len(extra) > 1:
@@ -550,12 +550,12 @@ def _nested(actor: Actor, struct: pa.Field) -> list[list[Any]] | None:
     free = [name for name in FIELDS if name not in there]
     match actor.random.choice(("add", "drop", "again", "rename")):
         case "add" if free:
-            return [_added(actor, f"{struct.name}.{free[0]}")]
+            return [_random_column(actor, f"{struct.name}.{free[0]}")]
         case "drop" if len(there) > 2:
             return [["drop_column", f"{struct.name}.{actor.random.choice(there)}"]]
         case "again" if len(there) > 1:
             name = f"{struct.name}.{actor.random.choice(there)}"
-            return [["drop_column", name], _added(actor, name)]
+            return [["drop_column", name], _random_column(actor, name)]
         case "rename" if free:
             return [["rename_column", f"{struct.name}.{actor.random.choice(there)}", free[0]]]
     return None
@@ -604,7 +604,7 @@ def restorer(actor: Actor) -> None:
 
 
 def _undo(actor: Actor, table: Table) -> None:
-    """Drop a column and roll that back, so that writers in between do not know the column."""
+    """Drop a column and roll back, then write on the version in between, which lacks the column."""
     fixed = 2 if folder_of(table) == KEYED else 1
     names = table.schema.names[fixed:]
     struct = next(one.name for one in arrow_schema(table) if pa.types.is_struct(one.type))
@@ -633,10 +633,10 @@ def _undo(actor: Actor, table: Table) -> None:
 
 
 def maintainer(actor: Actor) -> None:
-    """Compact, expire and vacuum; by the command line, now and then."""
+    """Compact, expire and vacuum, sometimes by the command line."""
     name = ""
     if actor.random.random() < 0.8:
-        name = _meet(actor)
+        name = _synchronize(actor)
     table = actor.table(name, stale=0.2)
     low, high = actor.scene.retentions
     span = timedelta(seconds=actor.random.uniform(low, high))
@@ -648,8 +648,8 @@ def maintainer(actor: Actor) -> None:
             _compact(actor, table, chosen)
         case "paths":
             paths = table.inspect.segments()["path"].to_pylist()
-            some = actor.random.sample(paths, actor.random.randint(0, len(paths)))
-            _compact(actor, table, {"paths": some})
+            sample = actor.random.sample(paths, actor.random.randint(0, len(paths)))
+            _compact(actor, table, {"paths": sample})
         case "expire":
             keep = actor.random.choice([1, 2, 5])
             actor.attempt(
@@ -666,8 +666,8 @@ def maintainer(actor: Actor) -> None:
     time.sleep(actor.random.uniform(0, 0.3))
 
 
-def _meet(actor: Actor) -> str:
-    """Wait for the next half second; all processes that do so then work on the same table."""
+def _synchronize(actor: Actor) -> str:
+    """Wait for the next half second, so that processes choose the same table at the same time."""
     now = 2 * time.time()
     time.sleep((math.floor(now) + 1 - now) / 2 + actor.random.choice([0, 0, 0.01, 0.03]))
     return (PLAIN, KEYED)[math.floor(2 * time.time()) % 2]
@@ -684,7 +684,7 @@ def _compact(actor: Actor, table: Table, how: dict[str, Any]) -> None:
 
 def _by_command(actor: Actor, name: str, span: timedelta) -> None:
     hours = repr(span.total_seconds() / 3600)
-    match actor.random.choice(["expire", "vacuum", "property", "compact", "looks"]):
+    match actor.random.choice(["expire", "vacuum", "property", "compact", "inspect"]):
         case "expire":
             actor.cli("expire", name, "--older-than", hours, "--execute", "--force")
         case "vacuum":
@@ -694,7 +694,7 @@ def _by_command(actor: Actor, name: str, span: timedelta) -> None:
             actor.cli("alter", name, "set-property", "token", token, token=token)
         case "compact":
             actor.cli("compact", name)
-        case "looks":
+        case "inspect":
             actor.cli("--json", actor.random.choice(["history", "snapshots", "segments"]), name)
 
 
@@ -721,20 +721,20 @@ def reader(actor: Actor) -> None:
 def read(
     journal: Journal, table: Table, version: int, tag: str | None = None, copy: str = ""
 ) -> None:
-    """Read a version, and write down what it showed."""
+    """Read a version, and record the result."""
     one = str(uuid4())
-    said: dict[str, Any] = {"id": one, "table": folder_of(table), "version": version}
-    said |= {"tag": tag, "copy": copy, "pinned": table.version}
-    journal.write("looking", **said)
+    members: dict[str, Any] = {"id": one, "table": folder_of(table), "version": version}
+    members |= {"tag": tag, "copy": copy, "pinned": table.version}
+    journal.write("reading", **members)
     try:
         found = table.scan(version=tag if tag is not None else version).to_arrow()
     except Exception as error:
-        journal.write("look", **said, **outcome_of(error))
+        journal.write("look", **members, **outcome_of(error))
         return
     texts = row_texts(zip(*(column.to_pylist() for column in found.columns), strict=True))
     journal.write(
         "look",
-        **said,
+        **members,
         outcome="acknowledged",
         names=found.column_names,
         digest=digest(texts),
@@ -749,10 +749,10 @@ def namer(actor: Actor) -> None:
     """Create, fill, rename, drop and vacuum a third table."""
     catalog, names = actor.catalog, ("third", "other")
     named = next((one for one in names if catalog.table_exists(f"soak.{one}")), None)
-    with actor.noted("third table"):
+    with actor.recording_errors("third table"):
         if named is None:
             token = str(uuid4())
-            _named(
+            _attempt_on_name(
                 actor,
                 "create_table",
                 lambda: catalog.create_table(
@@ -778,7 +778,7 @@ def namer(actor: Actor) -> None:
                 actor.attempt(table, "append", commit, names=data.column_names, rows=rows)
             case "rename":
                 new = next(one for one in names if one != named)
-                done = _named(
+                done = _attempt_on_name(
                     actor,
                     "rename_table",
                     lambda: catalog.rename_table(name, f"soak.{new}"),
@@ -786,19 +786,21 @@ def namer(actor: Actor) -> None:
                     new=new,
                 )
                 if done and (catalog.table_exists(name) or not catalog.table_exists(f"soak.{new}")):
-                    actor.journal.write("finding", said=f"renamed {named} to {new} without effect")
+                    actor.journal.write(
+                        "finding", message=f"renamed {named} to {new} without effect"
+                    )
             case "read":
                 read(actor.journal, table, table.version)
             case "alter":
-                change = [_added(actor, "b")]
+                change = [_random_column(actor, "b")]
                 if len(arrow_schema(table)) > 2:
                     change.insert(0, ["drop_column", "b"])
                 _alter(actor, table, change)
             case "drop":
-                _named(actor, "drop_table", lambda: catalog.drop_table(name), old=named)
+                _attempt_on_name(actor, "drop_table", lambda: catalog.drop_table(name), old=named)
                 if actor.random.random() < 0.5:
                     time.sleep(actor.scene.retentions[0])
-                    with actor.noted("vacuum of a dropped table"):
+                    with actor.recording_errors("vacuum of a dropped table"):
                         catalog.vacuum_path(
                             table.location,
                             timedelta(seconds=actor.scene.retentions[0]),
@@ -808,8 +810,8 @@ def namer(actor: Actor) -> None:
     time.sleep(actor.random.uniform(0.1, 0.8))
 
 
-def _named(actor: Actor, op: str, do: Callable[[], Any], **declared: Any) -> bool:
-    """An operation on a name, whose commit IDs are not ours to choose."""
+def _attempt_on_name(actor: Actor, op: str, do: Callable[[], Any], **declared: Any) -> bool:
+    """Run an operation on a name, for which no commit ID can be given."""
     one = str(uuid4())
     actor.journal.write("intent", id=one, table="", op=op, base=-1, **declared)
     outcome: dict[str, Any] = {"outcome": "acknowledged"}
@@ -832,14 +834,14 @@ ROLES: dict[str, Callable[[Actor], None]] = {
 }
 
 
-def act(scene: Scene, role: str, number: int, life: int) -> None:
-    """What a process does until the soak is over."""
+def act(scene: Scene, role: str, number: int, start_number: int) -> None:
+    """Run the actor of a role until the soak is over."""
     with suppress(OSError):
-        os.setsid()  # so that what it starts is killed together with it
-    actor = Actor(scene, role, number, life)
+        os.setsid()  # so that its child processes are killed with it
+    actor = Actor(scene, role, number, start_number)
     while not scene.is_over:
         try:
             ROLES[role](actor)
         except Exception as error:
-            actor.journal.write("aside", what=role, **outcome_of(error))
+            actor.journal.write("error", what=role, **outcome_of(error))
             time.sleep(0.1)

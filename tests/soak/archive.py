@@ -1,7 +1,7 @@
-"""The archiver: keeps a copy of each log entry and data file before expiry or vacuum takes them.
+"""The archiver: copies each log entry and data file before expire or vacuum deletes them.
 
-It shares no code with the project. Beside the archive it watches that every file which a kept version
-needs is there.
+It also reports files that are missing although a retained version needs them. It shares no code with the
+project.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from soak.journal import Journal
 from soak.log_fold import Fold, entry_name, needed_files, read_entry
 
 PAUSE = 0.005
-LOOK_FOR_TABLES = 0.25
-LOOK_FOR_FILES = 0.3
+TABLES_INTERVAL = 0.25
+FILES_INTERVAL = 0.3
 
 
 class Archived:
@@ -25,8 +25,8 @@ class Archived:
 
     Args:
         folder: the table's folder.
-        copy: where its entries and data files are kept.
-        journal: takes findings.
+        copy: the folder of the copies.
+        journal: the journal for findings.
     """
 
     def __init__(self, folder: Path, copy: Path, journal: Journal) -> None:
@@ -41,11 +41,11 @@ class Archived:
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the table was dropped, so that little is committed to it."""
+        """Whether the table was dropped; commits are rare then."""
         return self._fold.last.dropped
 
     def catch_up(self) -> None:
-        """Copy the entries that are new, and link the files that they add."""
+        """Copy new entries, and link the files that they add."""
         while not self._is_lost:
             version = self._fold.last.version + 1
             name = entry_name(version)
@@ -61,7 +61,7 @@ class Archived:
             with suppress(FileNotFoundError):
                 shutil.copy2(path, temporary)
             if (read_entry(temporary) or {}).get("commit_id") != entry["commit_id"]:
-                continue  # it was replaced between the two looks
+                continue  # it was replaced between the two reads
             if (read_entry(temporary) or {}).get("stub"):
                 continue
             temporary.replace(self._copy / "log" / name)
@@ -73,11 +73,11 @@ class Archived:
                 self._fold.forget_before(state.floor)
 
     def look_for_files(self) -> None:
-        """Report files that are absent although a kept version needs them."""
+        """Report files that are missing although a retained version needs them."""
         if self._is_lost or not self._fold.states or self._fold.last.dropped:
             return
         there = {f"data/{one.name}" for one in (self._folder / "data").glob("*.parquet")}
-        self.catch_up()  # what is expired by now was allowed to go
+        self.catch_up()  # files of versions that have expired by now may be deleted
         if self._is_lost or self._fold.last.dropped:
             return
         seen = self._fold.last.version
@@ -91,7 +91,7 @@ class Archived:
 
 
 def archive(work: Path) -> None:
-    """Archive all tables of a warehouse until the file ``archived`` asks for the end.
+    """Archive all tables of a warehouse until the file ``over-archiver`` exists.
 
     Args:
         work: the folder of a run.
@@ -104,7 +104,7 @@ def archive(work: Path) -> None:
         now = time.monotonic()
         is_slow_turn = now >= next_tables or is_over
         if is_slow_turn:
-            next_tables = now + LOOK_FOR_TABLES
+            next_tables = now + TABLES_INTERVAL
             for log in warehouse.glob("soak/*/_versioned/log"):
                 folder = log.parents[1]
                 if folder.name not in tables:
@@ -113,7 +113,7 @@ def archive(work: Path) -> None:
             if is_slow_turn or not table.is_dropped:
                 table.catch_up()
         if now >= next_files or is_over:
-            next_files = now + LOOK_FOR_FILES
+            next_files = now + FILES_INTERVAL
             for table in tables.values():
                 table.look_for_files()
         if is_over:

@@ -1,4 +1,4 @@
-"""Judges a soak by its journals and its archive; it imports nothing of the project."""
+"""Checks a soak by its journals and its archive, without code of the project."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_ENTRY = frozenset(
         *("compact", "expire", "vacuum"),
     ]
 )
-"""What makes no entry where it changes nothing."""
+"""Operations that create no entry if they change nothing."""
 
 ENTRY_OPERATIONS = {
     "append": "append",
@@ -44,13 +44,13 @@ BLIND = ("append", "upsert", "delete_keys")
 MAY_BE_INVALID = ("alter", "rollback", "set_tag", "create_table", "cli")
 MAY_BE_ABSENT = ("alter", "rollback", "set_tag", "drop_tag", "cli", "rename_table", "drop_table")
 MAY_BE_TAKEN = ("create_table", "rename_table")
-MOST_DIRECT = 2500
-"""So many versions of a table are read straight from its files at most."""
+MAX_DIRECT_READS = 2500
+"""The maximum number of versions of a table that are read directly from its files."""
 
 
 @dataclass
 class Verdict:
-    """What a soak did, and what is wrong with it."""
+    """The findings and counts of a soak."""
 
     findings: list[str] = field(default_factory=list)
     operations: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -63,7 +63,7 @@ class Verdict:
 
 @dataclass
 class Operation:
-    """An intent and, if its process lived to write it, its outcome."""
+    """An intent, and its outcome unless the process was killed before recording it."""
 
     intent: Json
     outcome: Json | None = None
@@ -87,20 +87,20 @@ class Operation:
 
 @dataclass
 class Table:
-    """All that is known of one table."""
+    """A table with its archived log."""
 
     name: str
     fold: Fold
     times: list[float]
     folders: Sequence[Path]
-    """Where data files are: the archive, then the table's folder."""
+    """The folders of its data files: the archive, then the table's folder."""
 
     @property
     def ids(self) -> dict[str, int]:
         return {entry["commit_id"]: at for at, entry in enumerate(self.fold.entries)}
 
     def expired_by(self, version: int, time: float) -> bool:
-        """Whether the log did not keep a version any more at a time, or there never was one."""
+        """Whether a version was expired at a time."""
         return any(
             self.times[state.version] <= time and not state.keeps(version)
             for state in self.fold.states[version + 1 :]
@@ -108,10 +108,10 @@ class Table:
 
 
 def judge(work: Path) -> Verdict:
-    """Everything that is wrong with a run.
+    """Check a run.
 
     Args:
-        work: its folder.
+        work: the folder of the run.
     """
     verdict = Verdict()
     lines = read_journals(work / "journals")
@@ -134,7 +134,7 @@ def judge(work: Path) -> Verdict:
 
 
 def read_table(copy: Path, folder: Path, verdict: Verdict) -> Table:
-    """The archive of one table."""
+    """Read the archive of a table."""
     fold, times = Fold(copy.name), list[float]()
     while (entry := read_entry(copy / "log" / entry_name(len(times)))) is not None:
         times.append((copy / "log" / entry_name(len(times))).stat().st_mtime)
@@ -162,7 +162,7 @@ def _operations(lines: Iterable[Json]) -> dict[str, Operation]:
 
 
 def judge_operations(operations: Iterable[Operation], tables: dict[str, Table]) -> Iterator[str]:
-    """Compare outcomes with the log: acknowledged once, refused never, else at most once."""
+    """Check that acknowledged commits are in the log once, refused ones never, others at most once."""
     for name, table in tables.items():
         counts = Counter(entry["commit_id"] for entry in table.fold.entries)
         for commit_id, times in counts.items():
@@ -213,7 +213,7 @@ def _judge_one(one: Operation, version: int | None, table: Table) -> Iterator[st
 
 
 def _judge_token(one: Operation, tables: dict[str, Table]) -> Iterator[str]:
-    """An operation without a commit ID of ours is known by a token among the properties."""
+    """Check an operation without a known commit ID, by its token in the table's properties."""
     token = one.intent["token"]
     found = [
         (name, version)
@@ -257,7 +257,7 @@ def _may_be_refused(one: Operation, table: Table | None) -> bool:
 
 
 def _blocked(one: Operation, table: Table) -> bool:
-    """Whether a fence, a drop or a rollback since its base stands against a blind write."""
+    """Whether a fence, drop or rollback since the base of a blind write conflicts with it."""
     base = one.intent["base"]
     for version in range(base + 1, len(table.fold.entries)):
         if table.times[version] > one.ended:
@@ -274,28 +274,28 @@ def _blocked(one: Operation, table: Table) -> bool:
 
 
 def judge_reads(table: Table, looks: Iterable[Json]) -> Iterator[str]:
-    """Reads that failed though the version was kept; what they showed is for ``Replay``."""
+    """Report failed reads of retained versions; ``Replay`` checks the results of the others."""
     for look in looks:
         if look["outcome"] == "acknowledged":
             continue
         version = look["version"]
-        excused = look.get("error") == "NotFoundError" and table.expired_by(version, look["at"])
+        is_allowed = look.get("error") == "NotFoundError" and table.expired_by(version, look["at"])
         if table.name.startswith("third"):
-            excused = excused or look.get("error") == "NotFoundError"
-        if not excused:
+            is_allowed = is_allowed or look.get("error") == "NotFoundError"
+        if not is_allowed:
             yield (
                 f"{table.name}: a read of version {version} (tag {look['tag']}, {look['copy']}) by "
-                f"{look['who']} failed: {look['outcome']} {look.get('error')}: {look.get('said')}"
+                f"{look['who']} failed: {look['outcome']} {look.get('error')}: {look.get('message')}"
             )
 
 
 class Replay:
-    """The model of one table, commit after commit, against reads and files.
+    """Replays the commits of a table in the model, and compares it with reads and files.
 
     Args:
         table: the table.
-        operations: what actors declared on it.
-        looks: what readers saw of it.
+        operations: the declared operations on it.
+        looks: the recorded reads of it.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class Replay:
         self._last_use = self._uses()
 
     def _uses(self) -> dict[int, int]:
-        """Up to which version the snapshot of a version is needed."""
+        """The last version whose check needs the snapshot of a version, by that version."""
         uses: dict[int, int] = {}
         ids = self._table.ids
         last = len(self._table.fold.entries) - 1
@@ -340,8 +340,11 @@ class Replay:
         return uses
 
     def findings(self) -> Iterator[str]:
-        """Replay all of it."""
-        states, every = self._table.fold.states, max(1, len(self._table.fold.states) // MOST_DIRECT)
+        """Replay all commits; yield the findings."""
+        states, every = (
+            self._table.fold.states,
+            max(1, len(self._table.fold.states) // MAX_DIRECT_READS),
+        )
         before = Snapshot(-1, {"schema_version": -1, "columns": []}, {})
         for version, state in enumerate(states):
             try:
@@ -350,12 +353,12 @@ class Replay:
                 yield f"{self._table.name} version {version}: {error}"
                 snapshot = Snapshot(version, state.schema, before.rows)
             self._snapshots[version] = snapshot
-            shown = _Shown(snapshot)
+            shown = _Rows(snapshot)
             yield from self._read_at(version, shown)
             if not state.dropped and (version % every == 0 or version == len(states) - 1):
                 right = list(self._files_at(version, state, shown))
                 yield from right
-                if right:  # go on from what is there, so that one fault is reported once
+                if right:  # later versions would only repeat the finding
                     return
             for one in self._idle.get(version, ()):
                 yield from self._changed_nothing(one)
@@ -372,7 +375,7 @@ class Replay:
         if one is None:
             if entry["operation"] in ("alter", "tag", "fence", "expire", "compact", "drop"):
                 return Snapshot(version, state.schema, before.rows)
-            raise ModelError(f"nobody declared the {entry['operation']} {entry['commit_id']}")
+            raise ModelError(f"no actor declared the {entry['operation']} {entry['commit_id']}")
         intent = one.intent
         planned, base = self._at(intent["base"]), self._at(entry["base_version"])
         back = self._at(intent["to"]) if one.op == "rollback" else None
@@ -385,7 +388,7 @@ class Replay:
     def _at(self, version: int) -> Snapshot:
         return self._snapshots[version]
 
-    def _read_at(self, version: int, shown: _Shown) -> Iterator[str]:
+    def _read_at(self, version: int, shown: _Rows) -> Iterator[str]:
         for look in self._looks.get(version, ()):
             where = f"{self._table.name} version {version}"
             who = f"{look['who']} (tag {look['tag']}, {look['copy']})"
@@ -394,7 +397,7 @@ class Replay:
             elif look["digest"] != shown.digest:
                 yield f"{where}: {who} saw wrong rows: {_difference(shown, unpacked(look['rows']))}"
 
-    def _files_at(self, version: int, state: State, shown: _Shown) -> Iterator[str]:
+    def _files_at(self, version: int, state: State, shown: _Rows) -> Iterator[str]:
         where = f"{self._table.name} version {version}"
         try:
             found = row_texts(self._direct.rows(state))
@@ -406,12 +409,12 @@ class Replay:
             one = self._by_id.get(entry["commit_id"])
             yield (
                 f"{where} ({entry['operation']} on base {entry['base_version']}, "
-                f"{one.intent.get('who') if one else 'nobody'}): the files hold wrong rows: "
+                f"{one.intent.get('who') if one else 'no actor'}): the files hold wrong rows: "
                 f"{_difference(shown, found)}"
             )
 
     def _changed_nothing(self, one: Operation) -> Iterator[str]:
-        """An operation that was acknowledged without an entry had nothing to do."""
+        """Check that an operation that was acknowledged without an entry had nothing to change."""
         assert one.outcome is not None
         reported = one.outcome["version"]
         last = self._snapshots.get(reported)
@@ -422,10 +425,10 @@ class Replay:
                 yield f"{one} was acknowledged at version {reported}, and the tag is not set"
         elif one.op == "rollback":
             back = self._at(one.intent["to"])
-            if _Shown(back).digest != _Shown(last).digest or back.names != last.names:
+            if _Rows(back).digest != _Rows(last).digest or back.names != last.names:
                 yield f"{one} to {back.version} was acknowledged at {reported} and changed nothing"
         elif one.op == "alter":
-            # Another may have renamed, widened or given a default alike since it was planned.
+            # Another commit may have made the same rename, widening or default since it was planned.
             always = ("add_column", "drop_column", "set_property")
             if any(change[0] in always for change in one.intent["changes"]):
                 yield f"{one} was acknowledged at {reported} and changed nothing"
@@ -442,7 +445,7 @@ class Replay:
 
 
 def check_alter(intent: Json, planned: Snapshot, schema: Json, next_column_id: int) -> None:
-    """Compare the schema after an ALTER with what was asked for.
+    """Compare the schema after an ALTER with the requested changes.
 
     Raises:
         ModelError: they differ.
@@ -458,10 +461,10 @@ def check_alter(intent: Json, planned: Snapshot, schema: Json, next_column_id: i
             del wanted[path]
         else:
             wanted[rest[0]] = wanted.pop(path)
-    touched = {change[1].partition(".")[0] for change in intent["changes"]}
-    touched |= {change[2] for change in intent["changes"] if change[0] == "rename_column"}
+    changed_names = {change[1].partition(".")[0] for change in intent["changes"]}
+    changed_names |= {change[2] for change in intent["changes"] if change[0] == "rename_column"}
     known = {column["id"] for column in old["columns"]}
-    for name in touched & set(wanted):
+    for name in changed_names & set(wanted):
         (column,) = column_named(schema, name)
         if wanted[name] is None:
             if column["id"] in known or column["id"] >= next_column_id:
@@ -471,8 +474,8 @@ def check_alter(intent: Json, planned: Snapshot, schema: Json, next_column_id: i
 
 
 @dataclass
-class _Shown:
-    """A snapshot's rows as texts, made when they are asked for."""
+class _Rows:
+    """The rows of a snapshot as texts, computed on demand."""
 
     snapshot: Snapshot
     _texts: list[str] | None = None
@@ -495,7 +498,7 @@ def _shape(schema: Json) -> Json:
     return {name: one for name, one in schema.items() if name != "schema_version"}
 
 
-def _difference(shown: _Shown, found: Iterable[str]) -> str:
+def _difference(shown: _Rows, found: Iterable[str]) -> str:
     wanted, there = Counter(shown.texts), Counter(found)
     lost, extra = list((wanted - there).elements()), list((there - wanted).elements())
     return (
@@ -504,53 +507,53 @@ def _difference(shown: _Shown, found: Iterable[str]) -> str:
     )
 
 
-# The rest
+# Final checks
 
 
 def judge_rest(lines: Iterable[Json], tables: dict[str, Table], work: Path) -> Iterator[str]:
-    """What actors, the archiver and the checks of the quiet tables wrote down."""
-    quiet, seen = False, set[tuple[str, str]]()
+    """Check the findings and errors in the journals, and the results of the final checks."""
+    are_final_checks_done, seen = False, set[tuple[str, str]]()
     for line in lines:
         match line["kind"]:
             case "gap":
                 yield (
                     f"the archiver was too late for {line['table']} version {line['version']}: "
-                    "this run says nothing; run it with fewer processes"
+                    "this run is inconclusive; run it with fewer processes"
                 )
             case "missing":
                 yield (
-                    f"{line['table']}: {line['path']} was absent while version {line['newest']} was "
+                    f"{line['table']}: {line['path']} was missing while version {line['newest']} was "
                     "the newest, and a kept version needs it"
                 )
             case "finding":
-                yield str(line["said"])
-            case "aside" if line["outcome"] == "crashed" or line.get("error") in (
+                yield str(line["message"])
+            case "error" if line["outcome"] == "crashed" or line.get("error") in (
                 "CorruptTableError",
                 "StorageError",
                 "UnsupportedFeatureError",
             ):
-                if (line["what"], line["error"]) not in seen:  # the others are counted
-                    yield f"{line['who']}, {line['what']}: {line['error']}: {line['said']}"
+                if (line["what"], line["error"]) not in seen:  # repeated ones are only counted
+                    yield f"{line['who']}, {line['what']}: {line['error']}: {line['message']}"
                 seen.add((line["what"], line["error"]))
-            case "aside" if line["who"] == "quiet":
-                yield f"{line['what']}: {line['error']}: {line['said']}"
+            case "error" if line["who"] == "final_checks":
+                yield f"{line['what']}: {line['error']}: {line['message']}"
             case "retained":
                 yield from _judge_retained(line, tables[line["table"]])
             case "files":
-                quiet = True
+                are_final_checks_done = True
                 yield from _judge_files(line, tables[line["table"]])
             case "names":
                 yield from judge_names(line["tables"], work / "warehouse")
-    if not quiet:
-        yield "the checks of the quiet tables did not run"
+    if not are_final_checks_done:
+        yield "the final checks did not run"
 
 
 def _judge_retained(line: Json, table: Table) -> Iterator[str]:
-    """Every kept version was offered to readers."""
+    """Check that all retained versions were offered to readers."""
     kept = {*line["versions"], *line["tags"].values()}
     newest = max(kept)
     if newest >= len(table.fold.states):
-        return  # the archive is not whole, which is a finding of its own
+        return  # an incomplete archive is a separate finding
     state = table.fold.states[newest]
     wanted = {*range(state.floor, newest + 1), *state.tags.values()}
     if kept != wanted or line["tags"] != state.tags:
@@ -561,14 +564,14 @@ def _judge_retained(line: Json, table: Table) -> Iterator[str]:
 
 
 def _judge_files(line: Json, table: Table) -> Iterator[str]:
-    """The files that a last expiry and vacuum left are those that kept versions need."""
+    """Check that the last vacuum left exactly the files that retained versions need."""
     files = set(line["files"])
     data = {path for path in files if path.startswith("data/")}
     wanted = files_to_leave(table.fold)
     for path in sorted(data - wanted)[:5]:
         yield f"{table.name}: the last vacuum left {path}, which no kept version needs"
     for path in sorted(wanted - data)[:5]:
-        yield f"{table.name}: the last vacuum took {path}, which a kept version needs"
+        yield f"{table.name}: the last vacuum deleted {path}, which a kept version needs"
     for path in sorted(path for path in files if path.rpartition("/")[2].startswith("."))[:5]:
         yield f"{table.name}: the last vacuum left the temporary file {path}"
     state = table.fold.last
@@ -596,7 +599,7 @@ def judge_names(found: dict[str, str], warehouse: Path) -> Iterator[str]:
 
 
 def count(verdict: Verdict, operations: Iterable[Operation], lines: Iterable[Json]) -> None:
-    """What was done, for the report."""
+    """Count operations and reads for the report."""
     for one in operations:
         result = one.result
         if one.outcome and result == "refused":
@@ -609,5 +612,5 @@ def count(verdict: Verdict, operations: Iterable[Operation], lines: Iterable[Jso
         if line["kind"] == "look":
             done = line["outcome"] == "acknowledged"
             verdict.reads["checked" if done else str(line.get("error"))] += 1
-        if line["kind"] == "aside":
+        if line["kind"] == "error":
             verdict.others[f"{line['what']}: {line.get('error')}"] += 1

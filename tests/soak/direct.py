@@ -1,4 +1,4 @@
-"""A tiny reader of FORMAT.md on PyArrow: the rows of a version straight from its Parquet files.
+"""A minimal reader of the format with PyArrow, which reads a version from its Parquet files.
 
 It shares no code with the project.
 """
@@ -27,8 +27,8 @@ class DirectReader:
     """Reads the segments of one table.
 
     Args:
-        folders: where its files are looked for, in order: the archive, then the table's folder.
-        schemas: every schema by its version; it may grow.
+        folders: the folders to look for its files, in order: the archive, then the table's folder.
+        schemas: all schemas by their version; it may grow.
     """
 
     def __init__(self, folders: Sequence[Path], schemas: Mapping[int, Json]) -> None:
@@ -37,7 +37,7 @@ class DirectReader:
         self._read: dict[str, _Segment] = {}
 
     def rows(self, state: State) -> list[list[Any]]:
-        """The rows that a version shows."""
+        """Read the rows of a version."""
         self._read = {path: one for path, one in self._read.items() if path in state.live}
         segments = [(self._segment(live.record), live) for live in state.live.values()]
         if state.schema["primary_key"]:
@@ -49,11 +49,11 @@ class DirectReader:
     def _segment(self, record: Json) -> _Segment:
         path = record["path"]
         if path not in self._read:
-            places = [folder / path for folder in self._folders if (folder / path).exists()]
-            if not places:
+            paths = [folder / path for folder in self._folders if (folder / path).exists()]
+            if not paths:
                 raise MissingFileError(path)
             schema = self._schemas[record["schema_version"]]
-            self._read[path] = _Segment(places[0], schema, record)
+            self._read[path] = _Segment(paths[0], schema, record)
         return self._read[path]
 
 
@@ -122,12 +122,12 @@ def _merged(segments: list[tuple[_Segment, Live]], schema: Json) -> Iterator[Map
     rows: dict[Any, Row] = {}
     for _, op, patched, values in sorted(ordered, key=lambda one: one[0]):
         key = key_of(values, schema)
-        there = rows.get(key)
+        existing = rows.get(key)
         if op == DELETE:
             rows.pop(key, None)
-        elif op == PATCH and there is not None:
+        elif op == PATCH and existing is not None:
             changed = {one: value for one, value in values.items() if one in patched}
-            rows[key] = Row({**there.values, **changed})
+            rows[key] = Row({**existing.values, **changed})
         else:
             rows[key] = Row(values)
     return (row.values for row in rows.values())

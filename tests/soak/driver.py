@@ -1,4 +1,4 @@
-"""Starts the processes of a soak, kills them at random, and starts them again."""
+"""Starts the processes of a soak, kills and pauses them at random, and restarts them."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from soak import quiet
+from soak import final_checks
 from soak.actors import KEYED, PLAIN, Scene, act, create_tables
 from soak.archive import archive
 from soak.log_fold import entry_name, read_entry
 
 NEEDED = ("writer", "changer", "alterer", "restorer", "maintainer", "maintainer", "reader", "namer")
 MORE = ("writer", "reader", "changer", "writer", "alterer", "reader", "maintainer")
-PATIENCE = 120.0
-"""How long processes may take to end, in seconds."""
+END_TIMEOUT = 120.0
+"""The time limit for processes to end, in seconds."""
 
 
 @dataclass
 class Process:
-    """A process that is started again when it is killed."""
+    """A process that is restarted after it was killed."""
 
     context: Any
     scene: Scene
     role: str
     number: int
-    life: int = -1
+    start_number: int = -1
     process: Any = None
     paused_until: float | None = None
 
     def start(self) -> None:
-        self.life += 1
-        given = (self.scene, self.role, self.number, self.life)
-        self.process = self.context.Process(target=act, args=given)
+        self.start_number += 1
+        arguments = (self.scene, self.role, self.number, self.start_number)
+        self.process = self.context.Process(target=act, args=arguments)
         self.process.start()
 
     def pause(self, seconds: float) -> bool:
-        """Stop it for some time, as a machine that sleeps does; whether it was running."""
+        """Stop the process for some time; return whether it was running."""
         if self.paused_until is not None or not self._signal(signal.SIGSTOP):
             return False
         self.paused_until = time.monotonic() + seconds
         return True
 
     def resume(self, now: float) -> None:
-        """Let it go on if it was paused for long enough."""
+        """Resume the process if its pause is over."""
         if self.paused_until is not None and now >= self.paused_until:
             self.paused_until = None
             self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> bool:
-        """Send a signal to it and all that it started."""
+        """Send a signal to the process and its children."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
             return True
         return False
 
     def kill(self) -> bool:
-        """Kill it with all that it started; whether it was still running."""
+        """Kill the process and its children; return whether it was still running."""
         self.paused_until = None
         self._signal(signal.SIGKILL)
         self.process.kill()
@@ -71,27 +71,28 @@ class Process:
 
 
 def roles_of(count: int) -> list[str]:
-    """What so many processes do; one of each role at least."""
+    """The roles of a number of processes; at least one of each role."""
     more = (MORE[at % len(MORE)] for at in range(max(0, count - len(NEEDED))))
     return [*NEEDED, *more]
 
 
 @dataclass
 class Faults:
-    """How often processes were killed and paused."""
+    """The number of kills and pauses."""
 
     kills: int = 0
     pauses: int = 0
 
 
 class Probe:
-    """The moments at which maintenance is in the middle of its work, seen on the disk.
+    """Detects on the disk that maintenance is in the middle of its work.
 
-    They are when the state of a version appears in ``kept/``, whose floor is not committed yet, and when
-    a fence or a floor appears in the log, after which files are deleted and entries become stubs.
+    That is when the state of a version appears in ``kept/`` before the new oldest retained version is
+    committed, and when a fence or an expiry appears in the log, before files are deleted and entries
+    become stubs.
 
     Args:
-        scene: where it takes place.
+        scene: the setting.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -100,7 +101,7 @@ class Probe:
         self._next = [0 for _ in self._folders]
 
     def is_now(self) -> bool:
-        """Whether such a moment came since this was called last."""
+        """Whether maintenance has reached such a point since the last call."""
         found = [self._look(at, folder) for at, folder in enumerate(self._folders)]
         return any(found)
 
@@ -122,13 +123,13 @@ def disturb(
     every: float,
     longest: float,
 ) -> Faults:
-    """Kill and pause processes at random; maintenance in the middle of its work, too.
+    """Kill and pause processes at random, and maintenance in the middle of its work.
 
     Args:
-        scene: where it takes place.
+        scene: the setting.
         running: the processes.
-        random: decides.
-        seconds: for how long.
+        random: the source of randomness.
+        seconds: the duration.
         every: the mean time between two kills or pauses.
         longest: the longest pause.
     """
@@ -159,12 +160,12 @@ def disturb(
 
 
 def run(scene: Scene, seconds: float, processes: int, pause: float = 1.0) -> Faults:
-    """Run a soak, then the checks of a quiet table.
+    """Run a soak, then the final checks.
 
     Args:
-        scene: where it takes place.
-        seconds: how long actors run.
-        processes: how many there are.
+        scene: the setting.
+        seconds: how long the actors run.
+        processes: the number of processes.
         pause: the mean time between two kills or pauses, in seconds.
     """
     context = mp.get_context("forkserver")
@@ -182,21 +183,21 @@ def run(scene: Scene, seconds: float, processes: int, pause: float = 1.0) -> Fau
             one.start()
         faults = disturb(scene, running, random, seconds, pause, 1.5 * scene.retentions[1])
         (scene.work / "over").touch()
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + END_TIMEOUT
         for one in running:
             one.process.join(max(0.1, end - time.monotonic()))
             if one.process.is_alive():
-                quiet.report(scene, f"{one.role}{one.number} hangs")
+                final_checks.report(scene, f"{one.role}{one.number} hangs")
         for one in running:
             one.kill()
-        quiet.check(scene, context)
+        final_checks.check(scene, context)
     finally:
         for one in running:
             if one.process is not None and one.process.is_alive():
                 one.kill()
         (scene.work / "over-archiver").touch()
-        archiver.join(PATIENCE)
+        archiver.join(END_TIMEOUT)
         if archiver.exitcode != 0:
-            quiet.report(scene, f"the archiver ended with exit code {archiver.exitcode}")
+            final_checks.report(scene, f"the archiver ended with exit code {archiver.exitcode}")
             archiver.kill()
     return faults

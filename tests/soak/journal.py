@@ -1,4 +1,4 @@
-"""Journals: synced JSON lines of what actors intend, what came of it, and what they read."""
+"""Journals: synced JSON lines of the intents, outcomes and reads of actors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Journal:
 
 
 def read_journals(folder: Path) -> list[dict[str, Any]]:
-    """All lines of all journals in a folder, by time."""
+    """Read the lines of all journals in a folder, ordered by time."""
     lines = [line for path in sorted(folder.glob("*.jsonl")) for line in _lines(path)]
     return sorted(lines, key=lambda line: float(line["at"]))
 
@@ -44,7 +44,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         try:
             yield {**json.loads(line), "who": path.stem}
         except ValueError:
-            continue  # a line that a kill cut short
+            continue  # a kill truncated the line
 
 
 def canonical(value: Any) -> Any:
@@ -63,20 +63,20 @@ def canonical(value: Any) -> Any:
 
 
 def row_texts(rows: Iterable[Iterable[Any]]) -> list[str]:
-    """Rows as sorted texts, one each: a multiset that can be compared and hashed."""
+    """Render rows as sorted texts, which can be compared and hashed as a multiset."""
     return sorted(json.dumps([canonical(value) for value in row]) for row in rows)
 
 
 def digest(texts: Iterable[str]) -> str:
-    """A hash of a multiset of rows, of ``row_texts``."""
+    """Hash the rows that ``row_texts`` returned."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def packed(texts: Iterable[str]) -> str:
-    """Rows in little space, for a journal."""
+    """Compress rows for a journal."""
     return b64encode(zlib.compress("\n".join(texts).encode(), 1)).decode()
 
 
 def unpacked(text: str) -> list[str]:
-    """The rows of ``packed``."""
+    """Decompress the rows of ``packed``."""
     return zlib.decompress(b64decode(text)).decode().splitlines()

@@ -1,4 +1,4 @@
-"""The fold of a table's log entries, after FORMAT.md, sections 5 and 9, and what must hold in it.
+"""Folds the log entries of a table by FORMAT.md, sections 5 and 9, and checks their invariants.
 
 It shares no code with the project.
 """
@@ -29,15 +29,15 @@ class Live:
 
 @dataclass(frozen=True)
 class State:
-    """What the entries up to a version add up to.
+    """The state that the entries up to a version define.
 
     Args:
         version: the version; -1 before the first entry.
         schema: the current schema.
         live: live segments by path.
-        tags, floor, fence, next_column_id, table_uuid, time: as the entries say.
+        tags, floor, fence, next_column_id, table_uuid, time: as recorded in the entries.
         dropped: whether the table was dropped.
-        created: the version of the last create; what was before may be vacuumed.
+        created: the version of the last create; vacuum may delete files of earlier versions.
     """
 
     version: int = -1
@@ -58,7 +58,7 @@ class State:
 
 
 class Fold:
-    """All states of one table, entry after entry.
+    """The states of a table, folded entry by entry.
 
     Args:
         table: its name, for findings.
@@ -78,7 +78,7 @@ class Fold:
         return self.states[-1] if self.states else State()
 
     def add(self, entry: Json) -> State:
-        """Fold one more entry, and check it against what it follows."""
+        """Fold the next entry, and check it against the state before it."""
         before = self.last
         version = before.version + 1
         self.findings += [f"{self.table} version {version}: {one}" for one in self._wrong(entry)]
@@ -121,29 +121,29 @@ class Fold:
                 self.states[at] = replace(self.states[at], live={})
 
     def _wrong(self, entry: Json) -> Iterator[str]:
-        """What the format forbids."""
+        """Report violations of the format."""
         before, version = self.last, self.last.version + 1
         operation = entry["operation"]
         if entry["version"] != version:
-            yield f"the entry says version {entry['version']}"
+            yield f"the entry has version {entry['version']}"
         if entry["time"] <= before.time:
             yield f"its time {entry['time']} is not after {before.time}"
         if not entry["base_version"] < version:
             yield f"its base version is {entry['base_version']}"
         if operation not in ("create", "replace") and entry["table_uuid"] != before.table_uuid:
-            yield "it says another table UUID"
+            yield "its table UUID differs"
         if before.dropped and operation != "create":
             yield f"{operation} after the drop"
         if missing := [path for path in entry.get("removed", ()) if path not in before.live]:
             yield f"{operation} removes {missing[0]}, which is not live"
         added = [record["path"] for record in entry.get("added", ())]
         if operation != "rollback":
-            if doubled := [path for path in added if path in self._ever]:
-                yield f"{operation} adds {doubled[0]}, which another commit added"
+            if duplicate := [path for path in added if path in self._ever]:
+                yield f"{operation} adds {duplicate[0]}, which another commit added"
             if added and operation != "create" and entry["base_version"] < before.fence:
                 yield f"{operation} on base {entry['base_version']} adds below fence {before.fence}"
-        elif doubled := [path for path in added if path in before.live]:
-            yield f"rollback adds {doubled[0]}, which is live"
+        elif duplicate := [path for path in added if path in before.live]:
+            yield f"rollback adds {duplicate[0]}, which is live"
         if entry.get("floor", before.floor) < before.floor:
             yield "the floor moves back"
         if entry.get("fence", before.fence) < before.fence:
@@ -162,7 +162,7 @@ class Fold:
         fresh = [one for one in ids(entry["schema"]["columns"]) if one not in known]
         if entry["operation"] != "rollback":
             if again := [one for one in fresh if one < before.next_column_id]:
-                yield f"column ID {again[0]} is given again"
+                yield f"column ID {again[0]} is assigned again"
         if late := [one for one in fresh if one >= entry["next_column_id"]]:
             yield f"column ID {late[0]} is not below next_column_id"
 
@@ -176,7 +176,7 @@ def ids(columns: list[Json]) -> Iterator[int]:
 
 
 def read_entry(path: Path) -> Json | None:
-    """A log entry that may not be there yet."""
+    """Read a log entry; None if it does not exist."""
     try:
         found: Json = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -189,17 +189,17 @@ def entry_name(version: int) -> str:
 
 
 def needed_files(fold: Fold) -> set[str]:
-    """The data files that the versions need which the newest state keeps."""
+    """The data files of the versions that the newest state retains."""
     last = fold.last
     kept = {*range(max(last.floor, last.created), last.version + 1), *last.tags.values()}
     return {path for version in kept for path in fold.states[version].live}
 
 
 def files_to_leave(fold: Fold) -> set[str]:
-    """The data files that a vacuum leaves once nobody writes (FORMAT.md, section 9).
+    """The data files that vacuum keeps if there is no concurrent write (FORMAT.md, section 9).
 
-    They are those of kept versions, of what was added since the floor, and of tags that the state at
-    the floor, or an entry after it, names.
+    These are the files of retained versions, the files added since the oldest retained version, and the
+    files of all versions that a tag has named since then.
     """
     last = fold.last
     named = set(fold.states[last.floor].tags.values()) if fold.states else set()

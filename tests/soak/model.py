@@ -1,4 +1,4 @@
-"""A naive model of a table: lists of rows by column ID, and what each operation does to them.
+"""A naive model of a table: its rows by column ID, and the effect of each operation on them.
 
 It shares no code with the project. Schemas are the JSON of FORMAT.md, section 4.4.
 """
@@ -20,15 +20,15 @@ MISSING = object()
 
 
 class ModelError(Exception):
-    """A commit that the model can't follow: what it says is a finding."""
+    """The model can't explain a commit; the message is a finding."""
 
 
 @dataclass(eq=False)
 class Row:
-    """A row as one commit wrote it; it is equal to itself alone.
+    """A row as a commit wrote it, compared by identity.
 
     Args:
-        values: what it holds, by column ID; a struct is a mapping by the IDs of its fields.
+        values: its values by column ID; a struct is a mapping by the IDs of its fields.
     """
 
     values: Mapping[int, Any]
@@ -41,7 +41,7 @@ class Snapshot:
     Args:
         version: the version.
         schema: its schema.
-        rows: rows by row key; of a table without a primary key, each by itself.
+        rows: the rows by their row key; without a primary key, by themselves.
     """
 
     version: int
@@ -59,7 +59,7 @@ class Snapshot:
 
 
 def from_text(text: Any, type_: Any) -> Any:
-    """A value of its value text (FORMAT.md, section 4.2)."""
+    """Parse a value text (FORMAT.md, section 4.2)."""
     if text is None or type_ == "string":
         return text
     if type_ in ("double", "float"):
@@ -74,7 +74,7 @@ def from_text(text: Any, type_: Any) -> Any:
 
 
 def decoded(value: Any, column: Json) -> Any:
-    """A value that stands in a journal, for a column as its writer knew it."""
+    """Parse a value of a journal, by the column's type at the time of the write."""
     type_ = column["type"]
     if value is None:
         return None
@@ -88,7 +88,7 @@ def decoded(value: Any, column: Json) -> Any:
 
 
 def show(values: Mapping[int, Any], column: Json) -> Any:
-    """What a row shows in a column: what it holds in the type of now, or the read default."""
+    """The value of a row in a column: its stored value in the current type, or the read default."""
     value = values.get(column["id"], MISSING)
     if value is MISSING:
         value = from_text(column.get("read_default"), column["type"])
@@ -111,7 +111,7 @@ def _as_type(value: Any, type_: Any) -> Any:
 
 
 def column_named(schema: Json, path: str) -> Sequence[Json]:
-    """The column of a dotted path, after those above it."""
+    """The column of a dotted path, preceded by its parents."""
     found: list[Json] = []
     columns = schema["columns"]
     for name in path.split("."):
@@ -126,7 +126,7 @@ def column_named(schema: Json, path: str) -> Sequence[Json]:
 
 
 def _order(value: Any) -> Any:
-    """A key by which values compare as Spark compares them: NaN is the greatest."""
+    """A sort key that orders values as Spark does: NaN is the greatest."""
     if isinstance(value, float):
         return (True, 0.0) if math.isnan(value) else (False, value)
     return value
@@ -180,7 +180,7 @@ def written(names: Sequence[str], row: Sequence[Any], schema: Json) -> dict[int,
 
 
 def write_defaults(schema: Json) -> dict[int, Any]:
-    """What a writer stores in columns that it is given no value for."""
+    """The values that a write stores in columns that it omits."""
     return {
         column["id"]: from_text((column.get("write_default") or {}).get("value"), column["type"])
         for column in schema["columns"]
@@ -188,7 +188,7 @@ def write_defaults(schema: Json) -> dict[int, Any]:
 
 
 def assigned(row: Row, assignments: Mapping[str, Any], schema: Json) -> Row:
-    """A row after an UPDATE; every assignment sees it as it was."""
+    """A row after an UPDATE, whose assignments all see the row before it."""
     values = dict(row.values)
     for path, new in assignments.items():
         *above, column = column_named(schema, path)
@@ -206,13 +206,13 @@ def assigned(row: Row, assignments: Mapping[str, Any], schema: Json) -> Row:
 
 
 def matched(where: Iterable[Sequence[Any]], base: Snapshot, named_in: Json) -> dict[Any, Row]:
-    """The rows of a snapshot that conditions mean, whose names are those of a schema."""
-    by_id = _in_words_of(where, named_in, base.schema)
+    """The rows of a snapshot that match conditions, which use the names of another schema."""
+    by_id = _renamed(where, named_in, base.schema)
     return {key: row for key, row in base.rows.items() if matches(row, by_id, base.schema)}
 
 
-def _in_words_of(where: Iterable[Sequence[Any]], old: Json, new: Json) -> list[Sequence[Any]]:
-    """Conditions with the names that a schema has for the columns of another."""
+def _renamed(where: Iterable[Sequence[Any]], old: Json, new: Json) -> list[Sequence[Any]]:
+    """Translate the column names in conditions from one schema to another."""
     if old["schema_version"] == new["schema_version"]:
         return list(where)
     found: list[Sequence[Any]] = []
@@ -238,11 +238,11 @@ def after(
     """The rows after a commit.
 
     Args:
-        intent: what its actor declared.
-        planned: the table as the actor saw it when it declared that; its names are those of then.
-        base: the table at the entry's base version, on which it was evaluated.
-        before: the table that the commit follows.
-        back: what a rollback goes back to.
+        intent: the declared operation.
+        planned: the version that the actor planned on, whose names the intent uses.
+        base: the base version of the entry, on which conditions are evaluated.
+        before: the version before the commit.
+        back: the target of a rollback.
 
     Raises:
         ModelError: the commit should have been refused.
@@ -274,11 +274,11 @@ def after(
 
 def _upserted(intent: Json, schema: Json, before: Snapshot) -> Mapping[Any, Row]:
     rows = dict(before.rows)
-    for given in intent["rows"]:
-        values = written(intent["names"], given, schema)
+    for row_values in intent["rows"]:
+        values = written(intent["names"], row_values, schema)
         key = key_of(values, schema)
-        there = rows.get(key) if intent.get("partial") else None
-        rest = write_defaults(schema) if there is None else there.values
+        existing = rows.get(key) if intent.get("partial") else None
+        rest = write_defaults(schema) if existing is None else existing.values
         rows[key] = Row({**rest, **values})
     return rows
 
@@ -287,29 +287,29 @@ def _rewritten(
     intent: Json, planned: Snapshot, base: Snapshot, before: Snapshot
 ) -> Mapping[Any, Row]:
     where = intent.get("where", [])
-    gone = matched(where, base, planned.schema)
-    lost = [key for key, row in gone.items() if before.rows.get(key) is not row]
+    matching = matched(where, base, planned.schema)
+    lost = [key for key, row in matching.items() if before.rows.get(key) is not row]
     if lost:
         raise ModelError(
-            f"{len(lost)} of the {len(gone)} rows that the {intent['op']} read at version "
+            f"{len(lost)} of the {len(matching)} rows that the {intent['op']} read at version "
             f"{base.version} were changed or removed before version {before.version + 1}, and it was "
             "not refused"
         )
     rows = dict(before.rows)
     if intent["op"] == "update":
         named = {
-            _in_words_of([[path]], planned.schema, base.schema)[0][0]: new
+            _renamed([[path]], planned.schema, base.schema)[0][0]: new
             for path, new in intent["set"].items()
         }
-        return rows | {key: assigned(row, named, base.schema) for key, row in gone.items()}
-    for key in gone:
+        return rows | {key: assigned(row, named, base.schema) for key, row in matching.items()}
+    for key in matching:
         del rows[key]
     if intent["op"] in ("overwrite", "overwrite_where"):
-        for given in intent["rows"]:
+        for row_values in intent["rows"]:
             row = Row(
                 {
                     **write_defaults(planned.schema),
-                    **written(intent["names"], given, planned.schema),
+                    **written(intent["names"], row_values, planned.schema),
                 }
             )
             rows[row] = row

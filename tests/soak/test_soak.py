@@ -1,4 +1,4 @@
-"""A small soak every day, a larger one every night; ``make soak`` runs for 30 minutes."""
+"""A small soak in every test run and a larger one in the nightly run; ``make soak`` takes 30 minutes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.thorough
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the server that forks processes import these modules once, before it forks."""
+    """Let multiprocessing's fork server import these modules."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
@@ -29,7 +29,7 @@ def seed() -> int:
     return int(os.environ.get("VERSIONED_SEED", randrange(2**32)))
 
 
-def soaked(work: Path, seed: int, seconds: float, processes: int) -> Verdict:
+def run_and_check(work: Path, seed: int, seconds: float, processes: int) -> Verdict:
     faults = run(Scene(work, seed), seconds, processes)
     verdict = judge(work)
     print(f"\nVERSIONED_SEED={seed}, in {work}")
@@ -38,7 +38,7 @@ def soaked(work: Path, seed: int, seconds: float, processes: int) -> Verdict:
 
 
 def test_a_small_soak(tmp_path: Path, seed: int) -> None:
-    verdict = soaked(tmp_path, seed, 15, 8)
+    verdict = run_and_check(tmp_path, seed, 15, 8)
     assert verdict.findings == []
     assert verdict.reads["checked"] > 20
     assert verdict.operations.total() > 50
@@ -47,7 +47,7 @@ def test_a_small_soak(tmp_path: Path, seed: int) -> None:
 @pytest.mark.nightly
 def test_a_large_soak(tmp_path: Path, seed: int, capsys: Any) -> None:
     with capsys.disabled():
-        verdict = soaked(tmp_path, seed, 180, 10)
+        verdict = run_and_check(tmp_path, seed, 180, 10)
     assert verdict.findings == []
     assert verdict.reads["checked"] > 500
     assert verdict.operations.total() > 1500

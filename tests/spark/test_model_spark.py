@@ -1,4 +1,7 @@
-"""Some random histories, read through Spark as well."""
+"""Random histories written by PyArrow and read through Spark agree with the naive model.
+
+Needs a JVM because Spark converts the values; ``tests/model`` runs longer histories with PyArrow.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def compare(frame: DataFrame, then: naive.Version) -> None:
 
 
 def spark_form(value: Any) -> Any:
-    """Both sides in one form: no zones, maps as pairs, rows by name."""
+    """Normalize a value for comparison: times in UTC, maps as pairs, rows by name."""
     if hasattr(value, "asDict"):
         return spark_form(value.asDict())
     if isinstance(value, dict) and not all(isinstance(key, str) for key in value):

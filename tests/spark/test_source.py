@@ -1,4 +1,7 @@
-"""``format("versioned")`` in a real Spark session."""
+"""The data source ``format("versioned")`` in a Spark session, without the jar's catalog.
+
+Needs a JVM because Spark calls the data source in its workers.
+"""
 
 from __future__ import annotations
 
@@ -21,63 +24,63 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> str:
+def path(tmp_path: Path) -> str:
     return str(tmp_path / "t")
 
 
 @pytest.fixture(params=[False, True], ids=["pushdown off", "pushdown on"])
-def pushing(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[bool]:
+def pushdown_on(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[bool]:
     spark.conf.set(PUSHDOWN, request.param)
     yield request.param
     spark.conf.unset(PUSHDOWN)
 
 
-def load(spark: SparkSession, place: str, **options: Any) -> DataFrame:
-    return spark.read.format("versioned").options(**options).load(place)
+def load(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+    return spark.read.format("versioned").options(**options).load(path)
 
 
-def save(frame: DataFrame, place: str, mode: str = "append", **options: Any) -> None:
-    frame.write.format("versioned").mode(mode).options(**options).save(place)
+def save(frame: DataFrame, path: str, mode: str = "append", **options: Any) -> None:
+    frame.write.format("versioned").mode(mode).options(**options).save(path)
 
 
 def tuples(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted((_plain(row) for row in frame.collect()), key=repr)
 
 
-def refused(does: Callable[[], Any], *fragments: str) -> None:
-    """The user sees one line of ours, whatever Spark puts around it."""
+def refused(act: Callable[[], Any], *fragments: str) -> None:
+    """Check that a call fails and its error holds all fragments."""
     with pytest.raises(Exception) as caught:
-        does()
+        act()
     for fragment in fragments:
         assert fragment in str(caught.value)
 
 
-# The seed examples
+# Examples of Kudu and Materialize
 
 
-def test_kudu(spark: SparkSession, place: str, pushing: bool) -> None:
-    table = Catalog.create_path(place, "col_a INT, col_b INT")
-    save(spark.sql("SELECT 1 AS col_a, 1 AS col_b"), place)
+def test_kudu_example(spark: SparkSession, path: str, pushdown_on: bool) -> None:
+    table = Catalog.create_path(path, "col_a INT, col_b INT")
+    save(spark.sql("SELECT 1 AS col_a, 1 AS col_b"), path)
     table.refresh().alter().drop_column("col_b").commit()
     table.alter().add_column("col_b", "int", default=999, nullable=False).commit()
     for pushdown in ("auto", "true"):
 
         def read(pushdown: str = pushdown) -> DataFrame:
-            return load(spark, place, pushdown=pushdown)
+            return load(spark, path, pushdown=pushdown)
 
         assert tuples(read()) == [(1, 999)]
         assert tuples(read().filter("col_b = 999")) == [(1, 999)]
         assert tuples(read().filter("col_b = 1")) == []
         assert read().filter("col_b > 1").count() == 1
-    assert tuples(load(spark, place, versionAsOf=1)) == [(1, 1)]
+    assert tuples(load(spark, path, versionAsOf=1)) == [(1, 1)]
 
 
-def test_materialize(spark: SparkSession, place: str, pushing: bool) -> None:
-    table = Catalog.create_path(place, "a STRING, b INT")
-    save(spark.sql("SELECT 'hello' AS a, 5 AS b"), place)
+def test_materialize_example(spark: SparkSession, path: str, pushdown_on: bool) -> None:
+    table = Catalog.create_path(path, "a STRING, b INT")
+    save(spark.sql("SELECT 'hello' AS a, 5 AS b"), path)
     table.refresh().alter().drop_column("b").add_column("b", "int", default=50).commit()
-    assert tuples(load(spark, place, pushdown="true").filter("b = 5")) == []
-    assert tuples(load(spark, place, pushdown="true").filter("b = 50")) == [("hello", 50)]
+    assert tuples(load(spark, path, pushdown="true").filter("b = 5")) == []
+    assert tuples(load(spark, path, pushdown="true").filter("b = 50")) == [("hello", 50)]
 
 
 # Types
@@ -103,11 +106,11 @@ TYPES = {
 }
 
 
-def test_all_types_both_ways(spark: SparkSession, place: str) -> None:
+def test_all_types_round_trip(spark: SparkSession, path: str) -> None:
     columns = ", ".join(f"{sql} AS c{n}" for n, sql in enumerate(TYPES))
     nulls = ", ".join("NULL" for _ in TYPES)
-    save(spark.sql(f"SELECT {columns} UNION ALL SELECT {nulls}"), place)
-    shown = load(spark, place).orderBy("c2").collect()
+    save(spark.sql(f"SELECT {columns} UNION ALL SELECT {nulls}"), path)
+    shown = load(spark, path).orderBy("c2").collect()
     assert list(shown[0]) == [None] * len(TYPES)
     assert repr([_plain(value) for value in shown[1]]) == repr([_plain(v) for v in TYPES.values()])
 
@@ -120,15 +123,15 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def test_time_variant_and_shapes(spark: SparkSession, place: str) -> None:
+def test_time_variant_and_geometry_round_trip(spark: SparkSession, path: str) -> None:
     frame = spark.sql(
         "SELECT TIME'10:11:12.123456' AS t, parse_json('{\"a\": [1, 2]}') AS v, "
         "named_struct('v', parse_json('3')) AS s, array(TIME'01:02:03') AS ts, "
         "st_geomfromwkb(X'0101000000000000000000F03F0000000000000040') AS g "
         "UNION ALL SELECT NULL, NULL, NULL, NULL, NULL"
     )
-    save(frame, place)
-    found = load(spark, place).selectExpr(
+    save(frame, path)
+    found = load(spark, path).selectExpr(
         "t", "to_json(v) v", "to_json(s.v) s", "ts", "st_asbinary(g) g"
     )
     rows = {row["t"]: tuple(row)[1:] for row in found.collect()}
@@ -138,32 +141,32 @@ def test_time_variant_and_shapes(spark: SparkSession, place: str) -> None:
 
 
 @pytest.mark.parametrize("sql", ["NULL", "INTERVAL '1-2' YEAR TO MONTH", "'x' COLLATE UTF8_LCASE"])
-def test_types_that_cannot_be_stored(spark: SparkSession, place: str, sql: str) -> None:
-    refused(lambda: save(spark.sql(f"SELECT 1 AS a, {sql} AS b"), place), "the column b", "cast it")
+def test_types_that_cannot_be_stored(spark: SparkSession, path: str, sql: str) -> None:
+    refused(lambda: save(spark.sql(f"SELECT 1 AS a, {sql} AS b"), path), "the column b", "cast it")
 
 
 # Projection
 
 
-def nested(spark: SparkSession, place: str) -> Table:
+def nested(spark: SparkSession, path: str) -> Table:
     save(
         spark.sql(
             "SELECT 1 AS id, named_struct('x', 1, 'y', 'a') AS s, "
             "array(named_struct('p', 1, 'q', 2)) AS a "
             "UNION ALL SELECT 2, NULL, NULL"
         ).coalesce(1),
-        place,
+        path,
     )
-    return Catalog.load_path(place)
+    return Catalog.load_path(path)
 
 
-def test_schema_as_projection(spark: SparkSession, place: str) -> None:
-    nested(spark, place).alter().rename_column("s.y", "why").add_column(
+def test_schema_as_projection(spark: SparkSession, path: str) -> None:
+    nested(spark, path).alter().rename_column("s.y", "why").add_column(
         "s.z", "int", default=9
     ).commit()
 
     def read(ddl: str) -> list[tuple[Any, ...]]:
-        return tuples(spark.read.format("versioned").schema(ddl).load(place))
+        return tuples(spark.read.format("versioned").schema(ddl).load(path))
 
     assert read("a array<struct<q: int>>, ID int") == [(None, 2), ([(2,)], 1)]
     assert read("s struct<z: int, why: string>") == [((9, "a"),), (None,)]
@@ -184,25 +187,25 @@ def test_schema_as_projection(spark: SparkSession, place: str) -> None:
         ("_sequence int", "it is bigint"),
     ],
 )
-def test_schemas_that_are_refused(spark: SparkSession, place: str, ddl: str, fragment: str) -> None:
-    nested(spark, place)
-    refused(lambda: spark.read.format("versioned").schema(ddl).load(place).collect(), fragment)
+def test_schemas_that_are_refused(spark: SparkSession, path: str, ddl: str, fragment: str) -> None:
+    nested(spark, path)
+    refused(lambda: spark.read.format("versioned").schema(ddl).load(path).collect(), fragment)
 
 
-def test_columns_option_and_implicit_columns(spark: SparkSession, place: str) -> None:
-    nested(spark, place)
-    frame = load(spark, place, columns="_segment, id,_commit_time")
+def test_columns_option_and_metadata_columns(spark: SparkSession, path: str) -> None:
+    nested(spark, path)
+    frame = load(spark, path, columns="_segment, id,_commit_time")
     assert frame.columns == ["_segment", "id", "_commit_time"]
     segment, _, time = frame.filter("id = 2").collect()[0]
-    (record,) = Catalog.load_path(place).inspect.segments().to_pylist()
+    (record,) = Catalog.load_path(path).inspect.segments().to_pylist()
     assert segment == record["path"]
     assert time.replace(tzinfo=dt.UTC) == record["commit_time"]
 
 
-def test_counting(spark: SparkSession, place: str) -> None:
-    save(spark.range(1000), place)
-    assert load(spark, place).count() == 1000
-    assert load(spark, place).select().count() == 1000
+def test_counts_read_no_column(spark: SparkSession, path: str) -> None:
+    save(spark.range(1000), path)
+    assert load(spark, path).count() == 1000
+    assert load(spark, path).select().count() == 1000
 
 
 # Filters
@@ -226,9 +229,9 @@ FILTERS = [
 
 @pytest.fixture(scope="module")
 def evolved(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Rows in several segments, one column widened, one renamed, one dropped and added again."""
-    place = str(tmp_path_factory.mktemp("evolved") / "t")
-    table = Catalog.create_path(place, "i SMALLINT, d FLOAT, text STRING, b BOOLEAN")
+    """A table whose rows are in several segments, with widened and renamed columns."""
+    path = str(tmp_path_factory.mktemp("evolved") / "t")
+    table = Catalog.create_path(path, "i SMALLINT, d FLOAT, text STRING, b BOOLEAN")
     for number, (i, d, s, b) in enumerate(ROWS):
         kinds = {
             "i": pa.int16() if number < 2 else pa.int32(),
@@ -242,30 +245,32 @@ def evolved(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
             table.alter().rename_column("text", "s").change_type("i", "int").commit()
         if number == 2:
             table.alter().change_type("d", "double").commit()
-    return place
+    return path
 
 
-def test_filters_mean_what_they_mean_in_spark(spark: SparkSession, evolved: str) -> None:
-    """Each filter, pushed down, keeps the rows for which Spark says that it is true."""
+def test_pushed_filters_agree_with_spark(spark: SparkSession, evolved: str) -> None:
+    """Each pushed filter keeps exactly the rows for which Spark evaluates it to true."""
     plain = spark.createDataFrame(ROWS, "i int, d double, s string, b boolean").coalesce(1)
-    asked = [f"({condition}) AS f{n}" for n, condition in enumerate(FILTERS)]
-    said = plain.selectExpr("i", *asked).collect()
+    conditions = [f"({condition}) AS f{n}" for n, condition in enumerate(FILTERS)]
+    evaluated = plain.selectExpr("i", *conditions).collect()
     spark.conf.set(PUSHDOWN, True)
     try:
         for n, condition in enumerate(FILTERS):
             frame = load(spark, evolved, pushdown="true").filter(condition).select("i")
-            expected = sorted(row["i"] for row in said if row[f"f{n}"])
+            expected = sorted(row["i"] for row in evaluated if row[f"f{n}"])
             assert sorted(row["i"] for row in frame.collect()) == expected, condition
     finally:
         spark.conf.unset(PUSHDOWN)
 
 
-def test_an_evolved_table_is_read_whole(spark: SparkSession, evolved: str) -> None:
+def test_all_rows_of_an_evolved_table(spark: SparkSession, evolved: str) -> None:
     assert repr(tuples(load(spark, evolved))) == repr(sorted(ROWS, key=repr))
 
 
-def test_one_frame_asked_twice(spark: SparkSession, evolved: str, pushing: bool) -> None:
-    """Spark 4.3 remembers what it pushed for the whole frame; so nothing is taken unasked."""
+def test_a_frame_is_queried_twice_with_different_filters(
+    spark: SparkSession, evolved: str, pushdown_on: bool
+) -> None:
+    """Spark 4.3 keeps pushed filters for the whole frame, so none may be accepted by default."""
     frame = load(spark, evolved)
     assert frame.filter("i = 1").count() == 1
     assert frame.count() == 5
@@ -273,17 +278,17 @@ def test_one_frame_asked_twice(spark: SparkSession, evolved: str, pushing: bool)
     assert frame.filter("i = 1").union(frame.filter("i = 2")).count() == 2
 
 
-def test_pushed_filters_prune_and_are_gone_from_the_plan(spark: SparkSession, place: str) -> None:
-    """A segment that can't match is not even opened."""
-    table = Catalog.create_path(place, "id LONG")
+def test_pushed_filters_prune_and_leave_the_plan(spark: SparkSession, path: str) -> None:
+    """A segment that can't match is not opened."""
+    table = Catalog.create_path(path, "id LONG")
     for start in (0, 100):
         table.append(pa.table({"id": pa.array(range(start, start + 100), pa.int64())}))
     first = table.inspect.segments()["path"][0].as_py()
-    Path(place, first).write_bytes(b"damaged")
-    refused(lambda: load(spark, place).filter("id >= 150").collect(), "damaged" * 0 + first)
+    Path(path, first).write_bytes(b"damaged")
+    refused(lambda: load(spark, path).filter("id >= 150").collect(), first)
     spark.conf.set(PUSHDOWN, True)
     try:
-        frame = load(spark, place, pushdown="true").filter("id >= 150")
+        frame = load(spark, path, pushdown="true").filter("id >= 150")
         plan = frame._jdf.queryExecution().executedPlan().toString()
         assert "Filter" not in plan.replace("RuntimeFilters", "")
         assert frame.count() == 50
@@ -307,35 +312,35 @@ def test_row_groups_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
 # Time travel and pinning
 
 
-def test_time_travel(spark: SparkSession, place: str) -> None:
-    save(spark.sql("SELECT 1 AS id, 'old' AS note"), place)
-    table = Catalog.load_path(place)
+def test_time_travel(spark: SparkSession, path: str) -> None:
+    save(spark.sql("SELECT 1 AS id, 'old' AS note"), path)
+    table = Catalog.load_path(path)
     then = table.inspect.history()["time"][0].as_py()
     table.alter().drop_column("note").commit()
-    save(spark.sql("SELECT 2 AS id"), place)
-    assert tuples(load(spark, place)) == [(1,), (2,)]
-    assert tuples(load(spark, place, versionAsOf=0)) == [(1, "old")]
-    assert tuples(load(spark, place, timestampAsOf=then.isoformat())) == [(1, "old")]
-    refused(lambda: load(spark, place, versionAsOf=99), "no version 99")
-    refused(lambda: load(spark, place, timestampAsOf="1999-01-01"), "did not exist yet")
+    save(spark.sql("SELECT 2 AS id"), path)
+    assert tuples(load(spark, path)) == [(1,), (2,)]
+    assert tuples(load(spark, path, versionAsOf=0)) == [(1, "old")]
+    assert tuples(load(spark, path, timestampAsOf=then.isoformat())) == [(1, "old")]
+    refused(lambda: load(spark, path, versionAsOf=99), "no version 99")
+    refused(lambda: load(spark, path, timestampAsOf="1999-01-01"), "did not exist yet")
 
 
-def test_a_frame_keeps_its_version(spark: SparkSession, place: str) -> None:
-    save(spark.range(3), place)
-    frame = load(spark, place)
-    save(spark.range(4), place)
-    Catalog.load_path(place).alter().rename_column("id", "key").commit()
+def test_a_frame_keeps_its_version(spark: SparkSession, path: str) -> None:
+    save(spark.range(3), path)
+    frame = load(spark, path)
+    save(spark.range(4), path)
+    Catalog.load_path(path).alter().rename_column("id", "key").commit()
     assert frame.count() == 3
     assert frame.columns == ["id"]
-    assert load(spark, place).count() == 7
+    assert load(spark, path).count() == 7
 
 
 # Writing
 
 
-def test_a_path_becomes_a_table_in_one_commit(spark: SparkSession, place: str) -> None:
-    save(spark.range(10), place)
-    table = Catalog.load_path(place)
+def test_a_path_becomes_a_table_in_one_commit(spark: SparkSession, path: str) -> None:
+    save(spark.range(10), path)
+    table = Catalog.load_path(path)
     assert table.inspect.history()["operation"].to_pylist() == ["create"]
     assert (table.version, table.count()) == (0, 10)
     assert table.schema.columns[0].nullable
@@ -351,43 +356,43 @@ def test_warehouse(spark: SparkSession, tmp_path: Path) -> None:
     assert load(spark, "n.t", warehouse=warehouse).count() == 6
 
 
-def test_overwrite_keeps_schema_ids_and_history(spark: SparkSession, place: str) -> None:
-    save(spark.sql("SELECT 1 AS id, 'x' AS note"), place)
-    before = Catalog.load_path(place).schema
-    save(spark.sql("SELECT 2 AS ID"), place, "overwrite")
-    table = Catalog.load_path(place)
+def test_overwrite_keeps_schema_ids_and_history(spark: SparkSession, path: str) -> None:
+    save(spark.sql("SELECT 1 AS id, 'x' AS note"), path)
+    before = Catalog.load_path(path).schema
+    save(spark.sql("SELECT 2 AS ID"), path, "overwrite")
+    table = Catalog.load_path(path)
     assert table.schema == before
-    assert tuples(load(spark, place)) == [(2, None)]
-    assert tuples(load(spark, place, versionAsOf=0)) == [(1, "x")]
+    assert tuples(load(spark, path)) == [(2, None)]
+    assert tuples(load(spark, path, versionAsOf=0)) == [(1, "x")]
 
 
-def test_merge_schema(spark: SparkSession, place: str) -> None:
-    save(spark.sql("SELECT 1 AS id, named_struct('x', 1) AS s"), place)
+def test_merge_schema(spark: SparkSession, path: str) -> None:
+    save(spark.sql("SELECT 1 AS id, named_struct('x', 1) AS s"), path)
     more = spark.sql("SELECT named_struct('y', 'q') AS s, 2.5D AS extra")
-    refused(lambda: save(more, place), "has no column extra", "mergeSchema")
-    save(more, place, mergeSchema=True)
-    table = Catalog.load_path(place)
+    refused(lambda: save(more, path), "has no column extra", "mergeSchema")
+    save(more, path, mergeSchema=True)
+    table = Catalog.load_path(path)
     assert table.inspect.history()["operation"].to_pylist() == ["create", "append"]
     assert [column.name for column in table.schema.columns] == ["id", "s", "extra"]
-    assert tuples(load(spark, place)) == [(1, (1, None), None), (None, (None, "q"), 2.5)]
+    assert tuples(load(spark, path)) == [(1, (1, None), None), (None, (None, "q"), 2.5)]
 
 
-def test_empty_frames(spark: SparkSession, place: str) -> None:
-    save(spark.range(0), place)
-    save(spark.range(0), place)
-    assert load(spark, place).count() == 0
-    save(spark.range(5), place)
-    save(spark.range(0), place, "overwrite")
-    assert tuples(load(spark, place)) == []
+def test_empty_frames(spark: SparkSession, path: str) -> None:
+    save(spark.range(0), path)
+    save(spark.range(0), path)
+    assert load(spark, path).count() == 0
+    save(spark.range(5), path)
+    save(spark.range(0), path, "overwrite")
+    assert tuples(load(spark, path)) == []
 
 
-def test_what_does_not_fit_is_refused_and_nothing_written(spark: SparkSession, place: str) -> None:
-    Catalog.create_path(place, "id INT NOT NULL, c VARCHAR(2)")
-    refused(lambda: save(spark.sql("SELECT 'x' AS id"), place), "column id", "does not widen")
-    refused(lambda: save(spark.sql("SELECT 'x' AS c"), place), "id is NOT NULL and has no default")
-    refused(lambda: save(spark.sql("SELECT CAST(NULL AS INT) AS id"), place), "hold null")
-    refused(lambda: save(spark.sql("SELECT 1 AS id, 'abc' AS c"), place), "3 characters")
-    assert Catalog.load_path(place).version == 0
+def test_invalid_rows_are_refused_and_not_written(spark: SparkSession, path: str) -> None:
+    Catalog.create_path(path, "id INT NOT NULL, c VARCHAR(2)")
+    refused(lambda: save(spark.sql("SELECT 'x' AS id"), path), "column id", "does not widen")
+    refused(lambda: save(spark.sql("SELECT 'x' AS c"), path), "id is NOT NULL and has no default")
+    refused(lambda: save(spark.sql("SELECT CAST(NULL AS INT) AS id"), path), "hold null")
+    refused(lambda: save(spark.sql("SELECT 1 AS id, 'abc' AS c"), path), "3 characters")
+    assert Catalog.load_path(path).version == 0
 
 
 @pytest.mark.parametrize(
@@ -403,26 +408,30 @@ def test_what_does_not_fit_is_refused_and_nothing_written(spark: SparkSession, p
         ({"warehouse": "/nowhere/at/all"}, "there is no"),
     ],
 )
-def test_options(spark: SparkSession, place: str, options: dict[str, str], fragment: str) -> None:
-    Catalog.create_path(place, "a INT")
-    refused(lambda: load(spark, place, **options).collect(), fragment)
+def test_invalid_options_are_refused(
+    spark: SparkSession, path: str, options: dict[str, str], fragment: str
+) -> None:
+    Catalog.create_path(path, "a INT")
+    refused(lambda: load(spark, path, **options).collect(), fragment)
 
 
-def test_writing_to_the_past_and_secrets(spark: SparkSession, place: str) -> None:
-    refused(lambda: save(spark.range(1), place, versionAsOf=0), "an older version")
+def test_writes_to_an_older_version_are_refused_and_secrets_hidden(
+    spark: SparkSession, path: str
+) -> None:
+    refused(lambda: save(spark.range(1), path, versionAsOf=0), "an older version")
     secret = {"storage.key": "hunter2"}
     with pytest.raises(Exception) as caught:
         load(spark, "s3://bucket/t", **secret)
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_missing_table(spark: SparkSession, place: str) -> None:
-    refused(lambda: load(spark, place), "there is no table at", place)
+def test_a_missing_table_is_an_error(spark: SparkSession, path: str) -> None:
+    refused(lambda: load(spark, path), "there is no table at", path)
     assert issubclass(VersionedError, Exception)
 
 
-def test_pushdown_is_asked_for_where_we_look() -> None:
-    """``reader()`` finds out that Spark pushes filters by who calls it."""
+def test_spark_asks_for_pushdown_from_the_expected_module() -> None:
+    """``reader()`` detects from the calling module that Spark pushes filters."""
     from pyspark.sql.worker import data_source_pushdown_filters
 
     from pyspark_versioned import source

@@ -16,7 +16,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def sql_spark(spark: SparkSession) -> SparkSession:
-    """A session of the same Spark, that takes the native path."""
+    """A session of the shared Spark application that reads and writes through the jar."""
     session = spark.newSession()
     session.conf.set("spark.versioned.io", "native")
     return session
@@ -34,7 +34,7 @@ def catalog(warehouse: Path) -> Catalog:
 
 @pytest.fixture
 def ns(catalog: Catalog) -> str:
-    """A namespace of the test's own; in SQL it is ``versioned.<ns>``."""
+    """A new namespace for each test; in SQL it is ``versioned.<ns>``."""
     name = f"n{next(_numbers)}"
     catalog.create_namespace(name)
     return name

@@ -1,4 +1,4 @@
-"""What the kernel says happens below a folder, call by call, whoever makes the calls."""
+"""Watch a folder tree with inotify: every file event in it, whichever process causes it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-_KINDS = {0x2: "write", 0x8: "close", 0x80: "move", 0x100: "make", 0x200: "delete"}
+_KINDS = {0x2: "write", 0x8: "close", 0x80: "move", 0x100: "create", 0x200: "delete"}
 _FOLDER, _LOST = 0x40000000, 0x4000
 _HEAD = struct.Struct("iIII")
 
 
 class Watch:
-    """Events below a folder, as ``make data/N-ID.parquet``; folders made later are watched, too."""
+    """File events below a folder, such as ``create data/N-ID.parquet``; new folders are watched, too."""
 
     def __init__(self, root: Path) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -35,25 +35,28 @@ class Watch:
         os.close(self._handle)
 
     def _add(self, folder: Path) -> list[str]:
-        """Watch a folder; what is in it already, which nobody tells of."""
+        """Watch a folder; return what it holds already, for which inotify reports no event."""
         mask = sum(_KINDS)
         number = self._libc.inotify_add_watch(self._handle, os.fsencode(folder), mask)
         assert number >= 0, f"{folder}: {os.strerror(ctypes.get_errno())}"
         self._folders[number] = folder
         found = []
         for below in sorted(folder.iterdir()):
-            found.append(self._told("make", below))
+            found.append(self._event("create", below))
             if below.is_dir():
                 found += self._add(below)
         return found
 
-    def _told(self, kind: str, path: Path) -> str:
+    def _event(self, kind: str, path: Path) -> str:
         return f"{kind} {shape(path.relative_to(self._root).as_posix())}"
 
     def events(self, until: float) -> Iterator[str]:
-        """What happens, at once, up to a time of ``time.monotonic``; an empty text when nothing does.
+        """Yield events as they happen, and an empty string while there are none.
 
-        Writes to one file in a row are one.
+        Consecutive writes to one file are one event.
+
+        Args:
+            until: when to stop, as a time of ``time.monotonic``.
         """
         last = ""
         while (left := until - time.monotonic()) > 0:
@@ -75,13 +78,13 @@ class Watch:
             path = self._folders[number] / name
             kind = next((word for bit, word in _KINDS.items() if mask & bit), None)
             if kind is not None:
-                yield self._told(kind, path)
-            if mask & _FOLDER and kind == "make":
+                yield self._event(kind, path)
+            if mask & _FOLDER and kind == "create":
                 yield from self._add(path)
 
 
 def shape(path: str) -> str:
-    """A path without what is random in it."""
+    """A path with its random parts replaced by placeholders."""
     path = re.sub(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", path)
     path = re.sub(r"\d{20}", "N", path)
     return re.sub(r"data/[.]?[0-9]+-", "data/N-", path)

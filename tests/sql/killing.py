@@ -1,4 +1,4 @@
-"""A Spark application that is killed as a whole, by -9, when the kernel tells of a call on its disk."""
+"""Kill a whole Spark application with SIGKILL when inotify reports a given file event."""
 
 from __future__ import annotations
 
@@ -12,43 +12,48 @@ from killing import go, kill_session, ready
 from sql.inotify import Watch
 from sql.test_statements import environment
 
-PATIENCE = 300.0
-"""Seconds that a statement may take."""
+TIMEOUT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class Death:
-    """When an application is killed: at an event, counted among those of its name."""
+class KillPoint:
+    """The moment to kill an application: after the event, and ``number`` earlier ones of its name."""
 
     event: str
     number: int = 0
 
 
-def run(warehouse: Path, statement: str, death: Death | None) -> tuple[list[str], bool]:
-    """Run a statement in an application of its own.
+def run(warehouse: Path, statement: str, kill_point: KillPoint | None) -> tuple[list[str], bool]:
+    """Run a statement in its own application.
 
     Returns:
-        What happened on the disk until it ended or died, and whether it was acknowledged.
+        The file events until it ended or was killed, and whether the statement was acknowledged.
     """
     stderr = warehouse.parent / f"{warehouse.name}.txt"
-    given = (str(warehouse), statement)
-    with ready("sql.run_killed", *given, stderr=stderr, environment=environment()) as app:
+    arguments = (str(warehouse), statement)
+    with ready(
+        "sql.run_one_statement", *arguments, stderr=stderr, environment=environment()
+    ) as app:
         assert app.stdout is not None
         with Watch(warehouse) as watch:
             go(app)
             os.set_blocking(app.stdout.fileno(), False)
-            return _watched(app, watch, death)
+            return _watched(app, watch, kill_point)
 
 
 def _watched(
-    app: subprocess.Popen[bytes], watch: Watch, death: Death | None
+    app: subprocess.Popen[bytes], watch: Watch, kill_point: KillPoint | None
 ) -> tuple[list[str], bool]:
     assert app.stdout is not None
     seen: list[str] = []
-    for event in watch.events(time.monotonic() + PATIENCE):
+    for event in watch.events(time.monotonic() + TIMEOUT_SECONDS):
         if event:
             seen.append(event)
-            if death is not None and event == death.event and seen.count(event) > death.number:
+            if (
+                kill_point is not None
+                and event == kill_point.event
+                and seen.count(event) > kill_point.number
+            ):
                 kill_session(app.pid)
                 app.wait()
                 return seen, app.stdout.read() == b"done\n"
@@ -56,4 +61,4 @@ def _watched(
             return seen, True
         else:
             assert app.poll() is None, "the statement failed"
-    raise AssertionError("the statement does not end")
+    raise AssertionError("the statement did not end in time")

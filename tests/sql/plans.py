@@ -1,4 +1,4 @@
-"""What a physical plan says of a scan."""
+"""Read a scan's properties from Spark's physical plan."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def pruned(frame: DataFrame) -> tuple[int, int]:
-    """How many segments a scan skips, of how many."""
+    """The number of segments that a scan skips, and of all its segments."""
     found = _SCAN.search(plan_of(frame))
     assert found, plan_of(frame)
     return int(found[2]), int(found[3])
 
 
 def is_native(frame: DataFrame) -> bool:
-    """Whether all that is read is read by Spark's own Parquet reader, through the jar."""
+    """Whether the jar reads all segments with Spark's own Parquet reader."""
     plan = plan_of(frame)
     assert "VersionedScan" in plan, plan
     return "python={" not in plan and "native={" in plan
 
 
 def is_python(frame: DataFrame) -> bool:
-    """Whether all that is read goes through Python."""
+    """Whether all segments are read in Python."""
     plan = plan_of(frame)
     return "native={" not in plan and "FileScan" not in plan

@@ -1,4 +1,4 @@
-"""Random DELETE, UPDATE, MERGE, REPLACE WHERE and rollback: as SQL, and what they do to the model."""
+"""Random DELETE, UPDATE and MERGE statements, with the model's rows after each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from model.naive import WIDER, Field, Model, Of, Refused
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.values.literals import constant, to_sql
 
-# Types whose values are equal in Spark when they are in Python.
+# Types whose values compare equal in Spark exactly if they do in Python.
 KEYS = ("boolean", "byte", "short", "int", "long", "date", "string")
 
 
@@ -19,13 +19,13 @@ def sql_literal(value: Any, type_: str) -> str:
     if value is None:
         return "NULL"
     parsed = parse_type(type_)
-    made = constant(value, parsed)
-    assert made is not None
-    return to_sql(made, parsed)
+    literal = constant(value, parsed)
+    assert literal is not None
+    return to_sql(literal, parsed)
 
 
 def sql_condition(model: Model, named: Any, keyed: Any) -> str:
-    """An OR of ANDs as SQL."""
+    """Render an OR of ANDs as SQL."""
     if named is None:
         return "true"
     alternatives = [
@@ -46,27 +46,27 @@ def _leaf(model: Model, named: Any, keyed: Any) -> str:
 
 
 def some_filters(random: Random, model: Model) -> tuple[Any, Any]:
-    """A filter by names, and the same by keys; now and then that of all rows."""
+    """A random filter by names and the same one by keys; sometimes none, for all rows."""
     named, keyed = random_filters(random, model)
     return (None, None) if named is None or random.random() < 0.1 else (named, keyed)
 
 
 def delete(random: Random, model: Model, table: str) -> tuple[str, list[dict[int, Any]]]:
-    """A DELETE, and the rows after it."""
+    """A random DELETE, and the rows after it."""
     named, keyed = some_filters(random, model)
     statement = f"DELETE FROM {table} WHERE {sql_condition(model, named, keyed)}"
     return statement, naive.keep(model, keyed)
 
 
 def update(random: Random, model: Model, table: str) -> tuple[str, list[dict[int, Any]]]:
-    """An UPDATE, and the rows after it.
+    """A random UPDATE, and the rows after it.
 
     Raises:
-        Refused: it can't be, or nothing can be updated by SQL.
+        Refused: the model rejects the assignment, or all columns are nested.
     """
     plain = [f for f in model.fields if isinstance(f.type, str)]
     if not plain:
-        raise Refused("there are nested columns only")
+        raise Refused("all columns are nested")
     chosen = random.sample(plain, min(len(plain), random.choice([1, 1, 2])))
     assignments = [((one.key,), _assigned(random, plain, one)) for one in chosen]
     named, keyed = some_filters(random, model)
@@ -93,21 +93,21 @@ def _right(model: Model, one: Field, value: Any) -> str:
 def merge(
     random: Random, model: Model, table: str, source: str
 ) -> tuple[Any, str, list[dict[int, Any]]]:
-    """The rows of a source, a MERGE of them, and the rows after it.
+    """The rows of a source, a random MERGE of them, and the rows after it.
 
     Raises:
-        Refused: it can't be.
+        Refused: the source has no column to join by, or lacks a column that an INSERT needs.
     """
-    names, given = random_rows(random, model)
+    names, source_rows = random_rows(random, model)
     keys = [f for f in model.fields if f.type in KEYS and f.name in names]
     if not keys:
-        raise Refused("there is nothing to join by")
+        raise Refused("no column to join by")
     key = random.choice(keys)
-    distinct = {row[key.name]: row for row in given}
+    distinct = {row[key.name]: row for row in source_rows}
     frame = arrow_rows(model, names, list(distinct.values()))
     matched, unmatched = random.choice(["update", "delete"]), random.choice(["insert", None])
-    lost = random.choice(["delete", None])
-    rows = _merged(model, key, distinct, matched, unmatched, lost)
+    by_source = random.choice(["delete", None])
+    rows = _merged(model, key, distinct, matched, unmatched, by_source)
     columns = [quoted(f) for f in model.fields if f.name in names]
     clauses = {
         "update": f"UPDATE SET {', '.join(f't.{c} = s.{c}' for c in columns)}",
@@ -120,28 +120,28 @@ def merge(
     )
     if unmatched is not None:
         statement += f" WHEN NOT MATCHED THEN {clauses[unmatched]}"
-    if lost is not None:
-        statement += f" WHEN NOT MATCHED BY SOURCE THEN {clauses[lost]}"
+    if by_source is not None:
+        statement += f" WHEN NOT MATCHED BY SOURCE THEN {clauses[by_source]}"
     return frame, statement, rows
 
 
 def _merged(
-    model: Model, key: Field, given: dict[Any, Any], matched: str, unmatched: Any, lost: Any
+    model: Model, key: Field, source: dict[Any, Any], matched: str, unmatched: Any, by_source: Any
 ) -> list[dict[int, Any]]:
     rows, found = [], set()
     for row in model.rows:
         value = naive.show(key, row)
-        if value is None or value not in given:
-            rows += [] if lost else [row]
+        if value is None or value not in source:
+            rows += [] if by_source else [row]
             continue
         found.add(value)
         if matched == "update":
             by_name = {f.name: f for f in model.fields}
-            new = {by_name[n].key: naive.store(v, by_name[n]) for n, v in given[value].items()}
+            new = {by_name[n].key: naive.store(v, by_name[n]) for n, v in source[value].items()}
             rows.append({**row, **new})
     if unmatched:
-        naive.check_names(model.fields, list(next(iter(given.values()), {})) or _all(model))
-        left = [row for value, row in given.items() if value is None or value not in found]
+        naive.check_names(model.fields, list(next(iter(source.values()), {})) or _all(model))
+        left = [row for value, row in source.items() if value is None or value not in found]
         rows += [naive.store_row(model.fields, row) for row in left]
     return rows
 

@@ -1,4 +1,4 @@
-"""A Spark application that runs the statements it reads, and says how each ended: a JSON line each."""
+"""Run a Spark application that reads statements as JSON lines and prints the error of each, or null."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An application that is given secrets in every way there is, and does all that could show them.
+"""An application that gets secrets in every supported way and runs everything that could print them.
 
-Usage: run_secrets.py FOLDER SECRETS [WAREHOUSE], where SECRETS is JSON: storage options.
+Usage: run_secrets.py FOLDER SECRETS [WAREHOUSE], where SECRETS is a JSON object of storage options.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pyspark_versioned import configure, read_table
 from versioned_catalog import Catalog, Table
 
 
-def shown(act: Callable[[], Any]) -> None:
-    """What a user would see of it, an error with all that it says too."""
+def show(act: Callable[[], Any]) -> None:
+    """Print the result of a call as a user would see it, or its whole traceback."""
     try:
         found = act()
         print("SHOWN", repr(found)[:100_000])
@@ -42,7 +42,7 @@ def explained(frame: Any) -> str:
 def main() -> None:
     folder, storage = Path(sys.argv[1]), json.loads(sys.argv[2])
     logging.basicConfig(level=logging.DEBUG)
-    # It writes down every call between Python and Spark, with what is passed: docs/trust.md says so.
+    # At DEBUG, py4j logs every call between Python and Spark with its arguments; see docs/trust.md.
     logging.getLogger("py4j").setLevel(logging.INFO)
     where = sys.argv[3] if len(sys.argv) > 3 else str(folder / "w")
     builder = (
@@ -84,37 +84,37 @@ def main() -> None:
             "EXPLAIN FORMATTED DELETE FROM versioned.n.t WHERE a = 1",
         ),
     ):
-        shown(lambda statement=statement: spark.sql(statement).collect())
-    for way in ("native", "python"):
-        read = spark.read.format("versioned").options(**options, io=way)
-        shown(lambda read=read: explained(read.load(path)))
-        shown(lambda read=read: read.load(path).collect())
-        shown(lambda read=read: read.load(path + "x").collect())
-        shown(lambda read=read: read.option("nope", 1).load(path).collect())
+        show(lambda statement=statement: spark.sql(statement).collect())
+    for io_path in ("native", "python"):
+        read = spark.read.format("versioned").options(**options, io=io_path)
+        show(lambda read=read: explained(read.load(path)))
+        show(lambda read=read: read.load(path).collect())
+        show(lambda read=read: read.load(path + "x").collect())
+        show(lambda read=read: read.option("nope", 1).load(path).collect())
     frame = spark.createDataFrame([(5, "z", 1)], "a INT, k STRING, b INT")
     for given in ({}, {"nope": "1"}, {"mergeSchema": "so"}):
         writer = frame.write.format("versioned").options(**options, **given).mode("append")
-        shown(lambda writer=writer: writer.save(path))
-    shown(lambda: frame.write.format("versioned").options(**options).save(path))
+        show(lambda writer=writer: writer.save(path))
+    show(lambda: frame.write.format("versioned").options(**options).save(path))
     wrong = spark.createDataFrame([("q",)], "a STRING").write.format("versioned").options(**options)
-    shown(lambda: wrong.mode("append").save(path))
-    shown(lambda: explained(read_table(spark, path, storage_options=storage)))
-    shown(lambda: read_table(spark, path + "x", storage_options=storage))
+    show(lambda: wrong.mode("append").save(path))
+    show(lambda: explained(read_table(spark, path, storage_options=storage)))
+    show(lambda: read_table(spark, path + "x", storage_options=storage))
     spark.sql(f"CREATE TEMPORARY VIEW v USING versioned OPTIONS (path '{path}', {_sql(options)})")
-    shown(lambda: spark.sql("DESCRIBE EXTENDED v").collect())
-    shown(lambda: spark.sql("SHOW CREATE TABLE v").collect())
+    show(lambda: spark.sql("DESCRIBE EXTENDED v").collect())
+    show(lambda: spark.sql("SHOW CREATE TABLE v").collect())
     for segment in table.refresh().inspect.segments()["path"].to_pylist():
         table.store.overwrite(segment, b"damaged")
-    for way in ("native", "python"):
-        read = spark.read.format("versioned").options(**options, io=way)
-        shown(lambda read=read: read.load(path).collect())
-    shown(lambda: spark.table("versioned.n.t").collect())
-    shown(lambda: catalog.load_table("n.t").scan().to_arrow())
+    for io_path in ("native", "python"):
+        read = spark.read.format("versioned").options(**options, io=io_path)
+        show(lambda read=read: read.load(path).collect())
+    show(lambda: spark.table("versioned.n.t").collect())
+    show(lambda: catalog.load_table("n.t").scan().to_arrow())
     for scheme in ("s3", "file", "gs", "memory"):
         url = f"{scheme}://user:{storage['secret']}@bucket/x"
-        shown(lambda url=url: Catalog(url))
-        shown(lambda url=url: configure(SparkSession.builder, url, "other"))
-    shown(lambda: [catalog, table, table.store, table.store.location, table.scan(), table.state])
+        show(lambda url=url: Catalog(url))
+        show(lambda url=url: configure(SparkSession.builder, url, "other"))
+    show(lambda: [catalog, table, table.store, table.store.location, table.scan(), table.state])
     spark.stop()
 
 

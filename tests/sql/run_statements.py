@@ -1,6 +1,7 @@
-"""Runs the statements in one session; a script of its own, since Connect and classic don't mix.
+"""Run all statements of ``statements.sql`` in one session.
 
-``python run_statements.py classic|connect WAREHOUSE`` prints, as JSON, what is wrong and how many ran.
+``python run_statements.py classic|connect WAREHOUSE`` prints, as JSON, the failures and the number of
+statements that ran. This is a script because one process can't use both Connect and classic sessions.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ def run(spark: Any, statement: Statement) -> str | None:
     return check(statement, lines_of(statement, rows), None)
 
 
-def session(place: str, warehouse: str) -> Any:
+def session(kind: str, warehouse: str) -> Any:
     from pyspark.sql import SparkSession
 
     from pyspark_versioned import configure
 
     builder = SparkSession.builder
-    builder = builder.remote("local[2]") if place == "connect" else builder.master("local[2]")
+    builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
     builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
     builder = builder.config("spark.sql.session.timeZone", "UTC")
     builder = builder.config("spark.sql.shuffle.partitions", "2")
@@ -37,9 +38,9 @@ def session(place: str, warehouse: str) -> Any:
 
 def main() -> None:
     spark = session(*sys.argv[1:])
-    found = [run(spark, statement) for statement in statements()]
-    wrong = [one for one in found if one is not None]
-    print(json.dumps({"ran": len(found), "wrong": wrong, "session": type(spark).__module__}))
+    results = [run(spark, statement) for statement in statements()]
+    wrong = [result for result in results if result is not None]
+    print(json.dumps({"ran": len(results), "wrong": wrong, "session": type(spark).__module__}))
     spark.stop()
 
 

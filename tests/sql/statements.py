@@ -1,4 +1,4 @@
-"""The file of statements: what is run, and what it must show."""
+"""Parse ``statements.sql`` and compare the results of its statements with the expected ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FILE = Path(__file__).with_name("statements.sql")
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement and its expectation.
+    """A statement and its expected result.
 
     Args:
         sql: the statement.
-        rows: the lines of its result; None if they do not matter.
-        error: a part of its error, or None.
+        rows: the expected lines of its result; None if any result will do.
+        error: a part of the expected error, or None if it must succeed.
     """
 
     sql: str
@@ -50,12 +50,12 @@ def statements(text: str | None = None) -> list[Statement]:
 
 
 def check(statement: Statement, lines: Iterable[str], error: str | None) -> str | None:
-    """What is wrong, or None.
+    """Compare a result with the expected one; return the difference, or None if there is none.
 
     Args:
-        statement: what was run.
-        lines: what it showed: columns separated by tabs.
-        error: what it failed with, or None.
+        statement: the statement that ran.
+        lines: the lines of its result, with columns separated by tabs.
+        error: its error, or None if it succeeded.
     """
     if statement.error is not None:
         if error is None:
@@ -68,7 +68,7 @@ def check(statement: Statement, lines: Iterable[str], error: str | None) -> str 
     shown = [line for line in shown if line]
     wanted = [_stripped(line) for line in statement.rows or ()]
     if statement.sql.startswith("DESCRIBE ") and "EXTENDED" not in statement.sql:
-        shown = shown[: len(wanted)]  # the metadata columns, which every table has, come after
+        shown = shown[: len(wanted)]  # drops the metadata columns, which every table has
     if statement.rows is None or shown == wanted:
         return None
     return f"{statement.sql}\n  shows {shown}\n  not   {wanted}"
@@ -79,7 +79,7 @@ def _stripped(line: str) -> str:
 
 
 def lines_of(statement: Statement, rows: Iterable[Any]) -> list[str]:
-    """Rows as the command line writes them."""
+    """Render rows as the command line prints them."""
     hidden = "" if statement.sql.startswith("DESCRIBE ") else "NULL"
     found: list[str] = []
     for row in rows:

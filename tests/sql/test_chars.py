@@ -1,4 +1,7 @@
-"""CHAR and VARCHAR by SQL: lengths, padding, and types of nested ones."""
+"""CHAR and VARCHAR in SQL: lengths, padding and comparisons, at the top level and nested.
+
+Needs a JVM because Spark pads, checks and compares the values.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ NESTED = (
 
 
 @pytest.mark.parametrize("path", ["s.x", "s.c", "a.element", "m.key", "m.value", "l.element.z"])
-def test_nested_types_widen(tmp_path: Path, path: str) -> None:
+def test_nested_chars_widen(tmp_path: Path, path: str) -> None:
     table = Catalog.create_path(tmp_path / "t", NESTED)
     for type_ in ("VARCHAR(10)", "STRING"):
         table.alter().change_type(path, type_).commit()
@@ -33,13 +36,13 @@ def test_nested_types_widen(tmp_path: Path, path: str) -> None:
         table.alter().change_type(path, "VARCHAR(10)").commit()
 
 
-def test_other_types_in_a_key_stay(tmp_path: Path) -> None:
+def test_map_keys_of_other_types_do_not_widen(tmp_path: Path) -> None:
     table = Catalog.create_path(tmp_path / "t", "m MAP<INT, INT>")
     with pytest.raises(InvalidRequestError, match="key of a map"):
         table.alter().change_type("m.key", "BIGINT").commit()
 
 
-def test_nested_types_widen_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+def test_nested_chars_widen_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     table, name = catalog.create_table(f"{ns}.t", NESTED), f"versioned.{ns}.t"
     for path in ("s.x", "a.element", "m.key", "l.element.z"):
         for type_ in ("VARCHAR(10)", "STRING"):
@@ -52,8 +55,8 @@ def test_nested_types_widen_by_sql(sql_spark: SparkSession, catalog: Catalog, ns
 
 @pytest.fixture
 def legacy(sql_spark: SparkSession) -> Iterator[Any]:
-    """Sets Spark's setting, for one test."""
-    yield lambda on: sql_spark.conf.set(LEGACY, on)
+    """A function that sets ``charVarcharAsString``; unset after the test."""
+    yield lambda enabled: sql_spark.conf.set(LEGACY, enabled)
     sql_spark.conf.unset(LEGACY)
 
 
@@ -86,7 +89,9 @@ def test_chars_are_padded_and_found(
     assert table.refresh().scan(columns=["k", "c"]).to_arrow().to_pylist() == [{"k": 5, "c": "x  "}]
 
 
-def test_frames_by_path_compare_as_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+def test_frames_by_path_compare_chars_as_sql_does(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
     name = f"versioned.{ns}.t"
     sql_spark.sql(
         f"CREATE TABLE {name} (k INT, c CHAR(3) COMMENT 'code', v VARCHAR(3), s STRUCT<x: CHAR(2)>)"

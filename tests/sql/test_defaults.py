@@ -1,4 +1,7 @@
-"""DEFAULTs by SQL: constants of any kind, two functions by name, and nothing that changes unseen."""
+"""DEFAULT in SQL: constants, the current date or time, and no other expression that changes.
+
+The tests with a session need a JVM because Spark's parser and analyzer process the expressions.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,9 @@ def default(sql: str, *changing: str, one: bool = False, literal: Json | None = 
         ("current_date", "DATE", Now.DATE),
     ],
 )
-def test_functions_that_are_kept_by_name(function: str, type_: str, now: Now) -> None:
+def test_functions_for_the_current_date_or_time_are_kept(
+    function: str, type_: str, now: Now
+) -> None:
     given = default(f"{function}()", function, one=True)
     assert parse_default(given, parse_type(type_), "t: the column x") is now
 
@@ -72,13 +77,13 @@ def test_functions_that_are_kept_by_name(function: str, type_: str, now: Now) ->
         ("DATE", default('DATE"yesterday"')),
     ],
 )
-def test_what_changes_is_refused(type_: str, given: Default) -> None:
+def test_a_default_that_changes_is_refused(type_: str, given: Default) -> None:
     given = replace(given, literal=TypedValue("string", "0"))  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match=r"s\.t: the column x.*leave it out, and give"):
         parse_default(given, parse_type(type_), "s.t: the column x")
 
 
-def test_nested_constants() -> None:
+def test_a_nested_constant_is_stored() -> None:
     field = [
         {"name": "a", "type": "integer", "nullable": True, "metadata": {}},
         {"name": "b", "type": "timestamp", "nullable": True, "metadata": {}},
@@ -87,13 +92,13 @@ def test_nested_constants() -> None:
     pairs = {"type": "map", "keyType": "string", "valueType": shape, "valueContainsNull": True}
     literal = {"type": pairs, "value": [["k", "l"], [["1", "0"], None]]}
     type_ = parse_type("MAP<STRING, STRUCT<a: INT, b: TIMESTAMP>>")
-    made = parse_default(default("map(...)", literal=literal), type_, "t: the column x")
-    assert isinstance(made, Constant)
-    shown = to_python(made, type_)
-    assert [(k, v and v["a"]) for k, v in dict(shown).items()] == [("k", 1), ("l", None)]
+    constant = parse_default(default("map(...)", literal=literal), type_, "t: the column x")
+    assert isinstance(constant, Constant)
+    value = to_python(constant, type_)
+    assert [(k, v and v["a"]) for k, v in dict(value).items()] == [("k", 1), ("l", None)]
 
 
-def test_what_spark_says_of_a_default(sql_spark: SparkSession) -> None:
+def test_the_jar_recognizes_expressions_that_change(sql_spark: SparkSession) -> None:
     defaults = sql_spark._jvm.versioned.spark.internals.SparkDefaults
     assert [sql for sql in CHANGING if defaults.of(sql).changing().isEmpty()] == []
     assert [sql for sql in CHANGING if not defaults.of(sql).changing().isEmpty()] == CHANGING
@@ -104,7 +109,7 @@ def test_what_spark_says_of_a_default(sql_spark: SparkSession) -> None:
     assert not defaults.of("current_date() + 30").isOneFunction()
 
 
-def test_create_add_and_set(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+def test_defaults_by_sql(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     table = f"versioned.{ns}.t"
 
     def column(*path: str) -> Any:
@@ -137,18 +142,18 @@ def test_create_add_and_set(sql_spark: SparkSession, catalog: Catalog, ns: str) 
 
 def test_defaults_by_the_catalog_api(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
     def schema(default: str) -> spark_types.StructType:
-        told = {"CURRENT_DEFAULT": default, "EXISTS_DEFAULT": "TIMESTAMP'2020-01-01 00:00:00'"}
+        metadata = {"CURRENT_DEFAULT": default, "EXISTS_DEFAULT": "TIMESTAMP'2020-01-01 00:00:00'"}
         return spark_types.StructType(
-            [spark_types.StructField("x", spark_types.TimestampType(), True, told)]
+            [spark_types.StructField("x", spark_types.TimestampType(), True, metadata)]
         )
 
     name = f"versioned.{ns}.t"
-    moving = schema("now() + INTERVAL 1 HOUR")
+    changing = schema("now() + INTERVAL 1 HOUR")
     with pytest.raises(Exception, match=r"the column x: DEFAULT .*can't be stored"):
-        sql_spark.catalog.createTable(name, source="versioned", schema=moving)
+        sql_spark.catalog.createTable(name, source="versioned", schema=changing)
     sql_spark.catalog.createTable(name, source="versioned", schema=schema("now()")).count()
     assert catalog.load_table(f"{ns}.t").schema.get(("x",)).write_default is Now.TIMESTAMP
-    # Of a query's columns no default is taken over, whatever it is.
+    # A table that is created from a query gets no defaults of the query's columns.
     frame = sql_spark.createDataFrame([], schema("now() + INTERVAL 1 HOUR"))
     frame.writeTo(f"{name}2").create()
     assert catalog.load_table(f"{ns}.t2").schema.get(("x",)).write_default is None

@@ -1,4 +1,7 @@
-"""The page on SQL says what is: its statements are run, in order, and show what the page shows."""
+"""Run the SQL statements of docs/sql.md and the README's example, and compare the documented results.
+
+Needs a JVM because the documented results are Spark's.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +22,33 @@ PAGE = ROOT / "docs" / "sql.md"
 COUNT = 151
 
 
-def of_page() -> list[Statement]:
-    """The SQL blocks; a statement may go over several lines there."""
+def page_statements() -> list[Statement]:
+    """The statements of the page's SQL blocks, where one may span several lines."""
     blocks = re.findall(r"^```sql\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     joined = re.sub(r"(?<!;)\n(?=\s+\S)", "", "".join(blocks))
     joined = re.sub(r"(?<!;)\n(?=\s*\))", "", joined)
     return statements(re.sub(r"[ ]{2,}", " ", joined))
 
 
-def test_the_page(sql_spark: SparkSession) -> None:
-    found = of_page()
+def test_the_statements_of_the_sql_page(sql_spark: SparkSession) -> None:
+    found = page_statements()
     assert len(found) == COUNT
-    wrong = [one for one in (run(sql_spark, statement) for statement in found) if one is not None]
+    results = [run(sql_spark, statement) for statement in found]
+    wrong = [result for result in results if result is not None]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.fixture
-def kept(spark: SparkSession) -> Iterator[None]:
-    """The example configures the session that is there already; nobody after it is to notice."""
+def restored_warehouse(spark: SparkSession) -> Iterator[None]:
+    """Restore the warehouse, since the example reconfigures the shared session."""
     key = "spark.sql.catalog.versioned.warehouse"
     before = spark.conf.get(key) or ""
     yield
     spark.conf.set(key, before)
 
 
-@pytest.mark.usefixtures("sql_spark", "kept")
-def test_the_example_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("sql_spark", "restored_warehouse")
+def test_the_readme_example(capsys: pytest.CaptureFixture[str]) -> None:
     readme = (ROOT / "README.md").read_text()
     example = re.search(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     assert example

@@ -1,5 +1,7 @@
-"""What Spark users see of an error: its class, condition and SQLSTATE, and one line that names the
-table and the column."""
+"""Errors as Spark users see them: class, condition, SQLSTATE, and one line that names table and column.
+
+Needs a JVM because the jar turns the errors of Python into Spark's.
+"""
 
 from __future__ import annotations
 
@@ -37,21 +39,21 @@ STATEMENTS: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("SELECT * FROM {n}.nope", "TABLE_OR_VIEW_NOT_FOUND", "42P01", ("nope",)),
     ("ALTER TABLE {t} DROP COLUMN nope", "UNRESOLVED_COLUMN", "42703", ("nope",)),
 ]
-"""A statement, its condition (of ours without ``VERSIONED_``), its SQLSTATE, and what the message says
-beside the table."""
+"""A statement, its condition (ours without ``VERSIONED_``), its SQLSTATE, and words of the message other
+than the table's name."""
 
 
 @pytest.fixture
 def table(catalog: Catalog, ns: str) -> Table:
-    made = catalog.create_table(f"{ns}.t", "id INT NOT NULL, v VARCHAR(3), s STRING")
-    made.append(pa.table({"id": pa.array([1], pa.int32()), "v": ["a"], "s": ["x"]}))
+    table = catalog.create_table(f"{ns}.t", "id INT NOT NULL, v VARCHAR(3), s STRING")
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "v": ["a"], "s": ["x"]}))
     keyed = catalog.create_table(f"{ns}.k", "id INT NOT NULL, v STRING", primary_key=["id"])
     keyed.append(pa.table({"id": pa.array([1], pa.int32())}))
-    return made
+    return table
 
 
-def told(act: Callable[[], Any], condition: str, sqlstate: str, *says: str) -> None:
-    """The act fails with one line that says all this."""
+def check_error(act: Callable[[], Any], condition: str, sqlstate: str, *fragments: str) -> None:
+    """Check that a call fails with this condition and SQLSTATE, in one line that holds all fragments."""
     from pyspark.errors import AnalysisException
 
     with pytest.raises(AnalysisException) as caught:
@@ -66,16 +68,16 @@ def told(act: Callable[[], Any], condition: str, sqlstate: str, *says: str) -> N
         assert message.endswith(f". SQLSTATE: {sqlstate}")
     else:
         assert shown.startswith(condition)
-    for text in says:
+    for text in fragments:
         assert text in message
 
 
-def test_statements(sql_spark: SparkSession, table: Table, ns: str) -> None:
+def test_errors_of_statements(sql_spark: SparkSession, table: Table, ns: str) -> None:
     names = {"t": f"versioned.{ns}.t", "k": f"versioned.{ns}.k", "n": f"versioned.{ns}"}
     for statement, condition, sqlstate, says in STATEMENTS:
         sql = statement.format(**names)
         named = [names["t"]] if "{t}" in statement and sqlstate[:3] != "427" else []
-        told(
+        check_error(
             lambda sql=sql: sql_spark.sql(sql).collect(),
             condition,
             sqlstate,
@@ -85,22 +87,26 @@ def test_statements(sql_spark: SparkSession, table: Table, ns: str) -> None:
     assert table.refresh().version == 1
 
 
-def test_the_format(sql_spark: SparkSession, table: Table, warehouse: Path, ns: str) -> None:
+def test_errors_of_the_data_source(
+    sql_spark: SparkSession, table: Table, warehouse: Path, ns: str
+) -> None:
     def write(query: str) -> None:
         frame = sql_spark.sql(query).write.format("versioned").mode("append")
         frame.option("warehouse", str(warehouse)).save(f"{ns}.t")
 
     name = f"{ns}.t"
-    told(lambda: write("SELECT 1 id, 2 nope"), "COLUMN_NOT_FOUND", "42703", name, "nope")
-    told(lambda: write("SELECT 1 id, 'abcd' v"), "VALUE_TOO_LONG", "22001", name, "v", "4 charac")
-    told(lambda: write("SELECT CAST(NULL AS INT) id"), "NULL_VALUE", "23502", name, "id")
+    check_error(lambda: write("SELECT 1 id, 2 nope"), "COLUMN_NOT_FOUND", "42703", name, "nope")
+    check_error(
+        lambda: write("SELECT 1 id, 'abcd' v"), "VALUE_TOO_LONG", "22001", name, "v", "4 charac"
+    )
+    check_error(lambda: write("SELECT CAST(NULL AS INT) id"), "NULL_VALUE", "23502", name, "id")
     read = sql_spark.read.format("versioned")
-    told(lambda: read.load("/no/table"), "TABLE_NOT_FOUND", "42P01", "/no/table")
-    told(lambda: read.option("nope", 1).load("/x"), "INVALID_OPTION", "42616", "nope", "/x")
+    check_error(lambda: read.load("/no/table"), "TABLE_NOT_FOUND", "42P01", "/no/table")
+    check_error(lambda: read.option("nope", 1).load("/x"), "INVALID_OPTION", "42616", "nope", "/x")
     assert table.refresh().version == 1
 
 
-def test_streams(
+def test_streams_to_tables_are_refused(
     sql_spark: SparkSession,
     table: Table,
     catalog: Catalog,
@@ -110,12 +116,12 @@ def test_streams(
 ) -> None:
     where = f"{warehouse}/{ns}/t"
     stream = sql_spark.readStream
-    told(lambda: stream.format("versioned").load(where), "NOT_SUPPORTED", "0A000", where)
+    check_error(lambda: stream.format("versioned").load(where), "NOT_SUPPORTED", "0A000", where)
     name = f"versioned.{ns}.t"
-    told(lambda: sql_spark.readStream.table(name), "NOT_SUPPORTED", "0A000", name)
+    check_error(lambda: sql_spark.readStream.table(name), "NOT_SUPPORTED", "0A000", name)
     rates = stream.format("rate").load().writeStream.option("checkpointLocation", str(tmp_path))
     other = tmp_path / "other"
-    new = f"versioned.{ns}.made"
+    new = f"versioned.{ns}.new"
     for act, says in (
         (lambda: rates.format("versioned").start(where), f'{where}: a stream.*save("{where}")'),
         (lambda: rates.format("versioned").start(str(other)), f"{other}: a stream"),
@@ -123,19 +129,19 @@ def test_streams(
         (lambda: rates.toTable(new), f"{new}: a stream"),
         (lambda: rates.format("versioned").toTable(new), f"{new}: a stream"),
     ):
-        told(act, "NOT_SUPPORTED", "0A000", "foreachBatch", *says.split(".*"))
+        check_error(act, "NOT_SUPPORTED", "0A000", "foreachBatch", *says.split(".*"))
     assert not other.exists()
     assert catalog.list_tables(ns) == ["k", "t"]
 
 
-def test_a_stream_of_other_tables(
+def test_a_stream_may_read_and_write_tables_in_foreach_batch(
     sql_spark: SparkSession, table: Table, ns: str, tmp_path: Path
 ) -> None:
-    """A stream that reads a table, and writes to one by foreachBatch, is none to a table."""
+    """A stream may read a table and write to one in foreachBatch; only streams to tables are refused."""
     name = f"versioned.{ns}.t"
     found = sql_spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load()
     joined = found.join(sql_spark.table(name), found.value == 1).selectExpr("2 AS id", "v", "s")
-    new = f"versioned.{ns}.made"
+    new = f"versioned.{ns}.new"
 
     def write(rows: DataFrame, batch: int) -> None:
         rows.writeTo(name).append()
@@ -163,18 +169,18 @@ WRITES: list[Callable[[DataFrame, str], Any]] = [
 ]
 
 
-def test_misspelled_options(
+def test_misspelled_options_are_refused(
     sql_spark: SparkSession, table: Table, catalog: Catalog, ns: str
 ) -> None:
     name = f"versioned.{ns}.t"
     known = ("INVALID_OPTION", "42616", name, "mergeShema is unknown; did you mean mergeSchema?")
     for read in READS:
         says = (name, "verionAsOf is unknown; did you mean versionAsOf?")
-        told(lambda read=read: read(sql_spark.read, name).collect(), *known[:2], *says)
+        check_error(lambda read=read: read(sql_spark.read, name).collect(), *known[:2], *says)
     wider = sql_spark.sql("SELECT 1 AS id, 'a' AS v, 'b' AS s, 5 AS extra")
     for write in WRITES:
-        told(lambda write=write: write(wider, name), *known)
-    told(
+        check_error(lambda write=write: write(wider, name), *known)
+    check_error(
         lambda: sql_spark.sql(f"INSERT INTO {name} WITH (mergeShema = true) VALUES (1, 'a', 'b')"),
         *known,
     )
@@ -186,7 +192,7 @@ def test_misspelled_options(
     assert table.refresh().version == 2
 
 
-def test_a_segment_is_missing(sql_spark: SparkSession, table: Table, ns: str) -> None:
+def test_a_missing_segment_is_an_error(sql_spark: SparkSession, table: Table, ns: str) -> None:
     for segment in Path(table.location).glob("data/*.parquet"):
         segment.unlink()
     for io in ("native", "python"):
@@ -201,7 +207,7 @@ def test_a_segment_is_missing(sql_spark: SparkSession, table: Table, ns: str) ->
         assert "Traceback" not in str(caught.value)
 
 
-RERUN = {
+RETRIED = {
     "update": "UPDATE {t} SET n = n + landing(1) WHERE id = 1",
     "delete": "DELETE FROM {t} WHERE id = 1 AND n + landing(0) < 7",
     "merge": (
@@ -213,24 +219,24 @@ RERUN = {
 
 
 @pytest.fixture
-def counted(catalog: Catalog, ns: str) -> Callable[[str], Table]:
-    def make(key: str) -> Table:
+def make(catalog: Catalog, ns: str) -> Callable[[str], Table]:
+    def create(key: str) -> Table:
         keyed = {"primary_key": [key]} if key else {}
-        made = catalog.create_table(
+        table = catalog.create_table(
             f"{ns}.c", "id INT NOT NULL, n INT", properties={"isolation": "serializable"}, **keyed
         )
-        made.append(numbers(1, 1))
-        return made
+        table.append(numbers(1, 1))
+        return table
 
-    return make
+    return create
 
 
 def numbers(id_: int, n: int) -> pa.Table:
     return pa.table({"id": pa.array([id_], pa.int32()), "n": pa.array([n], pa.int32())})
 
 
-def land(spark: SparkSession, location: str, until: int) -> None:
-    """Have ``landing(x)`` commit an update of the same row while the table is not at ``until``."""
+def register_landing(spark: SparkSession, location: str, until: int) -> None:
+    """Register ``landing(x)``, which updates the row in a commit of its own up to version ``until``."""
     from pyspark.sql import functions as f
 
     @f.udf("int", useArrow=False)
@@ -244,46 +250,50 @@ def land(spark: SparkSession, location: str, until: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "key"), [*((name, "") for name in RERUN), ("update", "id"), ("merge", "id")]
+    ("name", "key"), [*((name, "") for name in RETRIED), ("update", "id"), ("merge", "id")]
 )
-def test_a_statement_that_lost_is_run_again(
-    sql_spark: SparkSession, counted: Callable[[str], Table], ns: str, name: str, key: str
+def test_a_statement_that_conflicts_is_retried(
+    sql_spark: SparkSession, make: Callable[[str], Table], ns: str, name: str, key: str
 ) -> None:
-    table = counted(key)
-    land(sql_spark, table.location, 2)  # the row is (1, 10) when the statement is run again
+    table = make(key)
+    register_landing(
+        sql_spark, table.location, 2
+    )  # the row is (1, 10) when the statement is retried
     sql_spark.conf.set("spark.versioned.conflictRetries", 3)
     try:
-        sql_spark.sql(RERUN[name].format(t=f"versioned.{ns}.c"))
+        sql_spark.sql(RETRIED[name].format(t=f"versioned.{ns}.c"))
     finally:
         sql_spark.conf.set("spark.versioned.conflictRetries", 0)
     rows = table.refresh().scan(columns=["n"]).to_arrow()["n"].to_pylist()
     assert rows == [{"delete": 10}.get(name, 11)]
 
 
-def test_how_often_a_statement_is_run_again(
-    sql_spark: SparkSession, counted: Callable[[str], Table], ns: str
+def test_a_statement_is_retried_as_often_as_configured(
+    sql_spark: SparkSession, make: Callable[[str], Table], ns: str
 ) -> None:
-    table = counted("")
-    statement = RERUN["update"].format(t=f"versioned.{ns}.c")
-    land(sql_spark, table.location, 9)  # it loses every time
+    table = make("")
+    statement = RETRIED["update"].format(t=f"versioned.{ns}.c")
+    register_landing(sql_spark, table.location, 9)  # every attempt conflicts
     for retries, version in ((0, 2), (2, 5)):
         sql_spark.conf.set("spark.versioned.conflictRetries", retries)
         try:
-            told(lambda: sql_spark.sql(statement), "COMMIT_CONFLICT", "40001", f"versioned.{ns}.c")
+            check_error(
+                lambda: sql_spark.sql(statement), "COMMIT_CONFLICT", "40001", f"versioned.{ns}.c"
+            )
         finally:
             sql_spark.conf.set("spark.versioned.conflictRetries", 0)
         assert table.refresh().version == version
 
 
-def test_what_was_read_before_is_not_written_again(
-    sql_spark: SparkSession, counted: Callable[[str], Table], ns: str
+def test_a_statement_that_reads_an_old_version_is_not_retried(
+    sql_spark: SparkSession, make: Callable[[str], Table], ns: str
 ) -> None:
-    """Rows of an older version of the table would undo what was committed since."""
-    table, name = counted(""), f"versioned.{ns}.c"
-    land(sql_spark, table.location, 2)
+    """A retry would write rows of the older version again, and undo what was committed since."""
+    table, name = make(""), f"versioned.{ns}.c"
+    register_landing(sql_spark, table.location, 2)
     sql_spark.conf.set("spark.versioned.conflictRetries", 3)
     try:
-        told(
+        check_error(
             lambda: sql_spark.sql(
                 f"MERGE INTO {name} t USING (SELECT * FROM {name} VERSION AS OF 1) s ON t.id = s.id "
                 "WHEN MATCHED THEN UPDATE SET n = s.n + landing(1)"

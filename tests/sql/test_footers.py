@@ -1,4 +1,7 @@
-"""Statistics of files that Spark wrote: never more than what is true of the rows."""
+"""Statistics from the footers of Spark's files: they must hold for all rows, and may be unknown.
+
+Needs a JVM because Spark writes the footers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ DDL = (
 
 @pytest.fixture
 def written(sql_spark: SparkSession, catalog: Catalog, ns: str) -> dict[str, ColumnStats]:
-    """What is known of two rows and a null one, by the paths of columns."""
+    """The statistics of two rows and a null row, by column path."""
     sql_spark.sql(f"CREATE TABLE versioned.{ns}.t ({DDL})")
     sql_spark.sql(
         f"INSERT INTO versioned.{ns}.t SELECT /*+ COALESCE(1) */ * FROM VALUES "
@@ -38,7 +41,7 @@ def written(sql_spark: SparkSession, catalog: Catalog, ns: str) -> dict[str, Col
     return {table.schema.path_text(i): stats for i, stats in segment.columns.items()}
 
 
-def test_what_is_told(written: dict[str, ColumnStats]) -> None:
+def test_statistics_of_each_type(written: dict[str, ColumnStats]) -> None:
     assert written["i"] == ColumnStats(1, None, "-7", "1")
     assert written["x"] == ColumnStats(1, 0, "-0.0", "1.5")
     assert written["d"] == ColumnStats(1, None, "-171664", "18262")
@@ -50,11 +53,11 @@ def test_what_is_told(written: dict[str, ColumnStats]) -> None:
     assert written["s"] == ColumnStats(1, None, "a", "z" * 63 + "{", max_inexact=True)
 
 
-def test_nan_hides_the_bounds(written: dict[str, ColumnStats]) -> None:
+def test_a_nan_leaves_no_bounds(written: dict[str, ColumnStats]) -> None:
     assert written["f"] == ColumnStats(1)
 
 
-def test_nulls_of_parents_are_not_told_as_their_own(written: dict[str, ColumnStats]) -> None:
+def test_nested_columns_have_no_null_count(written: dict[str, ColumnStats]) -> None:
     assert written["c.p"] == ColumnStats(None, None, "1", "1")
     assert written["c.q.r"].nulls is None
     assert "c" not in written

@@ -1,4 +1,7 @@
-"""The jar's half of the protocol: its codec, and value texts that both halves read and write."""
+"""The jar's codec, and what the jar and Python must agree on: value texts, op types and limits.
+
+Needs a JVM to run the jar's classes; ``test_protocol.py`` compares the two sides without one.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ DISTRIBUTION = {"mode": "hash", "by": [HASH], "bytes": 1 << 40, "order_by": []}
 
 @pytest.fixture
 def recode(sql_spark: SparkSession) -> Any:
-    """A message as the jar writes what it has read."""
+    """A function that has the jar parse a message and write it again."""
     java = sql_spark._jvm.versioned.spark.protocol  # type: ignore[union-attr]
     find = sql_spark._jvm.org.apache.spark.util.Utils.classForName  # type: ignore[union-attr]
 
@@ -47,7 +50,7 @@ def recode(sql_spark: SparkSession) -> Any:
         ("ChangeMessages$TypedValue", {"type": "decimal(3,1)", "value": [["1"], None]}),
     ],
 )
-def test_messages_stay_as_they_are(recode: Any, name: str, value: Any) -> None:
+def test_messages_round_trip(recode: Any, name: str, value: Any) -> None:
     assert recode(name, value) == value
 
 
@@ -74,7 +77,7 @@ def test_messages_stay_as_they_are(recode: Any, name: str, value: Any) -> None:
         ),
     ],
 )
-def test_messages_that_do_not_fit(recode: Any, name: str, value: Any, problem: str) -> None:
+def test_invalid_messages_are_refused(recode: Any, name: str, value: Any, problem: str) -> None:
     with pytest.raises(Exception, match=r"the message: ") as caught:
         recode(f"WriteMessages${name}", value)
     assert problem in str(caught.value)
@@ -96,11 +99,11 @@ TYPES = {
     "ts": ("TIMESTAMP", "TIMESTAMP'1900-01-01 00:00:00.000001'"),
     "ntz": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'"),
 }
-"""Of each type, a literal that texts could lose."""
+"""For each type, a literal whose value text could lose information."""
 
 
-def test_value_texts_mean_the_same_to_both(sql_spark: SparkSession, ns: str) -> None:
-    """The jar writes the texts of DEFAULTs, and reads those of MIN and MAX."""
+def test_value_texts_mean_the_same_to_the_jar_and_python(sql_spark: SparkSession, ns: str) -> None:
+    """The jar writes the value texts of DEFAULTs and reads those of MIN and MAX."""
     table = f"versioned.{ns}.texts"
     columns = ", ".join(f"{c} {type_} DEFAULT {sql}" for c, (type_, sql) in TYPES.items())
     sql_spark.sql(f"CREATE TABLE {table} ({columns})")
@@ -108,13 +111,15 @@ def test_value_texts_mean_the_same_to_both(sql_spark: SparkSession, ns: str) -> 
     literals = ", ".join(f"CAST({sql} AS {type_}) AS {c}" for c, (type_, sql) in TYPES.items())
     (expected,) = sql_spark.sql(f"SELECT {literals}").collect()
     assert sql_spark.table(table).collect() == [expected]
-    answered = [c for c in TYPES if c not in ("b", "bin", "t")]
-    least = sql_spark.sql(f"SELECT {', '.join(f'MIN({c}) AS {c}' for c in answered)} FROM {table}")
+    aggregated = [c for c in TYPES if c not in ("b", "bin", "t")]
+    least = sql_spark.sql(
+        f"SELECT {', '.join(f'MIN({c}) AS {c}' for c in aggregated)} FROM {table}"
+    )
     assert "answer_0#" in least._jdf.queryExecution().toString()  # from metadata
-    assert least.collect() == [tuple(expected[c] for c in answered)]
+    assert least.collect() == [tuple(expected[c] for c in aggregated)]
 
 
-def test_what_stands_in_both() -> None:
+def test_constants_of_the_jar_and_python_agree() -> None:
     layout = (JVM / "write" / "DeltaLayout.java").read_text()
     assert dict(re.findall(r"byte (PUT|DELETE) = (\d);", layout)) == {
         "PUT": str(op_types.PUT),
@@ -125,6 +130,6 @@ def test_what_stands_in_both() -> None:
     assert int(most) == SCAN_SPLITS
 
 
-def test_opening_a_file_costs_the_same(sql_spark: SparkSession) -> None:
+def test_the_open_cost_is_that_of_spark(sql_spark: SparkSession) -> None:
     cost = sql_spark.conf.get("spark.sql.files.openCostInBytes")
     assert cost in (f"{OPEN_COST_BYTES}b", "4MB", f"{OPEN_COST_BYTES // 1024 // 1024}MB")

@@ -1,4 +1,8 @@
-"""Tables with a primary key in SQL: how they are made, how they are read, and what could go wrong."""
+"""Tables with a primary key in SQL: creating, changing and reading them, and conflicting statements.
+
+Needs a JVM because Spark plans the statements and the jar writes the rows; ``tests/keyed`` tests the
+same rules with PyArrow.
+"""
 
 from __future__ import annotations
 
@@ -59,15 +63,17 @@ def integers(**columns: list[int | None]) -> pa.Table:
 
 
 def operations(table: Table) -> list[tuple[str, int]]:
-    """Of each commit what it did, and how many segments it took away."""
-    told = table.refresh().inspect.history().to_pylist()
-    return [(one["operation"], one["segments_removed"]) for one in told]
+    """The operation of each commit, and the number of segments that it removed."""
+    commits = table.refresh().inspect.history().to_pylist()
+    return [(commit["operation"], commit["segments_removed"]) for commit in commits]
 
 
-# Made
+# Creating
 
 
-def test_made_by_a_constraint(sql_spark: SparkSession, t: str, ns: str, catalog: Catalog) -> None:
+def test_a_primary_key_by_a_constraint(
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+) -> None:
     sql_spark.sql(
         f"CREATE TABLE {t} (dc STRING, `a.host` STRING, ts TIMESTAMP, v DOUBLE, "
         "PRIMARY KEY (dc, `a.host`)) TBLPROPERTIES ('time_index' = 'ts')"
@@ -76,9 +82,9 @@ def test_made_by_a_constraint(sql_spark: SparkSession, t: str, ns: str, catalog:
     assert key_of(table) == ["dc", "a.host", "ts"]
     assert [column.nullable for column in table.schema.columns] == [False, False, False, True]
     assert shown(sql_spark, f"SHOW TBLPROPERTIES {t}") == "time_index|ts"
-    # One may not rely on it: there are many rows of one host, at different times.
-    told = "primary_key|PRIMARY KEY (dc, `a.host`) NOT ENFORCED NORELY"
-    assert told in shown(sql_spark, f"DESCRIBE EXTENDED {t}")
+    # NORELY: with a time index, a host may have many rows, at different times.
+    constraint = "primary_key|PRIMARY KEY (dc, `a.host`) NOT ENFORCED NORELY"
+    assert constraint in shown(sql_spark, f"DESCRIBE EXTENDED {t}")
     ddl = shown(sql_spark, f"SHOW CREATE TABLE {t}")
     sql_spark.sql(f"DROP TABLE {t}")
     sql_spark.sql(ddl)
@@ -90,8 +96,10 @@ def test_made_by_a_constraint(sql_spark: SparkSession, t: str, ns: str, catalog:
     assert key_of(table) == []
 
 
-def test_made_with_its_rows(sql_spark: SparkSession, t: str, ns: str, catalog: Catalog) -> None:
-    """Spark takes no constraint in CREATE TABLE ... AS SELECT, so a property says it."""
+def test_a_primary_key_of_create_table_as_select(
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+) -> None:
+    """Spark allows no constraint in CREATE TABLE ... AS SELECT, so a property declares the key."""
     query = "SELECT 1 AS a, 2 AS b UNION ALL SELECT 1, 2"
     sql_spark.sql(f"CREATE TABLE {t} TBLPROPERTIES ('primary_key' = 'a') AS {query}")
     table = catalog.load_table(f"{ns}.t")
@@ -105,24 +113,26 @@ def test_made_with_its_rows(sql_spark: SparkSession, t: str, ns: str, catalog: C
         frame.write.format("versioned").option("primaryKey", "a").saveAsTable(f"{t}2")
 
 
-def test_what_is_no_key(sql_spark: SparkSession, t: str, ns: str, catalog: Catalog) -> None:
+def test_constraints_that_are_refused(
+    sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
+) -> None:
     for constraint in ("CHECK (a > 0)", "UNIQUE (a)", f"FOREIGN KEY (a) REFERENCES {t} (b)"):
         with pytest.raises(Exception, match=rf"{ns}\.t can.t enforce .*{constraint[:5]}.*leave"):
             sql_spark.sql(f"CREATE TABLE {t} (a INT, b INT, {constraint})")
     sql_spark.sql(f"CREATE TABLE {t} (a INT, b INT, PRIMARY KEY (a))")
-    for change, told in {
+    for change, message in {
         "ADD CONSTRAINT other PRIMARY KEY (b)": "set when a table is created",
         "DROP CONSTRAINT primary_key": "set when a table is created",
         "ADD CONSTRAINT more CHECK (a > 0)": "can't enforce",
         "SET TBLPROPERTIES ('primary_key' = 'b')": "set when a table is created",
         "SET TBLPROPERTIES ('time_index' = 'b')": "set when a table is created",
     }.items():
-        with pytest.raises(Exception, match=told):
+        with pytest.raises(Exception, match=message):
             sql_spark.sql(f"ALTER TABLE {t} {change}")
     assert catalog.load_table(f"{ns}.t").version == 0
 
 
-def test_made_by_a_frame(sql_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_primary_key_by_writer_options(sql_spark: SparkSession, tmp_path: Path) -> None:
     frame = sql_spark.sql("SELECT 1 AS a, 'x' AS `b,c`, DATE'2026-01-01' AS day, 1.5D AS v")
     path = str(tmp_path / "t")
 
@@ -139,11 +149,11 @@ def test_made_by_a_frame(sql_spark: SparkSession, tmp_path: Path) -> None:
     ]
     save(frame)
     assert table.refresh().scan(["v", "w"]).to_arrow().to_pylist() == [{"v": 1.5, "w": None}]
-    for options, told in {
+    for options, message in {
         ("primaryKey", "a"): "has the primary_key a, `b,c` and the time_index day",
         ("timeIndex", "a"): "leave out primaryKey and timeIndex",
     }.items():
-        with pytest.raises(Exception, match=told):
+        with pytest.raises(Exception, match=message):
             save(frame, **dict([options]))
     with pytest.raises(Exception, match="leaves no row to update in part"):
         save(frame, "overwrite", partialUpdate=True)
@@ -156,8 +166,10 @@ def test_made_by_a_frame(sql_spark: SparkSession, tmp_path: Path) -> None:
         save(frame, to=plain, primaryKey="a")
 
 
-def test_partial_updates_of_a_catalog(sql_spark: SparkSession, make: Any, t: str) -> None:
-    """Spark fills the columns that are left out, so that they would be nulled."""
+def test_partial_updates_through_a_catalog_are_refused(
+    sql_spark: SparkSession, make: Any, t: str
+) -> None:
+    """Spark fills omitted columns, so a partial update through a catalog would set them to null."""
     make("a INT, b INT", "a").append(integers(a=[1], b=[1]))
     frame = sql_spark.sql("SELECT 1 AS a")
     with pytest.raises(Exception, match="Spark fills the columns that the rows lack; use MERGE"):
@@ -167,12 +179,12 @@ def test_partial_updates_of_a_catalog(sql_spark: SparkSession, make: Any, t: str
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 1)]
 
 
-# Changed
+# Changing
 
 
 @pytest.mark.usefixtures("io")
-def test_changes(sql_spark: SparkSession, make: Any, t: str) -> None:
-    """They only add segments; the newest row of a key is the one that counts."""
+def test_statements_that_change_rows(sql_spark: SparkSession, make: Any, t: str) -> None:
+    """INSERT, UPDATE, DELETE and MERGE only add segments; reads show the newest row of each key."""
     table = make("v INT, b INT, s STRING, a INT", "b", "a", partitioned_by=["bucket(2, a)"])
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 1, 'x', 1), (2, 1, 'y', 2), (3, 2, NULL, 1)")
     sql_spark.sql(f"INSERT INTO {t} VALUES (10, 1, NULL, 1), (4, 2, 'z', 2)")
@@ -198,10 +210,10 @@ def test_changes(sql_spark: SparkSession, make: Any, t: str) -> None:
     assert rows(sql_spark, f"SELECT v FROM {t} WHERE b = 1") == [(11,)]
 
 
-def test_ways_of_reading(
+def test_only_overlapping_segments_are_merged_in_python(
     sql_spark: SparkSession, make: Any, t: str, ns: str, warehouse: Path
 ) -> None:
-    """Clean segments go the native way, groups that touch are merged by Python."""
+    """Spark reads segments without overlap natively; Python merges groups of overlapping segments."""
     table = make("a INT, b INT", "a")
     table.append(integers(a=[1, 2], b=[1, 2]))
     table.append(integers(a=[11, 12], b=[1, 2]))
@@ -209,11 +221,11 @@ def test_ways_of_reading(
     plan = f"EXPLAIN SELECT * FROM {t}"
     assert "segments by schema version: {native={0=3}}" in shown(sql_spark, plan)
     table.append(integers(a=[12, 13], b=[7, 7]))
-    told = shown(sql_spark, plan)
-    assert "native={0=2}" in told
-    assert "python={0=2}" in told
+    explained = shown(sql_spark, plan)
+    assert "native={0=2}" in explained
+    assert "python={0=2}" in explained
     assert "{native={0=1}}, pruned: 3 of 4" in shown(sql_spark, f"{plan} WHERE a >= 20")
-    # A row that another one hides is no reason to leave the other one out.
+    # A filter must not prune a segment whose rows hide older rows of their keys.
     assert "python={0=2}" in shown(sql_spark, f"{plan} WHERE b = 2")
     assert rows(sql_spark, f"SELECT * FROM {t} WHERE b = 2") == [(2, 2), (22, 2)]
     assert "{native={0=2}}, pruned: 2 of 4" in shown(
@@ -225,15 +237,15 @@ def test_ways_of_reading(
     without = read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse))
     assert sorted(map(tuple, by_path.collect()), key=repr) == everything
     assert sorted(map(tuple, without.collect()), key=repr) == everything
-    told = shown(sql_spark, f"EXPLAIN DELETE FROM {t} WHERE a = 1")
-    assert "VersionedScan" in told
-    assert "WriteDelta" in told
+    explained = shown(sql_spark, f"EXPLAIN DELETE FROM {t} WHERE a = 1")
+    assert "VersionedScan" in explained
+    assert "WriteDelta" in explained
 
 
-def test_segments_that_are_merged_under_several_schemas(
+def test_overlapping_segments_of_several_schemas(
     sql_spark: SparkSession, make: Any, t: str, ns: str, warehouse: Path
 ) -> None:
-    """Rows from before a column with a default, and the tombstones and rows that hide them."""
+    """Rows older than a column with a default are merged with newer rows and tombstones."""
     make("a INT, b INT", "a").append(integers(a=[1, 2, 3], b=[1, 2, 3]))
     sql_spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT DEFAULT 9")
     sql_spark.sql(f"DELETE FROM {t} WHERE a = 2")
@@ -244,8 +256,10 @@ def test_segments_that_are_merged_under_several_schemas(
     assert sorted(map(tuple, without.collect())) == expected
 
 
-def test_some_keys_of_a_group(sql_spark: SparkSession, make: Any, t: str) -> None:
-    """Of segments that touch, some are left out while the query runs."""
+def test_runtime_filters_on_overlapping_segments(
+    sql_spark: SparkSession, make: Any, t: str
+) -> None:
+    """Runtime filters skip some of several overlapping segments."""
     table = make("a INT, b INT", "a")
     table.append(integers(a=list(range(0, 100)), b=[1] * 100))
     table.append(integers(a=list(range(50, 150)), b=[2] * 100))
@@ -260,8 +274,8 @@ def test_some_keys_of_a_group(sql_spark: SparkSession, make: Any, t: str) -> Non
     assert rows(sql_spark, f"SELECT b, count(*) FROM {t} GROUP BY b") == [(1, 50), (2, 90), (3, 60)]
 
 
-def test_changes_of_odd_columns(sql_spark: SparkSession, t: str) -> None:
-    """Spark can't compare maps, and would, to leave out segments while the statement runs."""
+def test_changes_of_tables_with_maps_and_quoted_names(sql_spark: SparkSession, t: str) -> None:
+    """Spark can't compare maps, which a runtime filter on all columns would need."""
     sql_spark.sql(
         f"CREATE TABLE {t} (`a b` INT, s STRUCT<q: INT NOT NULL>, m MAP<STRING, INT>, `A.x` BINARY, "
         "at TIME, PRIMARY KEY (`A.x`, `a b`, at))"
@@ -282,11 +296,11 @@ def test_changes_of_odd_columns(sql_spark: SparkSession, t: str) -> None:
         (1, 5, {"a": 1}),
         (3, None, None),
     ]
-    told = shown(sql_spark, f"EXPLAIN UPDATE {t} SET m = NULL WHERE `a b` * 2 = 2")
-    assert told.count("BatchScan") == 1
+    explained = shown(sql_spark, f"EXPLAIN UPDATE {t} SET m = NULL WHERE `a b` * 2 = 2")
+    assert explained.count("BatchScan") == 1
 
 
-def test_a_key_can_not_change(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_a_row_key_can_not_be_updated(sql_spark: SparkSession, make: Any, t: str) -> None:
     table = make("s STRING, a INT, b INT", "a", "s")
     sql_spark.sql(f"INSERT INTO {t} VALUES ('x', 1, 1), ('y', 2, 2)")
     refused = rf"{t}: UPDATE can't change a row key, and s is part of it; DELETE the row and INSERT"
@@ -309,14 +323,16 @@ def test_a_key_can_not_change(sql_spark: SparkSession, make: Any, t: str) -> Non
         )
 
 
-def test_traps(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_hidden_rows_and_dropped_columns_match_nothing(
+    sql_spark: SparkSession, make: Any, t: str
+) -> None:
     table = make("a INT, b INT", "a")
     table.append(integers(a=[1, 2, 3], b=[1, 1, 5]))
     sql_spark.sql(f"UPDATE {t} SET b = 9 WHERE a = 1")
-    sql_spark.sql(f"DELETE FROM {t} WHERE b = 1")  # what the UPDATE hid is not asked
+    sql_spark.sql(f"DELETE FROM {t} WHERE b = 1")  # the row that the UPDATE hid does not match
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 9), (3, 5)]
     table.refresh().alter().drop_column("b").add_column("b", "INT", default=999).commit()
-    sql_spark.sql(f"DELETE FROM {t} WHERE b = 5")  # nor what a dropped column held
+    sql_spark.sql(f"DELETE FROM {t} WHERE b = 5")  # nor do the values of a dropped column
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 999), (3, 999)]
     table.refresh().alter().add_column("c", "INT", default=7).rename_column("a", "id").commit()
     sql_spark.sql(f"UPDATE {t} SET c = c + 1 WHERE c = 7 AND id = 3")
@@ -329,7 +345,9 @@ def test_traps(sql_spark: SparkSession, make: Any, t: str) -> None:
         sql_spark.sql(f"ALTER TABLE {t} DROP COLUMN id")
 
 
-def test_one_key_in_many_tasks(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_a_key_written_by_many_tasks_has_one_row(
+    sql_spark: SparkSession, make: Any, t: str
+) -> None:
     table = make("a INT, b INT", "a")
     many = sql_spark.range(0, 400, 1, 4).selectExpr(
         "CAST(id % 10 AS INT) AS a", "CAST(id AS INT) AS b"
@@ -346,7 +364,7 @@ def test_one_key_in_many_tasks(sql_spark: SparkSession, make: Any, t: str) -> No
     assert rows(sql_spark, f"SELECT a FROM {t}") == [(5,), (6,), (7,), (8,), (9,)]
 
 
-def test_padded_keys(sql_spark: SparkSession, t: str) -> None:
+def test_char_keys_are_padded(sql_spark: SparkSession, t: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (c CHAR(4), d VARCHAR(3), v INT, PRIMARY KEY (c, d))")
     sql_spark.sql(f"INSERT INTO {t} VALUES ('a', 'x', 1), ('b ', 'x', 2), ('c   ', 'x', 3)")
     sql_spark.sql(f"INSERT INTO {t} VALUES ('a  ', 'x', 10)")
@@ -365,8 +383,8 @@ def test_padded_keys(sql_spark: SparkSession, t: str) -> None:
     assert rows(sql_spark, f"SELECT * FROM {t}") == []
 
 
-def test_all_rows(sql_spark: SparkSession, make: Any, t: str) -> None:
-    """Whatever takes them away adds no tombstones."""
+def test_removing_all_rows_leaves_no_segment(sql_spark: SparkSession, make: Any, t: str) -> None:
+    """Statements that remove all rows add no tombstones."""
     table = make("a INT, b INT", "a")
     for statement in (
         f"DELETE FROM {t}",
@@ -390,29 +408,31 @@ def test_metadata_columns(sql_spark: SparkSession, make: Any, t: str) -> None:
     table.append(integers(a=[1, 2], b=[1, 2]))
     table.append(integers(a=[11], b=[1]))
     sql_spark.sql(f"UPDATE {t} SET b = 5 WHERE a = 2")
-    told = f"SELECT a, __sequence, __op_type, _sequence FROM {t}"
-    assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, 2), (2, 3, 0, 3)]
+    query = f"SELECT a, __sequence, __op_type, _sequence FROM {t}"
+    assert rows(sql_spark, query) == [(1, 1, 0, 1), (11, 2, 0, 2), (2, 3, 0, 3)]
     assert rows(sql_spark, f"SELECT a FROM {t} WHERE __sequence > 1") == [(11,), (2,)]
     sql_spark.sql(f"UPDATE {t} SET b = 7 WHERE __sequence = 2")
     sql_spark.sql(f"DELETE FROM {t} WHERE _sequence = 1")
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(11, 7), (2, 5)]
     table.refresh().rollback(version=2)
-    assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, 2), (2, 1, 0, 1)]
+    assert rows(sql_spark, query) == [(1, 1, 0, 1), (11, 2, 0, 2), (2, 1, 0, 1)]
     last = max(table.state.segments.paths)
     table.maintenance.compact(paths=[last])
     moved = table.version
-    assert "python={" not in shown(sql_spark, f"EXPLAIN {told}")
-    assert rows(sql_spark, told) == [(1, 1, 0, 1), (11, 2, 0, moved), (2, 1, 0, 1)]
+    assert "python={" not in shown(sql_spark, f"EXPLAIN {query}")
+    assert rows(sql_spark, query) == [(1, 1, 0, 1), (11, 2, 0, moved), (2, 1, 0, 1)]
     table.append(integers(a=[2], b=[9]))
     newest = table.version
     table.maintenance.compact()
     moved = table.version
-    assert rows(sql_spark, f"{told} WHERE a < 5") == [(1, 1, 0, moved), (2, newest, 0, moved)]
-    assert "python={0=1}" in shown(sql_spark, f"EXPLAIN {told}"), "each row has its own"
+    assert rows(sql_spark, f"{query} WHERE a < 5") == [(1, 1, 0, moved), (2, newest, 0, moved)]
+    assert "python={0=1}" in shown(sql_spark, f"EXPLAIN {query}"), "each row has its own sequence"
     assert "python={" not in shown(sql_spark, f"EXPLAIN SELECT a, b, __op_type FROM {t}")
 
 
-def test_columns_called_as_metadata(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_columns_with_the_names_of_metadata_columns(
+    sql_spark: SparkSession, make: Any, t: str
+) -> None:
     table = make("a INT, __sequence STRING, __op_type INT", "a")
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 'x', 2), (2, 'y', 1)")
     sql_spark.sql(f"UPDATE {t} SET __op_type = 3 WHERE __op_type = 1")
@@ -426,7 +446,7 @@ def test_columns_called_as_metadata(sql_spark: SparkSession, make: Any, t: str) 
     ]
 
 
-# With others
+# Concurrent commits
 
 
 RACES = {
@@ -451,15 +471,15 @@ RACES = {
         ("delete", "compaction"),
     ],
 )
-def test_an_upsert_meanwhile(
+def test_a_concurrent_upsert_or_compaction(
     sql_spark: SparkSession, make: Any, t: str, name: str, key: str
 ) -> None:
-    """It lands after the statement has read, and before it commits."""
+    """Another commit lands after the statement has read, and before it commits."""
     table = make("a INT, b INT", "a")
     table.append(integers(a=[1, 2], b=[0, 1]))
     table.append(integers(a=[1], b=[1]))
     location, before = table.location, table.version
-    lands = {"same": 7 if name == "only inserts" else 1}.get(key, 3)
+    concurrent_key = {"same": 7 if name == "only inserts" else 1}.get(key, 3)
 
     @f.udf("int", useArrow=False)
     def landing(value: int) -> int:
@@ -468,7 +488,9 @@ def test_an_upsert_meanwhile(
             other.maintenance.compact(strategy="full")
         elif other.version == before:
             other.append(
-                pa.table({"a": pa.array([lands], pa.int32()), "b": pa.array([50], pa.int32())})
+                pa.table(
+                    {"a": pa.array([concurrent_key], pa.int32()), "b": pa.array([50], pa.int32())}
+                )
             )
         return value
 
@@ -477,8 +499,8 @@ def test_an_upsert_meanwhile(
     if key != "same" or name == "blind":
         sql_spark.sql(statement)
         assert table.refresh().version == before + 2
-        left = {"delete": [], "only inserts": [(1,)]}.get(name, [(5,)])
-        assert rows(sql_spark, f"SELECT b FROM {t} WHERE a = 1") == left
+        expected = {"delete": [], "only inserts": [(1,)]}.get(name, [(5,)])
+        assert rows(sql_spark, f"SELECT b FROM {t} WHERE a = 1") == expected
         return
     with pytest.raises(Exception, match="run it again"):
         sql_spark.sql(statement)
@@ -486,8 +508,10 @@ def test_an_upsert_meanwhile(
 
 
 @pytest.mark.parametrize("name", ["subquery", "own rows"])
-def test_what_a_statement_looked_at(sql_spark: SparkSession, make: Any, t: str, name: str) -> None:
-    """Under serializable isolation, rows that it would have read now are a reason to refuse it."""
+def test_serializable_statements_conflict_with_rows_they_would_have_read(
+    sql_spark: SparkSession, make: Any, t: str, name: str
+) -> None:
+    """Under serializable isolation, a statement conflicts with new rows that it would have read."""
     table = make("a INT, b INT", "a", properties=SERIALIZABLE)
     table.append(integers(a=[1, 2], b=[1, 1]))
     location = table.location
@@ -509,7 +533,9 @@ def test_what_a_statement_looked_at(sql_spark: SparkSession, make: Any, t: str, 
     assert table.refresh().version == 2
 
 
-def test_a_merge_that_evolves_and_reads_itself(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_a_merge_with_schema_evolution_from_its_own_table(
+    sql_spark: SparkSession, make: Any, t: str
+) -> None:
     table = make("a INT, b INT", "a")
     table.append(integers(a=[1, 2], b=[10, 20]))
     merge = (
@@ -524,8 +550,8 @@ def test_a_merge_that_evolves_and_reads_itself(sql_spark: SparkSession, make: An
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, 10, None), (2, 10, 5), (3, 20, 5)]
 
 
-def test_a_time_index_alone(sql_spark: SparkSession, make: Any, t: str) -> None:
-    """Nothing is merged: rows are as those of any other table, and sorted."""
+def test_a_time_index_without_a_primary_key(sql_spark: SparkSession, make: Any, t: str) -> None:
+    """Without a primary key nothing is merged: rows are only sorted by time."""
     make("v INT, ts TIMESTAMP", time_index="ts")
     sql_spark.sql(
         f"INSERT INTO {t} VALUES (2, TIMESTAMP'2026-01-02'), (1, TIMESTAMP'2026-01-01'), "
@@ -538,10 +564,10 @@ def test_a_time_index_alone(sql_spark: SparkSession, make: Any, t: str) -> None:
 
 
 @pytest.mark.parametrize("key", [", PRIMARY KEY (ts, a)", ""])
-def test_rows_that_are_too_old(
+def test_expired_rows_are_hidden(
     sql_spark: SparkSession, t: str, ns: str, warehouse: Path, key: str
 ) -> None:
-    """They are hidden on every path, and nothing that changes rows stumbles over them."""
+    """Expired rows are hidden on every read path and ignored by statements that change rows."""
     sql_spark.sql(
         f"CREATE TABLE {t} (ts TIMESTAMP, a INT, v INT{key}) "
         "TBLPROPERTIES ('time_index' = 'ts', 'ttl' = '1 day')"
@@ -566,7 +592,7 @@ def test_rows_that_are_too_old(
 def test_a_commit_from_the_future_hides_no_row(
     sql_spark: SparkSession, t: str, ns: str, warehouse: Path, key: str
 ) -> None:
-    """A clock that was ahead has dated it: no path of reading believes it."""
+    """A clock that was ahead dated the commit: no read path may expire rows by its time."""
     sql_spark.sql(
         f"CREATE TABLE {t} (ts TIMESTAMP, a INT, v INT{key}) "
         "TBLPROPERTIES ('time_index' = 'ts', 'ttl' = '1 day')"
@@ -589,13 +615,13 @@ def test_a_commit_from_the_future_hides_no_row(
     assert rows(sql_spark, f"SELECT a FROM {t}") == [(1,), (2,)]
 
 
-def test_rows_in_ranges_need_no_merge(sql_spark: SparkSession, make: Any, t: str) -> None:
-    """Who parts a large load by the row key reads it natively at once."""
+def test_a_load_by_key_ranges_needs_no_merge(sql_spark: SparkSession, make: Any, t: str) -> None:
+    """A load that is repartitioned by ranges of the row key is read natively, without compaction."""
     table = make("host INT, ts INT, v INT", "host", "ts")
     load = sql_spark.range(0, 1000, 1, 4)
     load = load.selectExpr("cast(id % 10 AS INT) host", "cast(id DIV 10 AS INT) ts", "1 v")
-    parted = load.repartitionByRange(3, "host").sortWithinPartitions("host", "ts")
-    parted.writeTo(t).append()
+    ranged = load.repartitionByRange(3, "host").sortWithinPartitions("host", "ts")
+    ranged.writeTo(t).append()
     table.refresh()
     assert table.state.segments.count == 3
     assert table.scan().merged_paths() == frozenset()

@@ -1,11 +1,11 @@
-"""Spark applications killed by -9 at each call on the disk while they write: old or new, never half.
+"""Spark applications killed with SIGKILL at each file event of a write leave the old or the new state.
 
-How they are killed: the kernel tells the test of every file that is made, written to, closed, linked,
-moved or deleted in the warehouse (inotify), whether the JVM did it (segments) or a worker of Python
-(log entries, checkpoints); at the n-th event of a name the test kills the driver, the JVM and all
-workers. The kernel tells after the fact, and they run on for less than a millisecond: *close* of
-an entry's temporary file is right before its put or right after, *make* of the entry is right after.
-``test_dying.py`` kills a worker alone, exactly before and after the put.
+inotify reports every file that is created, written, closed, linked, moved or deleted in the warehouse,
+by the JVM (segments) or by a Python worker (log entries, checkpoints). At the chosen event, the test
+kills the driver, the JVM and all workers. An event is reported after the fact, so they run on for less
+than a millisecond: *close* of an entry's temporary file comes right before or right after the link to
+the entry's name, *create* of the entry right after it. ``test_killed_workers.py`` kills a worker alone,
+exactly before and after the link.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from jar import built_jar
-from sql.killing import Death, run
+from sql.killing import KillPoint, run
 from versioned_catalog import Catalog
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
@@ -32,7 +32,7 @@ STATEMENTS = {
     "create as": "CREATE TABLE versioned.n.new AS SELECT CAST(id AS INT) AS a FROM range(2)",
 }
 
-# By hand.
+# Written by hand.
 OLD: dict[str, Any] = {"t": (1, [(1, "x"), (2, "x")])}
 NEW: dict[str, dict[str, Any]] = {
     "insert": {"t": (2, [(1, "x"), (2, "x"), *((a, "y") for a in range(10, 14))])},
@@ -40,18 +40,18 @@ NEW: dict[str, dict[str, Any]] = {
     "create as": {**OLD, "new": (0, [(0,), (1,)])},
 }
 
-CLOSED, ENTRY = "close n/t/data/N-ID.parquet", "make n/t/_versioned/log/N.json"
+CLOSED, ENTRY = "close n/t/data/N-ID.parquet", "create n/t/_versioned/log/N.json"
 
 
-def make(catalog: Catalog) -> None:
-    """One table."""
+def create_table(catalog: Catalog) -> None:
+    """Create the table that the statements change."""
     catalog.create_namespace("n")
     rows = pa.table({"a": pa.array([1, 2], pa.int32()), "k": ["x", "x"]})
     catalog.create_table("n.t", "a INT, k STRING").append(rows)
 
 
-def seen(catalog: Catalog) -> dict[str, Any]:
-    """The tables, their versions and rows."""
+def tables_of(catalog: Catalog) -> dict[str, Any]:
+    """Each table with its version and its rows."""
     found = {}
     for name in catalog.list_tables("n"):
         table = catalog.load_table(f"n.{name}")
@@ -60,19 +60,19 @@ def seen(catalog: Catalog) -> dict[str, Any]:
     return found
 
 
-def check(folder: Path, name: str, death: Death) -> str:
-    """Kill it; whether the old or the new state is there."""
-    make(Catalog(folder))
-    events, acknowledged = run(folder, STATEMENTS[name], death)
-    found = seen(Catalog(folder))
-    assert found in (OLD, NEW[name]), (death, events)
-    assert not acknowledged or found == NEW[name], (death, events)
-    next_works(lambda: Catalog(folder), name)
+def check(folder: Path, name: str, kill_point: KillPoint) -> str:
+    """Kill a statement; return whether the old or the new state is there."""
+    create_table(Catalog(folder))
+    events, acknowledged = run(folder, STATEMENTS[name], kill_point)
+    found = tables_of(Catalog(folder))
+    assert found in (OLD, NEW[name]), (kill_point, events)
+    assert not acknowledged or found == NEW[name], (kill_point, events)
+    check_usable(lambda: Catalog(folder), name)
     return "new" if found == NEW[name] else "old"
 
 
-def next_works(connect: Callable[[], Catalog], name: str) -> None:
-    """Whoever comes next finds tables that can be changed and read."""
+def check_usable(connect: Callable[[], Catalog], name: str) -> None:
+    """Check that the next client can change and read the tables."""
     catalog = connect()
     if name == "create as" and "new" not in catalog.list_tables("n"):
         catalog.create_table("n.new", "a INT")
@@ -90,24 +90,24 @@ def jar() -> None:
 
 
 @pytest.mark.parametrize("event, expected", [(CLOSED, "old"), (ENTRY, "new")])
-def test_an_insert(event: str, expected: str, tmp_path: Path) -> None:
-    """A share of them, for every day: after the first segment of two, and after the entry."""
-    assert check(tmp_path / "w", "insert", Death(event)) == expected
+def test_a_killed_insert(event: str, expected: str, tmp_path: Path) -> None:
+    """A sample of the nightly test: killed after the first of two segments, and after the entry."""
+    assert check(tmp_path / "w", "insert", KillPoint(event)) == expected
     segments = [path.stat().st_size for path in (tmp_path / "w/n/t/data").glob("[1-9]*.parquet")]
-    assert segments, "it was killed before it wrote"
+    assert segments, "it was killed before it wrote a segment"
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_every_call(name: str, tmp_path: Path) -> None:
+def test_a_statement_killed_at_every_event(name: str, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    make(Catalog(whole))
+    create_table(Catalog(whole))
     events, acknowledged = run(whole, STATEMENTS[name], None)
     assert acknowledged
-    assert seen(Catalog(whole)) == NEW[name]
-    told = []
+    assert tables_of(Catalog(whole)) == NEW[name]
+    outcomes = []
     for at, event in enumerate(events):
-        death = Death(event, events[:at].count(event))
-        told.append((event, check(tmp_path / f"w{at}", name, death)))
-    print(told)
-    assert {state for _, state in told} == {"old", "new"}
+        kill_point = KillPoint(event, events[:at].count(event))
+        outcomes.append((event, check(tmp_path / f"w{at}", name, kill_point)))
+    print(outcomes)
+    assert {state for _, state in outcomes} == {"old", "new"}

@@ -1,4 +1,7 @@
-"""CALL of clean-up, on tables that Spark wrote itself."""
+"""The CALL procedures for maintenance, on tables that Spark wrote.
+
+Needs a JVM because Spark writes the tables and runs the procedures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from versioned_catalog import Catalog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-T, U, W = (f"versioned.upkeep.{name}" for name in "tuw")  # a dropped table's log goes on
+T, U, W = (
+    f"versioned.upkeep.{name}" for name in "tuw"
+)  # a table created again continues the log of the dropped one
 NOW = "dry_run => false, force => true"
 
 
@@ -29,8 +34,8 @@ def sql(sql_spark: SparkSession) -> Iterator[Any]:
     run("DROP NAMESPACE versioned.upkeep CASCADE")
 
 
-def test_what_spark_wrote_is_clean(sql: Any) -> None:
-    """The log's statistics are of Spark's footers; nothing may be said of what they don't tell."""
+def test_verify_finds_nothing_in_tables_of_spark(sql: Any) -> None:
+    """The log records statistics of Spark's footers, and nothing that the footers do not prove."""
     sql(f"""CREATE TABLE {T} (id BIGINT NOT NULL, f DOUBLE, s STRING, c CHAR(4), d DATE, t TIMESTAMP,
         n DECIMAL(20,3), b BINARY, o BOOLEAN, st STRUCT<x: INT, y: ARRAY<STRING>>, m MAP<STRING, FLOAT>)
         PARTITIONED BY (bucket(2, id))""")
@@ -43,8 +48,8 @@ def test_what_spark_wrote_is_clean(sql: Any) -> None:
     sql(f"ALTER TABLE {T} ADD COLUMN z INT DEFAULT 5")
     sql(f"UPDATE {T} SET s = 'u' WHERE id = 2")
     sql(f"DELETE FROM {T} WHERE id = 3")
-    for how in ("", ", deep => true", ", deep => true, every_version => true"):
-        assert sql(f"CALL versioned.system.verify('upkeep.t'{how})") == []
+    for options in ("", ", deep => true", ", deep => true, every_version => true"):
+        assert sql(f"CALL versioned.system.verify('upkeep.t'{options})") == []
 
 
 def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
@@ -78,7 +83,7 @@ def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments, told",
+    "arguments, message",
     [
         ("vacuum('upkeep.t', retention_hours => 0.5)", "a write in flight may be deleted"),
         ("vacuum('upkeep.t', retention_hours => 1e300)", "give a number of hours"),
@@ -87,26 +92,26 @@ def test_expiry_and_vacuum(sql: Any, sql_spark: SparkSession) -> None:
             "expire('upkeep.t', older_than_hours => 9, older_than => TIMESTAMP'1990-01-01')",
             "not both",
         ),
-        ("verify('upkeep.nobody')", "there is no table"),
+        ("verify('upkeep.missing')", "there is no table"),
     ],
 )
-def test_what_is_refused(arguments: str, told: str, sql: Any) -> None:
+def test_invalid_arguments_are_refused(arguments: str, message: str, sql: Any) -> None:
     sql(f"CREATE TABLE {T} (id INT)")
-    with pytest.raises(Exception, match=told):
+    with pytest.raises(Exception, match=message):
         sql(f"CALL versioned.system.{arguments}")
 
 
-def test_a_worker_that_died_with_its_response(sql: Any, sql_spark: SparkSession) -> None:
-    """Asked again under the same commit ID, nothing is committed twice."""
+def test_a_retried_request_commits_once(sql: Any, sql_spark: SparkSession) -> None:
+    """A request that is retried with the same commit ID does not commit twice."""
     sql(f"CREATE TABLE {W} (id INT)")
     for number in range(3):
         sql(f"INSERT OVERWRITE {W} VALUES ({number})")
     warehouse = sql_spark.conf.get("spark.sql.catalog.versioned.warehouse") or ""
-    given = {"table": "upkeep.w", "dry_run": "false", "force": "true"}
+    common = {"table": "upkeep.w", "dry_run": "false", "force": "true"}
     where = messages.CatalogRef("versioned", warehouse, {})
     commit_id = "11111111-1111-4111-8111-111111111111"
-    expire = {**given, "older_than_hours": "0", "older_than": None, "keep_last": None}
-    vacuum = {**given, "retention_hours": "0"}
+    expire = {**common, "older_than_hours": "0", "older_than": None, "keep_last": None}
+    vacuum = {**common, "retention_hours": "0"}
     for name, arguments in (("expire", expire), ("vacuum", vacuum)):
         for retry in (False, True):
             call(
@@ -122,8 +127,8 @@ def test_a_worker_that_died_with_its_response(sql: Any, sql_spark: SparkSession)
     assert table.maintenance.verify(deep=True).findings == ()
 
 
-def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) -> None:
-    """Each piece is a task; nobody who writes meanwhile is stopped, and no answer changes."""
+def test_compaction_runs_in_tasks(sql: Any, sql_spark: SparkSession) -> None:
+    """Each group of segments is compacted by a task, and queries return the same rows."""
     sql(f"CREATE TABLE {T} (id INT, s STRING, PRIMARY KEY (id)) PARTITIONED BY (bucket(2, id))")
     for number in range(3):
         sql(f"INSERT INTO {T} SELECT id, '{number}' FROM range(20)")
@@ -145,7 +150,7 @@ def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) 
     assert sql(f"SELECT * FROM {T} ORDER BY id") == before
     assert before == [(n, "new") for n in range(20) if n != 7]
     assert sql(f"SELECT count(*) FROM {T}.segments") == [(added,)]
-    # What did not overlap before are small neighbours now.
+    # Groups that were compacted apart are now small neighbours, which are merged.
     ((neighbours, _, left, *_),) = sql(f"CALL versioned.system.compact({name})")
     assert (neighbours, left) == (added, 2)
     assert sql(f"CALL versioned.system.compact({name})")[0][0] == 0
@@ -160,7 +165,7 @@ def test_compaction_is_spread_over_executors(sql: Any, sql_spark: SparkSession) 
     )
 
 
-def test_clustering_by_an_executor(sql: Any) -> None:
+def test_clustering_runs_in_tasks(sql: Any) -> None:
     sql(f"CREATE TABLE {T} (a INT, `b,c` INT) TBLPROPERTIES ('target_segment_bytes' = '300')")
     sql(f"INSERT INTO {T} SELECT id % 50, id DIV 50 FROM range(2500) ORDER BY rand(1)")
     before = sql(f"SELECT * FROM {T} ORDER BY ALL")

@@ -1,4 +1,7 @@
-"""Random histories of tables with a primary key through SQL, read in every way there is."""
+"""Random SQL histories of tables with a primary key agree with the naive model on every read path.
+
+Needs a JVM because Spark runs the statements; ``tests/model`` runs longer histories with PyArrow.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from model.keyed_naive import Keyed, Row
 from model.naive import Refused
 from model.seeded import sample
 from sql.row_steps import sql_condition, sql_literal
-from sql.test_model_sql import _History, alter_clause, check, condition, random_alter, ways
+from sql.test_model_sql import _History, alter_clause, check, condition, random_alter, read_paths
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ STEPS = 9
 
 
 @pytest.mark.parametrize("seed", sample(COUNT, short=1))
-def test_every_way_of_reading_agrees_with_the_model(
+def test_every_read_path_agrees_with_the_keyed_model(
     sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path, seed: int
 ) -> None:
     random = Random(7000 + seed)
@@ -41,24 +44,24 @@ def test_every_way_of_reading_agrees_with_the_model(
     named, by_key = random_filters(random, model)
     now = naive.Version(model.fields, model.rows)
     kept = [row for row in now.rows if naive.holds(now.fields, row, by_key)]
-    for way, frame in ways(sql_spark, ns, table.location, warehouse, None):
-        check(way, frame, now)
-        check(f"{way}, filtered", frame.where(condition(named)), naive.Version(now.fields, kept))
+    for path, frame in read_paths(sql_spark, ns, table.location, warehouse, None):
+        check(path, frame, now)
+        check(f"{path}, filtered", frame.where(condition(named)), naive.Version(now.fields, kept))
     for version in random.sample(range(len(model.past)), min(2, len(model.past))):
-        for way, frame in ways(sql_spark, ns, table.location, warehouse, version):
-            check(f"{way} at {version}", frame, model.past[version])
+        for path, frame in read_paths(sql_spark, ns, table.location, warehouse, version):
+            check(f"{path} at {version}", frame, model.past[version])
 
 
 def _keyed(random: Random, model: Keyed) -> dict[str, Any]:
-    """What is said to make a table with a primary key and a column more."""
+    """Random arguments that create a table with a primary key and at least one other column."""
     while True:
-        said = declare(random, model)
+        arguments = declare(random, model)
         if model.primary_key and len(model.fields) > len(model.row_key):
-            return said
+            return arguments
 
 
 class _KeyedHistory(_History):
-    """Steps through SQL where SQL can say them, else through Python."""
+    """Random steps, by SQL where it has a statement for them, else by Python."""
 
     _model: Keyed
 
@@ -84,7 +87,7 @@ class _KeyedHistory(_History):
             chosen()
         except Refused:
             return
-        # A writer may have put small segments together, in a version of its own.
+        # A write may have compacted small segments in a version of its own.
         while self._table.refresh().version >= len(self._model.past):
             self._model.commit()
         assert self._table.version == len(self._model.past) - 1
@@ -101,7 +104,7 @@ class _KeyedHistory(_History):
         model.fields = fields
 
     def _rows(self, *, partial: bool = False) -> tuple[list[str], list[dict[str, Any]]]:
-        """Rows of different keys: which of several comes last, Spark does not say."""
+        """Random rows with distinct keys, since Spark does not define which of several wins."""
         names, given = random_rows(self._random, self._model, partial=partial)
         stored = keyed_naive.whole_rows(self._model, names, given)
         keys = (keyed_naive.key_of(self._model, row) for row in stored)
@@ -119,7 +122,7 @@ class _KeyedHistory(_History):
         model.rows = keyed_naive.upsert(model, stored, [] if overwrite else None)
 
     def _patch(self) -> None:
-        """By Python: Spark's SQL fills what a frame does not have."""
+        """Update rows in part, by Python, since Spark's SQL fills missing columns."""
         model = self._model
         names, rows = self._rows(partial=True)
         after = keyed_naive.patch(model, names, rows)
@@ -136,7 +139,7 @@ class _KeyedHistory(_History):
         model = self._model
         values = [f for f in model.fields if isinstance(f.type, str) and f.key not in model.row_key]
         if not values:
-            raise Refused("there is nothing but the key")
+            raise Refused("all columns are in the key")
         one = self._random.choice(values)
         value = random_value(self._random, model, one)
         named, by_key = random_filters(self._random, model)
@@ -151,7 +154,7 @@ class _KeyedHistory(_History):
         model = self._model
         names, given = self._rows()
         if not {naive.find(model.fields, key).name for key in model.row_key} <= set(names):
-            raise Refused("there is nothing to join by")
+            raise Refused("the rows lack the key")
         updates, inserts = self._random.choice([(True, True), (True, False), (False, True)])
         model_rows = _merged(model, names, given, updates=updates, inserts=inserts)
         fields = [f for f in model.fields if f.name in names]
@@ -167,8 +170,8 @@ class _KeyedHistory(_History):
             clauses.append(f"WHEN MATCHED THEN {f'UPDATE SET {sets}' if sets else 'DELETE'}")
         if inserts:
             columns = ", ".join(map(quoted, fields))
-            given_ = ", ".join(f"s.{quoted(f)}" for f in fields)
-            clauses.append(f"WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({given_})")
+            source_columns = ", ".join(f"s.{quoted(f)}" for f in fields)
+            clauses.append(f"WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({source_columns})")
         self._spark.sql(f"MERGE INTO {self._name} t USING source s ON {on} {' '.join(clauses)}")
         model.rows = model_rows
 
@@ -187,7 +190,7 @@ class _KeyedHistory(_History):
 
 
 def _padded(fields: list[naive.Field], row: dict[str, Any]) -> dict[str, Any]:
-    """A row as it is stored: to Spark, text is not equal to a CHAR that is longer by spaces."""
+    """A row with its CHARs padded, since Spark does not equate a string with a padded CHAR."""
     chars = {f.name: int(f.type[5:-1]) for f in fields if str(f.type).startswith("char(")}
     return {
         name: value.ljust(chars[name]) if name in chars and isinstance(value, str) else value
@@ -198,7 +201,7 @@ def _padded(fields: list[naive.Field], row: dict[str, Any]) -> dict[str, Any]:
 def _merged(
     model: Keyed, names: list[str], given: list[dict[str, Any]], *, updates: bool, inserts: bool
 ) -> list[Row]:
-    """The rows after a MERGE by the row key; without a value to set, what matches is deleted."""
+    """The rows after a MERGE on the row key; matching rows are deleted if there is no column to set."""
     stored = keyed_naive.whole_rows(model, names, given)
     assigned = {f.key for f in model.fields if f.name in names and f.key not in model.row_key}
     found = {keyed_naive.key_of(model, row): row for row in model.rows}

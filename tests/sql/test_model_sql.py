@@ -1,4 +1,7 @@
-"""Random histories through SQL, read in every way there is, held to the naive model."""
+"""Random SQL histories agree with the naive model on every read path.
+
+Needs a JVM because Spark runs the statements; ``tests/model`` runs longer histories with PyArrow.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ STEPS = 8
 
 
 @pytest.mark.parametrize("seed", sample(COUNT, short=3))
-def test_every_way_of_reading_agrees_with_the_model(
+def test_every_read_path_agrees_with_the_model(
     sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path, seed: int
 ) -> None:
     random = Random(1000 + seed)
@@ -58,21 +61,21 @@ def test_every_way_of_reading_agrees_with_the_model(
         history.step()
     filters = random_filters(random, model)
     now = naive.Version(model.fields, model.rows)
-    for way, frame in ways(sql_spark, ns, table.location, warehouse, None):
-        check(way, frame, now)
+    for path, frame in read_paths(sql_spark, ns, table.location, warehouse, None):
+        check(path, frame, now)
         if filters[0]:
             rows = [row for row in now.rows if naive.holds(now.fields, row, filters[1])]
             kept = frame.where(condition(filters[0]))
-            check(f"{way}, filtered", kept, naive.Version(now.fields, rows))
+            check(f"{path}, filtered", kept, naive.Version(now.fields, rows))
     for version in random.sample(range(len(model.past)), min(2, len(model.past))):
-        for way, frame in ways(sql_spark, ns, table.location, warehouse, version):
-            check(f"{way} at {version}", frame, model.past[version])
+        for path, frame in read_paths(sql_spark, ns, table.location, warehouse, version):
+            check(f"{path} at {version}", frame, model.past[version])
 
 
-def ways(
+def read_paths(
     spark: SparkSession, ns: str, location: str, warehouse: Path, version: int | None
 ) -> Iterator[tuple[str, DataFrame]]:
-    """The table as every path shows it."""
+    """Yield the table as each read path returns it."""
     name, then = f"versioned.{ns}.t", "" if version is None else f" VERSION AS OF {version}"
     yield "SQL", native(spark.sql(f"SELECT * FROM {name}{then}"))
     yield "SQL, no pushdown", native(_reader(spark, version).option("pushdown", False).table(name))
@@ -81,7 +84,7 @@ def ways(
         in_python = reader.table(name)
         assert is_python(in_python)
         yield f"SQL, io=python, pushdown={pushdown}", in_python
-    yield "the swap", native(_reader(spark, version).format("versioned").load(location))
+    yield "load", native(_reader(spark, version).format("versioned").load(location))
     yield "read_table", read_table(spark, f"{ns}.t", warehouse=str(warehouse), version=version)
 
 
@@ -90,36 +93,36 @@ def _reader(spark: SparkSession, version: int | None) -> DataFrameReader:
 
 
 def native(frame: DataFrame) -> DataFrame:
-    """A frame that goes through the jar; what Spark's reader can't do exactly may be Python's."""
+    """Check that a frame is read through the jar, which may have Python read some segments."""
     plan = plan_of(frame)
     assert "VersionedScan" in plan
     assert "native={" in plan or "python={" in plan or "version: {}" in plan, plan
     return frame
 
 
-def check(way: str, frame: DataFrame, then: naive.Version) -> None:
-    assert frame.columns == [field.name for field in then.fields], way
+def check(path: str, frame: DataFrame, then: naive.Version) -> None:
+    assert frame.columns == [field.name for field in then.fields], path
     found = [
         spark_form({g.name: v for g, v in zip(then.fields, row, strict=True)})
         for row in frame.collect()
     ]
     expected = [spark_form({g.name: naive.show(g, r) for g in then.fields}) for r in then.rows]
-    assert sorted(map(repr, found)) == sorted(map(repr, expected)), way
-    assert frame.count() == len(expected), f"{way}, counted"
+    assert sorted(map(repr, found)) == sorted(map(repr, expected)), path
+    assert frame.count() == len(expected), f"{path}, counted"
 
 
 def condition(filters: list[list[tuple[str, str, Any]]]) -> Column:
-    """An OR of ANDs as Spark's expression."""
+    """Build an OR of ANDs as a Spark expression."""
     alternatives = []
     for conjunction in filters:
         found = f.lit(True)
         for leaf in conjunction:
             found = found & _leaf(*leaf)
         alternatives.append(found)
-    made = alternatives[0]
+    condition = alternatives[0]
     for other in alternatives[1:]:
-        made = made | other
-    return made
+        condition = condition | other
+    return condition
 
 
 def _leaf(name: str, op: str, value: Any) -> Column:
@@ -144,7 +147,7 @@ def _leaf(name: str, op: str, value: Any) -> Column:
 
 
 def literal(value: Any) -> Column:
-    """A value as Spark's; PySpark's own way does not know old dates."""
+    """Build a literal; PySpark's own conversion gets old dates wrong."""
     match value:
         case dt.datetime() if value.tzinfo is not None:
             return f.expr(f"TIMESTAMP'{value.astimezone(dt.UTC).isoformat(' ')}'")
@@ -159,7 +162,7 @@ def literal(value: Any) -> Column:
 
 
 class _History:
-    """Steps through SQL where SQL can say them, else through Python."""
+    """Random steps, by SQL where it has a statement for them, else by Python."""
 
     def __init__(
         self, spark: SparkSession, random: Random, model: Model, table: Table, name: str
@@ -186,7 +189,7 @@ class _History:
             chosen()
         except Refused:
             return
-        # Rows may have been written again as they are: then there is a version, too.
+        # A statement that rewrites rows unchanged makes a version, too.
         if self._table.refresh().version == len(self._model.past):
             self._model.commit()
         assert self._table.version == len(self._model.past) - 1
@@ -203,8 +206,8 @@ class _History:
         self._model.rows = rows
 
     def _merge(self) -> None:
-        given, statement, rows = row_steps.merge(self._random, self._model, self._name, "source")
-        self._spark.createDataFrame(given).createOrReplaceTempView("source")
+        source, statement, rows = row_steps.merge(self._random, self._model, self._name, "source")
+        self._spark.createDataFrame(source).createOrReplaceTempView("source")
         self._spark.sql(statement)
         self._model.rows = rows
 
@@ -232,7 +235,7 @@ class _History:
         model.fields = fields
 
     def _write(self, *, overwrite: bool) -> None:
-        """Append rows, or put them in the place of all, or of those that a condition is true for."""
+        """Append random rows, or replace all rows by them."""
         model = self._model
         names, rows = random_rows(self._random, model)
         stored = [naive.store_row(model.fields, row) for row in rows]
@@ -247,7 +250,7 @@ class _History:
 
 
 def alter_clause(model: Model, change: tuple[Any, ...]) -> str | None:
-    """A change as SQL; None for what SQL can't say."""
+    """Render a change as a clause of ALTER TABLE; None if SQL has none for it."""
     kind, key, *rest = change
     path = "" if key is None else _path(model.fields, key)
     match kind:
@@ -257,7 +260,7 @@ def alter_clause(model: Model, change: tuple[Any, ...]) -> str | None:
             return f"DROP COLUMN {path}"
         case "rename":
             old = naive.find(model.fields, key).name
-            # Spark holds a name to be taken by the column itself, in another case.
+            # Spark takes the new name for a duplicate of the old one, in another case.
             return (
                 None if rest[0].lower() == old.lower() else f"RENAME COLUMN {path} TO `{rest[0]}`"
             )
@@ -267,10 +270,10 @@ def alter_clause(model: Model, change: tuple[Any, ...]) -> str | None:
             )
             return f"ALTER COLUMN {path} {where}"
         case "type":
-            shown = {naive.find(model.fields, key).type, rest[0]}
-            # Spark sees that nothing would change, and asks for nothing; it is shown a CHAR or VARCHAR
-            # as STRING where it is below a struct with a name that Spark can't parse.
-            if len(shown) == 1 or "string" in shown:
+            types = {naive.find(model.fields, key).type, rest[0]}
+            # Spark skips a change to the same type. It gets a CHAR or VARCHAR as STRING if it is below a
+            # struct with a name that Spark can't parse.
+            if len(types) == 1 or "string" in types:
                 return None
             return f"ALTER COLUMN {path} TYPE {rest[0]}"
         case "not null":
@@ -287,9 +290,9 @@ def _add_clause(model: Model, parent: str, new: Field, after: Any) -> str | None
         words.append("NOT NULL")
     if new.read_default is not None:
         type_ = parse_type(ddl(new.type))
-        made = constant(new.read_default, type_)
-        assert made is not None
-        words.append(f"DEFAULT {to_sql(made, type_)}")
+        default = constant(new.read_default, type_)
+        assert default is not None
+        words.append(f"DEFAULT {to_sql(default, type_)}")
     if after is not None:
         sibling = None if after == "first" else naive.find(model.fields, after).name
         words.append("FIRST" if sibling is None else f"AFTER `{sibling}`")

@@ -1,4 +1,7 @@
-"""Names of all kinds through Spark: stored and read back the same, or refused by a plain error."""
+"""Unusual names of tables, columns and segment files in Spark: they round-trip, or are refused.
+
+Needs a JVM because Spark and Hadoop parse the names and paths.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def test_names_of_tables_and_columns(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
-    """All in few statements, since each takes a while."""
+def test_unusual_names_of_columns(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    """All names are columns of one table, since each statement takes a while."""
     columns = ", ".join(f"{quoted(name)} INT" for name in NAMES)
     wide = f"versioned.{ns}.wide"
     sql_spark.sql(f"CREATE TABLE {wide} ({columns}, s STRUCT<{columns.replace(' INT', ': INT')}>)")
@@ -55,8 +58,10 @@ def test_names_of_tables_and_columns(sql_spark: SparkSession, catalog: Catalog, 
     (row,) = frame.collect()
     assert list(row)[:-1] == list(range(len(NAMES)))
     assert row.s.asDict() == {name: n for n, name in enumerate(NAMES)}
-    asked = [f"{quoted(name)} = {n} AND s.{quoted(name)} = {n}" for n, name in enumerate(NAMES)]
-    assert sql_spark.sql(f"SELECT 1 FROM {wide} WHERE {' AND '.join(asked)}").count() == 1
+    conditions = [
+        f"{quoted(name)} = {n} AND s.{quoted(name)} = {n}" for n, name in enumerate(NAMES)
+    ]
+    assert sql_spark.sql(f"SELECT 1 FROM {wide} WHERE {' AND '.join(conditions)}").count() == 1
     read = catalog.load_table(f"{ns}.wide").scan().to_arrow()
     assert read.column_names == [*NAMES, "s"]
     folder = str(catalog.load_table(f"{ns}.wide").location)
@@ -69,19 +74,19 @@ def _escaped(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "some", [NAMES[:12], NAMES[12:23], NAMES[23:]], ids=["paths", "signs", "letters"]
+    "names", [NAMES[:12], NAMES[12:23], NAMES[23:]], ids=["paths", "signs", "letters"]
 )
-def test_names_of_tables(
-    some: list[str], sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path
+def test_unusual_names_of_tables_and_namespaces(
+    names: list[str], sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path
 ) -> None:
     beside = sorted(path.name for path in warehouse.parent.iterdir())
-    for n, name in enumerate(some):
+    for n, name in enumerate(names):
         where = f"versioned.{ns}.{quoted(name)}"
         sql_spark.sql(f"CREATE NAMESPACE {where}")
         sql_spark.sql(f"CREATE TABLE {where}.{quoted(name)} AS SELECT {n} AS a")
     shown = [row.namespace for row in sql_spark.sql(f"SHOW NAMESPACES IN versioned.{ns}").collect()]
-    assert len(shown) == len(some)
-    for n, name in enumerate(some):
+    assert len(shown) == len(names)
+    for n, name in enumerate(names):
         where = f"versioned.{ns}.{quoted(name)}"
         assert [r.tableName for r in sql_spark.sql(f"SHOW TABLES IN {where}").collect()] == [name]
         assert [row.a for row in sql_spark.table(f"{where}.{quoted(name)}").collect()] == [n]
@@ -113,13 +118,15 @@ PATHS = [
 
 
 @pytest.mark.parametrize("io", ["native", "python"])
-def test_odd_paths_of_segments(io: str, sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
-    """Each is the file of that name in the table's folder and no other, or refused."""
+def test_unusual_paths_of_segments(
+    io: str, sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """A path is read as the file of exactly that name in the table's folder; no pattern is expanded."""
     table = catalog.create_table(f"{ns}.t", "a INT")
     for value in range(len(PATHS)):
         table.append(pa.table({"a": pa.array([value], pa.int32())}))
     folder = Path(table.location)
-    fine = {}
+    renamed = {}
     for value, name in enumerate(PATHS):
         log = folder / "_versioned" / "log" / f"{value + 1:020d}.json"
         entry = json.loads(log.read_text())
@@ -130,9 +137,9 @@ def test_odd_paths_of_segments(io: str, sql_spark: SparkSession, catalog: Catalo
         old.rename(new)
         entry["added"][0]["path"] = f"data/{name}"
         log.write_text(json.dumps(entry))
-        fine[value] = name
-    for told in ("checkpoint", "last_checkpoint.json"):  # they know the old paths
-        shutil.rmtree(folder / "_versioned" / told, ignore_errors=True)
+        renamed[value] = name
+    for stale in ("checkpoint", "last_checkpoint.json"):  # they hold the old paths
+        shutil.rmtree(folder / "_versioned" / stale, ignore_errors=True)
     for decoy in ("ab.parquet", "aA.parquet", "x.parquet", "aA.parquet", "a.parquet"):
         (folder / "data" / decoy).write_bytes(b"no segment")
     frame = sql_spark.read.format("versioned").option("io", io).load(str(folder))
@@ -141,4 +148,4 @@ def test_odd_paths_of_segments(io: str, sql_spark: SparkSession, catalog: Catalo
     assert sorted(row.a for row in frame.collect()) == list(range(len(PATHS)))
     shown = read_table(sql_spark, str(folder))
     assert sorted(row.a for row in shown.collect()) == list(range(len(PATHS)))
-    assert len(fine) > 10
+    assert len(renamed) > 10

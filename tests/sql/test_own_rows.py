@@ -1,4 +1,7 @@
-"""Statements that replace rows of a table by rows that they made of its own, and lose a race."""
+"""Statements that replace rows of a table by rows computed from it conflict with concurrent commits.
+
+Needs a JVM because the jar detects that a statement reads its own table.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ REPLACING = {
     "where": "INSERT INTO {t} REPLACE WHERE a = 1 SELECT a, landing(b) FROM {t} WHERE a = 1",
     "replace": "CREATE OR REPLACE TABLE {t} AS SELECT a, landing(b) FROM {t}",
 }
-ELSEWHERE = (
+READS_ALL_ROWS = (
     "INSERT INTO {t} REPLACE WHERE a = 1 "
     "SELECT 1 + CAST(id AS INT), landing(CAST((SELECT sum(b) FROM {t}) AS INT)) FROM range(1)"
 )
@@ -29,7 +32,7 @@ def integers(**columns: list[int | None]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})
 
 
-def made(catalog: Catalog, ns: str, name: str, *key: str) -> Table:
+def create(catalog: Catalog, ns: str, name: str, *key: str) -> Table:
     table = catalog.create_table(
         f"{ns}.t",
         "a INT, b INT",
@@ -42,7 +45,7 @@ def made(catalog: Catalog, ns: str, name: str, *key: str) -> Table:
 
 
 def run(spark: SparkSession, table: Table, statement: str, a: int) -> None:
-    """Run a statement; once it has read, another writer puts (a, 50) there."""
+    """Run a statement; after it has read the table, another writer appends (a, 50)."""
     location, before, name = table.location, table.version, table.name
     row = integers(a=[a], b=[50])
 
@@ -69,29 +72,29 @@ def rows(table: Table) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("name", "key"), [("overwrite", "a"), ("dynamic", ""), ("where", ""), ("replace", "a")]
 )
-def test_rows_that_were_read_are_stale(
+def test_a_replacement_of_rows_that_changed_conflicts(
     sql_spark: SparkSession, catalog: Catalog, ns: str, name: str, key: str
 ) -> None:
-    """What each way of replacing rows conflicts with: ``tests/write/test_own_rows.py``."""
-    table = made(catalog, ns, name, *filter(None, [key]))
+    """``tests/write/test_own_rows.py`` tests what each kind of replacement conflicts with."""
+    table = create(catalog, ns, name, *filter(None, [key]))
     with pytest.raises(Exception, match="run it again"):
         run(sql_spark, table, REPLACING[name], 3)
     assert rows(table) == [(1, 1), (2, 1), (3, 50)]
 
 
-def test_what_was_read_is_not_what_is_replaced(
+def test_a_replacement_conflicts_with_changes_of_other_rows_it_read(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    table = made(catalog, ns, "where")
+    table = create(catalog, ns, "where")
     with pytest.raises(Exception, match="run it again"):
-        run(sql_spark, table, ELSEWHERE, 2)
+        run(sql_spark, table, READS_ALL_ROWS, 2)
     assert (2, 50) in rows(table)
 
 
-def test_a_version_of_the_past_may_replace_the_table(
+def test_an_older_version_may_replace_the_table(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    table = made(catalog, ns, "replace")
+    table = create(catalog, ns, "replace")
     table.append(integers(a=[3], b=[1]))
     sql_spark.sql(
         f"CREATE OR REPLACE TABLE versioned.{ns}.t AS SELECT * FROM versioned.{ns}.t VERSION AS OF 1"

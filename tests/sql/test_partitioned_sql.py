@@ -1,4 +1,7 @@
-"""Writes into many partitions by Spark: rows go to the task of their partition, and sorted."""
+"""Spark writes to many partitions: rows are distributed to the task of their partition and sorted.
+
+Needs a JVM because Spark distributes and sorts the rows.
+"""
 
 from __future__ import annotations
 
@@ -60,12 +63,12 @@ def io(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[str]
 
 
 def source(spark: SparkSession) -> DataFrame:
-    """Rows of all partitions in each of four tasks."""
+    """Rows in four tasks, each of which has rows of all partitions."""
     return spark.range(0, ROWS, 1, 4).selectExpr(*SOURCE)
 
 
-def segments(table: Table) -> int:
-    """How many segments there are, one a partition."""
+def count_segments(table: Table) -> int:
+    """The number of segments; fails if a partition has more than one."""
     keys = [tuple(key) for key in table.refresh().inspect.segments()["partition"].to_pylist()]
     assert len(keys) == len(set(keys)), Counter(keys).most_common(1)
     return len(keys)
@@ -79,17 +82,17 @@ def explained(spark: SparkSession, statement: str) -> str:
     return str(spark.sql(f"EXPLAIN {statement}").collect()[0][0])
 
 
-def moves(plan: str) -> bool:
+def shuffles(plan: str) -> bool:
     return "Exchange hashpartitioning" in plan
 
 
 @pytest.mark.usefixtures("adaptive")
-def test_a_segment_a_partition_of_each_write(
+def test_each_write_adds_one_segment_per_partition(
     make: Make, sql_spark: SparkSession, ns: str, io: str
 ) -> None:
     table, name = make(partitioned_by=BY), f"versioned.{ns}.t"
     source(sql_spark).writeTo(name).append()
-    assert segments(table) == PARTITIONS
+    assert count_segments(table) == PARTITIONS
     assert values(table) == list(range(ROWS))
     assert table.maintenance.verify(deep=True).findings == ()
     sql_spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
@@ -97,24 +100,26 @@ def test_a_segment_a_partition_of_each_write(
         source(sql_spark).where("u % 2 = 0").writeTo(name).overwritePartitions()
     finally:
         sql_spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
-    assert segments(table) <= PARTITIONS
+    assert count_segments(table) <= PARTITIONS
     source(sql_spark).writeTo(name).overwrite(f.lit(True))
-    assert segments(table) == PARTITIONS
+    assert count_segments(table) == PARTITIONS
     sql_spark.sql(f"DELETE FROM {name} WHERE v % 3 = 1")
-    assert segments(table) <= PARTITIONS
+    assert count_segments(table) <= PARTITIONS
     sql_spark.sql(f"UPDATE {name} SET u = u + 1 WHERE v % 2 = 0")
-    assert segments(table) <= PARTITIONS
+    assert count_segments(table) <= PARTITIONS
     sql_spark.sql(
         f"MERGE INTO {name} t USING (SELECT * FROM {name} WHERE v < 50 UNION ALL SELECT "
         f"timestamp_micros(v) AS ts, v AS u, v + {ROWS} FROM {name} WHERE v < 50) s ON t.v = s.v "
         "WHEN MATCHED THEN UPDATE SET u = s.u + 2 WHEN NOT MATCHED THEN INSERT *"
     )
-    assert segments(table) <= PARTITIONS
+    assert count_segments(table) <= PARTITIONS
     kept = [v for v in range(ROWS) if v % 3 != 1]
     assert values(table) == sorted(kept + [v + ROWS for v in kept if v < 50])
 
 
-def test_tables_made_of_queries(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+def test_create_table_as_select_writes_one_segment_per_partition(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
     source(sql_spark).createOrReplaceTempView("partitioned_source")
     for create in ("CREATE", "CREATE OR REPLACE"):
         sql_spark.sql(
@@ -122,34 +127,36 @@ def test_tables_made_of_queries(sql_spark: SparkSession, catalog: Catalog, ns: s
             "AS SELECT * FROM partitioned_source"
         )
         table = catalog.load_table(f"{ns}.t")
-        assert segments(table) == PARTITIONS
+        assert count_segments(table) == PARTITIONS
         assert values(table) == list(range(ROWS))
 
 
-def test_the_property_and_the_option(make: Make, sql_spark: SparkSession, ns: str) -> None:
+def test_the_distribution_mode_by_property_and_option(
+    make: Make, sql_spark: SparkSession, ns: str
+) -> None:
     table, name = make(partitioned_by=BY), f"versioned.{ns}.t"
     source(sql_spark).createOrReplaceTempView("partitioned_source")
     plain = f"INSERT INTO {name} SELECT * FROM partitioned_source"
-    asked = (
+    with_option = (
         f"INSERT INTO {name} WITH (`distributionMode` = '{{}}') SELECT * FROM partitioned_source"
     )
     plan = explained(sql_spark, plain)
-    assert moves(plan)
+    assert shuffles(plan)
     assert "Sort [" in plan
     assert "days" in plan
     assert "bucket" in plan
     for statement, prop in (
-        (asked.format("none"), None),
+        (with_option.format("none"), None),
         (plain, "none"),
-        (asked.format("NONE"), "hash"),
+        (with_option.format("NONE"), "hash"),
     ):
         if prop:
             sql_spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('distribution_mode' = '{prop}')")
         plan = explained(sql_spark, statement)
         assert "Exchange" not in plan
         assert "Sort [" in plan, "a task still writes one segment after another"
-    assert moves(explained(sql_spark, plain))
-    assert "rangepartitioning" in explained(sql_spark, asked.format("range"))
+    assert shuffles(explained(sql_spark, plain))
+    assert "rangepartitioning" in explained(sql_spark, with_option.format("range"))
     source(sql_spark).writeTo(name).option("distributionMode", "none").append()
     keys = Counter(
         tuple(key) for key in table.refresh().inspect.segments()["partition"].to_pylist()
@@ -164,23 +171,27 @@ def test_the_property_and_the_option(make: Make, sql_spark: SparkSession, ns: st
         sql_spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('distribution_mode' = 'fast')")
 
 
-def test_what_is_not_moved(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
-    """Rows of tables without partitions, and those of which the last one of a key counts."""
+def test_tables_whose_rows_are_not_shuffled(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
+    """Tables without partitions or with a primary key are not shuffled unless an option says so."""
     catalog.create_table(f"{ns}.plain", DDL, properties={"sort_by": "u"})
     catalog.create_table(f"{ns}.keyed", DDL, primary_key=["u"], partitioned_by=["bucket(4, u)"])
     source(sql_spark).createOrReplaceTempView("partitioned_source")
     for name in ("plain", "keyed"):
         statement = f"INSERT INTO versioned.{ns}.{name} SELECT * FROM partitioned_source"
         assert "Exchange" not in explained(sql_spark, statement)
-    asked = (
+    with_option = (
         f"INSERT INTO versioned.{ns}.{{}} WITH (`distributionMode` = 'range') "
         "SELECT * FROM partitioned_source"
     )
-    assert "rangepartitioning(u#" in explained(sql_spark, asked.format("plain"))
-    assert "rangepartitioning(" in explained(sql_spark, asked.format("keyed"))
+    assert "rangepartitioning(u#" in explained(sql_spark, with_option.format("plain"))
+    assert "rangepartitioning(" in explained(sql_spark, with_option.format("keyed"))
 
 
-def test_keyed_tables(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+def test_the_distribution_of_keyed_tables(
+    sql_spark: SparkSession, catalog: Catalog, ns: str
+) -> None:
     table, name = (
         catalog.create_table(f"{ns}.t", DDL, primary_key=["v"], partitioned_by=["bucket(4, v)"]),
         f"versioned.{ns}.t",
@@ -193,7 +204,7 @@ def test_keyed_tables(sql_spark: SparkSession, catalog: Catalog, ns: str) -> Non
     sql_spark.sql(f"UPDATE {name} SET u = 1000 WHERE u = 8")
     assert table.refresh().inspect.segments().num_rows <= 20 + 4 + 4
     plan = explained(sql_spark, f"DELETE FROM {name} WHERE u = 9")
-    assert moves(plan)
+    assert shuffles(plan)
     sql_spark.sql(
         f"MERGE INTO {name} t USING (SELECT v * 2 AS v FROM {name} WHERE v >= 250) s ON t.v = s.v "
         "WHEN MATCHED AND t.u = 9 THEN DELETE WHEN MATCHED THEN UPDATE SET u = 2000 "
@@ -210,7 +221,9 @@ def test_keyed_tables(sql_spark: SparkSession, catalog: Catalog, ns: str) -> Non
     assert dict(zip(got["v"].to_pylist(), got["u"].to_pylist(), strict=True)) == rows
 
 
-def test_a_nested_source_and_a_sort_order(make: Make, sql_spark: SparkSession, ns: str) -> None:
+def test_partitions_by_nested_columns_with_a_sort_order(
+    make: Make, sql_spark: SparkSession, ns: str
+) -> None:
     table = make(
         "s STRUCT<`day.x`: DATE, `a``b`: STRING>, v BIGINT",
         partitioned_by=["months(s.`day.x`)", "s.`a``b`"],
@@ -228,7 +241,7 @@ def test_a_nested_source_and_a_sort_order(make: Make, sql_spark: SparkSession, n
         else (str((-2, 0, 1)[v % 3]), None if v % 5 == 0 else f"x{v % 2}")
         for v in range(60)
     }
-    assert segments(table) == len(wanted)
+    assert count_segments(table) == len(wanted)
     assert values(table) == list(range(60))
     for record in table.inspect.segments().to_pylist():
         found = sql_spark.table(f"versioned.{ns}.t").where(f"_segment = '{record['path']}'")
@@ -236,10 +249,10 @@ def test_a_nested_source_and_a_sort_order(make: Make, sql_spark: SparkSession, n
         assert inside == sorted(inside, reverse=True)
 
 
-def test_a_partition_column_that_changes_while_rows_are_written(
+def test_a_partition_column_is_altered_during_a_write(
     sql_spark: SparkSession, catalog: Catalog, ns: str, tmp_path: Path
 ) -> None:
-    """Rows are distributed by what the columns were called, and were, when the write was planned."""
+    """Rows are distributed by the columns' names and types at the time the write was planned."""
     table = catalog.create_table(f"{ns}.t", "k INT, v BIGINT", partitioned_by=["truncate(10, k)"])
     started, go = tmp_path / "started", tmp_path / "go"
 
@@ -305,7 +318,7 @@ NUMBERS: dict[str, list[Any]] = {
     "DECIMAL(4,2)": [Decimal("-99.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("99.99"), None],
     "DECIMAL(38,10)": [Decimal(10**28 - 1), -Decimal(10**28 - 1), Decimal("0.0000000001"), None],
 }
-HARD: dict[str, list[Any]] = {
+EDGE_CASES: dict[str, list[Any]] = {
     **NUMBERS,
     "BOOLEAN": [True, False, None],
     "DATE": [None if m is None else m.date() for m in MOMENTS],
@@ -320,24 +333,24 @@ ALL = ["identity", "years", "months", "days", "hours"] + [
 ]
 
 
-def test_functions_compute_what_python_does(
+def test_transform_functions_agree_with_arrow(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    """Every transform of every type that it applies to, over hard values, by SQL and by Arrow."""
-    count = max(map(len, HARD.values()))
+    """Each transform of each type that it applies to gives the same in SQL as in Arrow."""
+    count = max(map(len, EDGE_CASES.values()))
     columns = {
-        f"k{at}": pa.array([*hard, *[None] * (count - len(hard))], to_arrow_type(parse_type(ddl)))
-        for at, (ddl, hard) in enumerate(HARD.items())
+        f"k{at}": pa.array([*cases, *[None] * (count - len(cases))], to_arrow_type(parse_type(ddl)))
+        for at, (ddl, cases) in enumerate(EDGE_CASES.items())
     }
     table = catalog.create_table(
-        f"{ns}.f", "at INT, " + ", ".join(f"k{at} {ddl}" for at, ddl in enumerate(HARD))
+        f"{ns}.f", "at INT, " + ", ".join(f"k{at} {ddl}" for at, ddl in enumerate(EDGE_CASES))
     )
     table.append(pa.table({"at": pa.array(range(count), pa.int32()), **columns}))
     wanted: dict[str, pa.Array] = {}
     for text in ALL:
         transform = transforms.parse_transform(text)
         name, _, size = text.rstrip(")").partition("(")
-        for column, ddl in zip(columns, HARD, strict=True):
+        for column, ddl in zip(columns, EDGE_CASES, strict=True):
             type_ = SparkType(to_spark(parse_type(ddl)).jsonValue())
             if check_transform(CheckTransform(text, type_)).refusal is None:
                 call = f"versioned.system.{name}({size + ', ' if size else ''}{column})"
@@ -351,9 +364,9 @@ def test_functions_compute_what_python_does(
         sql_spark.sql("SELECT versioned.days('2024-01-01')")
 
 
-def test_where_functions_are(sql_spark: SparkSession, ns: str) -> None:
+def test_the_names_of_transform_functions(sql_spark: SparkSession, ns: str) -> None:
     query = "SELECT versioned.days(DATE'1969-12-31') AS a, versioned.system.BUCKET(16, 5L) AS b"
-    assert [tuple(row) for row in sql_spark.sql(query).collect()] == [(-1, transforms_bucket(5))]
+    assert [tuple(row) for row in sql_spark.sql(query).collect()] == [(-1, bucket(5))]
     shown = {row[0] for row in sql_spark.sql("SHOW USER FUNCTIONS IN versioned.system").collect()}
     # Temporary functions, which other tests may have registered, are in no catalog.
     ours = {name for name in shown if name.startswith("versioned.")}
@@ -376,6 +389,6 @@ def test_where_functions_are(sql_spark: SparkSession, ns: str) -> None:
         sql_spark.sql("SELECT versioned.bucket(0, 5L)").collect()
 
 
-def transforms_bucket(value: int) -> int:
-    made = apply_transform(transforms.Bucket(16), parse_type("BIGINT"), pa.array([value]))
-    return int(made[0].as_py())
+def bucket(value: int) -> int:
+    buckets = apply_transform(transforms.Bucket(16), parse_type("BIGINT"), pa.array([value]))
+    return int(buckets[0].as_py())

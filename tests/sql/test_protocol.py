@@ -1,4 +1,4 @@
-"""The protocol between the jar and Python: as written, in Python and in Java."""
+"""PROTOCOL.md, the Python dataclasses and the Java records describe the same messages."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from pyspark_versioned.sql.protocol.base import (
 from pyspark_versioned.sql.protocol.codec import wire_name
 
 CONNECTOR = Path(__file__).parents[2] / "connector"
-WRITTEN = (CONNECTOR / "PROTOCOL.md").read_text()
+DOCUMENT = (CONNECTOR / "PROTOCOL.md").read_text()
 JVM = CONNECTOR / "jvm" / "versioned" / "spark"
 MODULES = ("common", "names", "rows", "table")
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message as one of the three describes it.
+    """A message as PROTOCOL.md, Python or Java describes it.
 
     Args:
-        members: types by name, in order.
-        response: of a request.
+        members: pairs of name and type, in order.
+        response: the type of the response, if the message is a request.
         commits: whether it is a request that commits.
-        one_of: the unions that it belongs to.
+        one_of: the union that it belongs to, if any.
     """
 
     members: tuple[tuple[str, str], ...]
@@ -48,9 +48,9 @@ class Message:
     one_of: str | None = None
 
 
-def written() -> dict[str, Message]:
-    """The messages of PROTOCOL.md."""
-    heads = list(re.finditer(r"^### (\w+)(?: -> (\w+))?\n(.*?)(?=^##|\Z)", WRITTEN, re.M | re.S))
+def documented() -> dict[str, Message]:
+    """Parse the messages of PROTOCOL.md."""
+    heads = list(re.finditer(r"^### (\w+)(?: -> (\w+))?\n(.*?)(?=^##|\Z)", DOCUMENT, re.M | re.S))
     unions = {head[1]: re.findall(r"`(\w+)`", head[3]) for head in heads if is_union(head)}
     union_of = {name: union for union, names in unions.items() for name in names}
     found = {}
@@ -70,7 +70,7 @@ def is_union(head: re.Match[str]) -> bool:
 
 
 def in_python() -> dict[str, Message]:
-    """The messages of the Python types."""
+    """Describe the messages of the Python dataclasses."""
     modules = [import_module(f"pyspark_versioned.sql.protocol.{name}") for name in MODULES]
     unions = {
         member: name
@@ -123,7 +123,7 @@ def python_type(hint: Any, unions: Mapping[Any, str]) -> str:
 
 
 def in_java() -> dict[str, Message]:
-    """The messages of the Java records, from their sources."""
+    """Parse the messages of the Java records from their sources."""
     found = {}
     files = [*(JVM / "protocol").glob("*.java"), JVM / "internals" / "HadoopFolder.java"]
     sources = {path: re.sub(r"/\*.*?\*/|//.*", "", path.read_text(), flags=re.S) for path in files}
@@ -170,15 +170,15 @@ def java_type(text: str) -> str:
 
 
 @pytest.mark.parametrize("side", [in_python, in_java])
-def test_the_messages_are_those_that_are_written(side: Any) -> None:
-    expected, found = written(), side()
+def test_messages_are_as_documented(side: Any) -> None:
+    expected, found = documented(), side()
     assert len(expected) > 100
     assert found.keys() == expected.keys()
     assert {name: found[name] for name in expected} == expected
 
 
-def test_every_request_has_a_function() -> None:
-    requests = {name for name, message in written().items() if message.response}
+def test_every_request_has_a_handler() -> None:
+    requests = {name for name, message in documented().items() if message.response}
     assert {request.__name__ for request in HANDLERS} == requests
     for request, function in HANDLERS.items():
         hints = get_type_hints(function)
@@ -189,8 +189,8 @@ def test_every_request_has_a_function() -> None:
         assert response == get_args(base)[0], function
 
 
-def test_the_version_and_the_reasons_of_refusals() -> None:
-    assert f"\nVersion: {VERSION}\n" in WRITTEN
+def test_the_version_and_the_reasons_for_refusals_are_as_documented() -> None:
+    assert f"\nVersion: {VERSION}\n" in DOCUMENT
     java = (JVM / "python" / "Python.java").read_text()
     assert f"int PROTOCOL = {VERSION};" in java
     reasons = set(get_args(Reason))
@@ -199,9 +199,9 @@ def test_the_version_and_the_reasons_of_refusals() -> None:
         one.lower() for one in re.search(r"enum Reason \{ (.*) \}", refusal)[1].split(", ")
     } == reasons  # type: ignore[index]
     assert (
-        set(re.findall(r"`(\w+)`", " ".join(re.findall(r"Refused:([^.]*)\.", WRITTEN)))) == reasons
+        set(re.findall(r"`(\w+)`", " ".join(re.findall(r"Refused:([^.]*)\.", DOCUMENT)))) == reasons
     )
 
 
-def test_what_a_message_is_called() -> None:
+def test_wire_names_are_in_snake_case() -> None:
     assert wire_name(type("PlanScan", (), {})) == "plan_scan"

@@ -1,7 +1,9 @@
-"""Two Spark applications and two Python writers at one table, stopped where their commits begin.
+"""Two Spark applications and two Python writers on one table, interleaved right before their commits.
 
-What each was told, and the states that the log went through, are judged by the checker of
-``faults/serial.py``, which rejects planted faults: ``faults/test_isolation.py``.
+The checker of ``faults/serial.py`` judges their results and the states of the log.
+``faults/test_isolation.py`` shows that it rejects planted faults.
+
+Needs JVMs because Spark applications commit; ``faults/test_isolation.py`` does the same with PyArrow.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from versioned_catalog import Catalog, Table
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 COUNT = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 10
-"""How many interleavings there are under each isolation."""
+"""The number of interleavings at each isolation level."""
 
 KEYS = 3
 
 
 class App:
-    """A Spark application in a process of its own; it runs one statement at a time."""
+    """A Spark application in its own process, which runs one statement at a time."""
 
     def __init__(self, folder: Path, warehouse: Path) -> None:
         self._gate = folder
@@ -48,18 +50,17 @@ class App:
             env={**environment(), "PYTHONPATH": os.pathsep.join(paths), "GATE": str(folder)},
             cwd=folder,
         )
-        self._asked: Any = None
 
-    def _answer(self) -> Any:
+    def _response(self) -> Any:
         assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 
     def wait_ready(self) -> None:
-        assert self._answer() == {"ready": True}
+        assert self._response() == {"ready": True}
         os.set_blocking(self._process.stdout.fileno(), False)  # type: ignore[union-attr]
 
     def start(self, statement: str) -> dict[str, Any] | None:
-        """Run a statement up to its commit; its end, if it comes before one."""
+        """Run a statement up to its commit; return its result if it ends without one."""
         (self._gate / "closed").touch()
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(statement) + "\n")
@@ -67,7 +68,7 @@ class App:
         return self._wait(until_commit=True)
 
     def go_on(self) -> dict[str, Any]:
-        """Let it commit; how it ended."""
+        """Let the statement commit; return its result."""
         (self._gate / "waiting").unlink()
         (self._gate / "open").touch()
         ended = self._wait(until_commit=False)
@@ -82,11 +83,11 @@ class App:
             line = self._process.stdout.readline()
             if line:
                 (self._gate / "closed").unlink(missing_ok=True)
-                told: dict[str, Any] = json.loads(line)
-                return told
+                result: dict[str, Any] = json.loads(line)
+                return result
             assert self._process.poll() is None
             time.sleep(0.005)
-        raise AssertionError("nothing came of a statement")
+        raise AssertionError("a statement did not end in time")
 
     def stop(self) -> None:
         assert self._process.stdin is not None
@@ -112,7 +113,7 @@ def apps(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 class Race(Interleaving):
-    """Clients of which two are Spark applications; see ``Interleaving``."""
+    """An ``Interleaving`` of two Python clients and two Spark applications."""
 
     def __init__(
         self, random: Random, level: str, table: Table, name: str, apps: list[App]
@@ -121,45 +122,45 @@ class Race(Interleaving):
         self.clients = self.clients[:2]
         self._name = name
         self._idle = list(apps)
-        self._stopped: list[tuple[App, Done]] = []
+        self._waiting: list[tuple[App, Done]] = []
 
     def run(self, steps: int) -> None:
         for _ in range(steps):
             if self._idle and self.random.random() < 0.5:
                 self._start(self._idle.pop())
-            elif self._stopped and self.random.random() < 0.3:
+            elif self._waiting and self.random.random() < 0.3:
                 self._finish()
             else:
                 super().run(1)
-        while self._stopped:
+        while self._waiting:
             self._finish()
 
     def _start(self, app: App) -> None:
         table = Catalog.load_path(self.folder)
         counter, key = table.schema.column(3).name, self.random.randrange(KEYS)
-        what, statement, made = self._statement(counter, key)
-        done = Done(what, table.version, None, key, made)
+        what, statement, rows = self._statement(counter, key)
+        done = Done(what, table.version, None, key, rows)
         ended = app.start(statement)
         if ended is None:
-            self._stopped.append((app, done))
+            self._waiting.append((app, done))
         else:
             self._idle.append(app)
-            self._note(done, ended)
+            self._record(done, ended)
 
     def _finish(self) -> None:
-        app, done = self._stopped.pop(self.random.randrange(len(self._stopped)))
+        app, done = self._waiting.pop(self.random.randrange(len(self._waiting)))
         self._idle.append(app)
-        self._note(done, app.go_on())
+        self._record(done, app.go_on())
 
-    def _note(self, done: Done, ended: dict[str, Any]) -> None:
+    def _record(self, done: Done, ended: dict[str, Any]) -> None:
         if ended["error"] is not None:
-            # Nobody else runs while one commits, so what is refused has lost to an earlier commit.
+            # Nothing else runs during a commit, so a refused one conflicts with an earlier commit.
             assert "run it again" in ended["error"] or "changed" in ended["error"], ended["error"]
             self.refused += 1
             return
         last = Catalog.load_path(self.folder).inspect.history().to_pylist()[-1]
-        told = {one.version for one in self.done}
-        version = last["version"] if last["version"] not in told else None
+        versions = {one.version for one in self.done}
+        version = last["version"] if last["version"] not in versions else None
         if done.what == "alter" and version is None:
             return  # the column has that name already
         assert version is None or last["base_version"] == done.base

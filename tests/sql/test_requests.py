@@ -1,4 +1,4 @@
-"""Requests of the jar, sent to Python without a JVM."""
+"""The responses of Python to the jar's requests, tested without a JVM."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def load(ask: Any) -> Json:
 
 
 def segment(tmp_path: Path, value: int, key: str, partition: str) -> Json:
-    """A segment as the jar describes it."""
+    """Write a segment and describe it as the jar does."""
     file = tmp_path / "n" / "t" / "data" / f"0-{value:032}.parquet"
     file.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"a": pa.array([value], pa.int32()), "k": [key]}), file)
@@ -79,7 +79,7 @@ def commit(
     return response
 
 
-def test_a_commit_whose_response_was_lost_is_made_once(ask: Any, tmp_path: Path) -> None:
+def test_a_commit_whose_response_was_lost_is_not_repeated(ask: Any, tmp_path: Path) -> None:
     table = load(ask)["table"]
     written = [segment(tmp_path, 1, "x", "x")]
     assert commit(ask, table, written) == {"response": {"version": 1}}
@@ -87,34 +87,34 @@ def test_a_commit_whose_response_was_lost_is_made_once(ask: Any, tmp_path: Path)
     assert load(ask)["table"]["version"] == 1
 
 
-def test_a_commit_that_did_not_land_is_made_when_asked_again(ask: Any, tmp_path: Path) -> None:
+def test_a_retry_commits_if_the_first_attempt_did_not_land(ask: Any, tmp_path: Path) -> None:
     table = load(ask)["table"]
     assert commit(ask, table, [segment(tmp_path, 1, "x", "x")], retry=True) == {
         "response": {"version": 1}
     }
 
 
-def test_an_update_that_wrote_fewer_rows_than_it_replaces(ask: Any, tmp_path: Path) -> None:
+def test_an_update_that_loses_rows_is_refused(ask: Any, tmp_path: Path) -> None:
     commit(
         ask, load(ask)["table"], [segment(tmp_path, 1, "x", "x"), segment(tmp_path, 2, "x", "x")]
     )
     table = load(ask)["table"]
     removed = [f"data/0-{value:032}.parquet" for value in (1, 2)]
     rewrite = {"mode": "rewrite", "operation": "update", "removed": removed}
-    told = commit(ask, table, [segment(tmp_path, 3, "x", "x")], **rewrite, commit_id="d" * 36)
-    assert told["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
+    response = commit(ask, table, [segment(tmp_path, 3, "x", "x")], **rewrite, commit_id="d" * 36)
+    assert response["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
     assert load(ask)["table"]["version"] == 1
 
 
 def test_a_segment_of_another_partition_is_refused(ask: Any, tmp_path: Path) -> None:
     table = load(ask)["table"]
-    told = commit(ask, table, [segment(tmp_path, 1, "x", "y")])
-    assert told["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
-    assert "'y'" in told["error"]["message"]
+    response = commit(ask, table, [segment(tmp_path, 1, "x", "y")])
+    assert response["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
+    assert "'y'" in response["error"]["message"]
     assert load(ask)["table"]["version"] == 0
 
 
-def test_a_footer_that_is_none_is_refused(ask: Any, tmp_path: Path) -> None:
+def test_an_invalid_footer_is_refused(ask: Any, tmp_path: Path) -> None:
     broken = {**segment(tmp_path, 1, "x", "x"), "footer": base64.b64encode(b"x" * 20).decode()}
     assert (
         commit(ask, load(ask)["table"], [broken])["error"]["condition"] == "VERSIONED_TABLE_CORRUPT"
@@ -125,23 +125,23 @@ def test_replace_columns_is_refused(ask: Any) -> None:
     drops = [{"kind": "drop_column", "path": [c], "if_exists": False} for c in ("a", "k")]
     add = {"kind": "add_column", "path": ["a"], "type": "integer", "nullable": True}
     add |= {"first": False, "after": None, "comment": None, "default_value": None}
-    told = ask("alter", name=["n", "t"], changes=[*drops, add])
-    assert told["error"]["condition"] == "VERSIONED_NOT_SUPPORTED"
-    assert told["error"]["sqlstate"] == "0A000"
-    assert "CREATE OR REPLACE TABLE" in told["error"]["message"]
+    response = ask("alter", name=["n", "t"], changes=[*drops, add])
+    assert response["error"]["condition"] == "VERSIONED_NOT_SUPPORTED"
+    assert response["error"]["sqlstate"] == "0A000"
+    assert "CREATE OR REPLACE TABLE" in response["error"]["message"]
 
 
-def test_a_replaced_table_is_not_the_one_that_was_planned_on(ask: Any, tmp_path: Path) -> None:
+def test_a_write_planned_before_the_table_was_replaced_is_refused(ask: Any, tmp_path: Path) -> None:
     table = load(ask)["table"]
     Catalog(tmp_path).replace_table("n.t", "a INT, k STRING", partitioned_by=["k"])
-    told = commit(ask, table, [segment(tmp_path, 1, "x", "x")])
-    assert told["error"]["sqlstate"] in ("42P01", "40001")
+    response = commit(ask, table, [segment(tmp_path, 1, "x", "x")])
+    assert response["error"]["sqlstate"] in ("42P01", "40001")
 
 
-def test_a_request_of_another_release(ask: Any) -> None:
-    told = ask("sing")
-    assert told["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
-    assert "jar_path()" in told["error"]["message"]
+def test_an_unknown_request_is_refused(ask: Any) -> None:
+    response = ask("sing")
+    assert response["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
+    assert "jar_path()" in response["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -156,11 +156,13 @@ def test_a_request_of_another_release(ask: Any) -> None:
         ("rename", {"name": ["n", "t"], "new_name": ["n", "t"]}, "exists"),
     ],
 )
-def test_names_that_are_missing_or_taken(ask: Any, name: str, members: Json, missing: str) -> None:
+def test_missing_and_taken_names_are_refused(
+    ask: Any, name: str, members: Json, missing: str
+) -> None:
     assert ask(name, **members) == {"refused": missing}
 
 
-def test_a_delete_means_the_columns_that_it_was_planned_on(ask: Any, tmp_path: Path) -> None:
+def test_a_delete_filters_by_the_columns_at_planning(ask: Any, tmp_path: Path) -> None:
     commit(ask, load(ask)["table"], [segment(tmp_path, 5, "x", "x")])
     planned = load(ask)["table"]
     changed = Catalog(tmp_path).load_table("n.t")
@@ -173,7 +175,7 @@ def test_a_delete_means_the_columns_that_it_was_planned_on(ask: Any, tmp_path: P
     assert changed.refresh().state.segments.count == 1
 
 
-def test_the_jar_of_another_protocol() -> None:
+def test_a_jar_with_another_protocol_version_is_refused() -> None:
     assert exchange({"request": "handshake", "body": {"protocol": VERSION}}) == {"response": {}}
     message = exchange({"request": "handshake", "body": {"protocol": 0}})["error"]["message"]
     assert f"version 0 of the protocol and pyspark_versioned speaks version {VERSION}" in message
@@ -191,21 +193,21 @@ def test_the_jar_of_another_protocol() -> None:
         ({"more": 1}, "the member more is unknown"),
     ],
 )
-def test_a_member_that_is_wrong(ask: Any, change: Json, problem: str) -> None:
+def test_an_invalid_member_is_named(ask: Any, change: Json, problem: str) -> None:
     error = ask("load", **{"name": ["n", "t"], **LOAD, **change})["error"]
     assert error["condition"] == "VERSIONED_INVALID_REQUEST"
     assert f"the request load: {problem}; " in error["message"]
 
 
 @pytest.mark.parametrize("member", ["name", "version", "writes"])
-def test_a_member_that_is_missing(ask: Any, member: str) -> None:
+def test_a_missing_member_is_named(ask: Any, member: str) -> None:
     body = {"name": ["n", "t"], **LOAD}
     del body[member]
     error = ask("load", **body)["error"]
     assert f"the request load: the member {member} is missing; " in error["message"]
 
 
-def test_members_deep_inside(ask: Any) -> None:
+def test_nested_members_are_named_by_their_path(ask: Any) -> None:
     table = load(ask)["table"]
     nested = {"kind": "predicate_term", "name": "NOT", "children": [{"kind": "column_term"}]}
     error = ask("can_delete", table=table, filters=[nested])["error"]
@@ -218,11 +220,11 @@ def test_members_deep_inside(ask: Any) -> None:
     "given",
     [None, [], {}, {"request": 1}, {"request": "load"}, {"request": "drop", "body": {}}],
 )
-def test_a_request_that_is_none(given: Any) -> None:
+def test_an_invalid_request_is_refused(given: Any) -> None:
     assert exchange(given)["error"]["condition"] == "VERSIONED_INVALID_REQUEST"
 
 
-def test_a_commit_without_its_id(ask: Any) -> None:
+def test_a_commit_without_retry_is_refused(ask: Any) -> None:
     table = load(ask)["table"]
     given = {"request": "truncate", "body": {"table": table}, "commit": {"id": "x"}}
     message = exchange(given)["error"]["message"]

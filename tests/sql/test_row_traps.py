@@ -1,4 +1,7 @@
-"""What DELETE, UPDATE and MERGE could get wrong, one trap a test; each has its mutation on record."""
+"""Pitfalls of DELETE, UPDATE and MERGE in Spark, one a test.
+
+Needs a JVM because Spark plans the statements and writes the rows.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def make(catalog: Catalog, ns: str) -> Any:
 
 @pytest.fixture(params=[(True, True), (True, False), (False, True), (False, False)])
 def planned(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:
-    """With segments left out while the query runs, and without; with adaptive plans, and without."""
+    """With and without runtime filters on segments, and with and without adaptive plans."""
     before = {key: sql_spark.conf.get(key) for key in (GROUP_FILTER, ADAPTIVE)}
     for key, on in zip(before, request.param, strict=True):
         sql_spark.conf.set(key, on)
@@ -55,22 +58,22 @@ def integers(**columns: list[int | None]) -> pa.Table:
 
 
 def operations(table: Table) -> list[tuple[str, int, int]]:
-    told = table.refresh().inspect.history().to_pylist()
-    return [(one["operation"], one["segments_added"], one["segments_removed"]) for one in told]
+    commits = table.refresh().inspect.history().to_pylist()
+    return [(one["operation"], one["segments_added"], one["segments_removed"]) for one in commits]
 
 
 @pytest.mark.usefixtures("planned")
-def test_an_update_of_segments_of_many_schemas(
+def test_an_update_of_segments_of_several_schema_versions(
     sql_spark: SparkSession, make: Any, t: str, warehouse: Path
 ) -> None:
-    """Segments are left out while it runs; those that stay are read as their own schema says."""
+    """Runtime filters skip some segments; the others are read by their own schema versions."""
     table = make("a INT, b INT, s STRUCT<x: INT>")
     table.append(integers(a=[1, 2], b=[10, 20]))
     table.alter().rename_column("b", "c").add_column("b", "INT", default=7).commit()
     table.append(integers(a=[3, 4], b=[30, 40]))
     table.alter().change_type("a", "bigint").add_column("s.y", "INT", default=5).commit()
     table.append(integers(a=[5, 6], b=[50, 60]))
-    # The condition says nothing of segments until it is computed.
+    # The condition selects no segments at planning time.
     sql_spark.sql(
         f"UPDATE {t} SET b = b + 1, s.x = 1 WHERE a * 2 IN (SELECT id FROM range(8, 12, 2))"
     )
@@ -90,7 +93,7 @@ def test_an_update_of_segments_of_many_schemas(
 def test_a_merge_planned_before_an_alter(
     sql_spark: SparkSession, make: Any, t: str, tmp_path: Path
 ) -> None:
-    """The ALTERs land while the rows are being joined; they are of the schema they were planned on."""
+    """ALTERs land during the join; the written rows keep the schema at planning time."""
     table = make("a INT, b INT, gone INT")
     table.append(integers(a=[1, 2], b=[10, 20], gone=[5, 6]))
     started, go = tmp_path / "started", tmp_path / "go"
@@ -134,10 +137,10 @@ def test_a_merge_planned_before_an_alter(
 
 @pytest.mark.parametrize("condition", ["b = 1", "b % 10 = 1"])
 @pytest.mark.usefixtures("planned")
-def test_a_delete_on_a_column_that_was_made_again(
+def test_a_delete_on_a_column_that_was_dropped_and_added_again(
     sql_spark: SparkSession, make: Any, t: str, condition: str
 ) -> None:
-    """By statistics alone, and by reading: what the dropped column held is not asked."""
+    """Neither statistics nor rows of the dropped column of the same name decide."""
     table = make("a INT, b INT")
     table.append(integers(a=[1, 2], b=[1, 1]))
     table.alter().drop_column("b").add_column("b", "INT", default=999).commit()
@@ -149,30 +152,30 @@ def test_a_delete_on_a_column_that_was_made_again(
 
 
 @pytest.mark.usefixtures("planned")
-def test_rows_that_do_not_match_are_written_again(
+def test_a_rewrite_keeps_rows_that_do_not_match(
     sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
 ) -> None:
-    """The condition would skip pages and row groups; whoever did so would lose what is in them."""
+    """A rewrite must not skip pages and row groups by the condition, or their rows would be lost."""
     sql_spark.sql(f"CREATE TABLE {t} (a BIGINT, b STRING)")
     wide = sql_spark.range(0, 300_000, 1, 1).selectExpr("id AS a", "repeat('x', 20) AS b")
     wide.writeTo(t).append()
     sql_spark.sql(f"UPDATE {t} SET b = 'y' WHERE a = 299999")
-    told = f"SELECT count(*), sum(a), count_if(b = 'y') FROM {t} WHERE a >= 0"
-    assert rows(sql_spark, told) == [(300_000, 44999850000, 1)]
+    query = f"SELECT count(*), sum(a), count_if(b = 'y') FROM {t} WHERE a >= 0"
+    assert rows(sql_spark, query) == [(300_000, 44999850000, 1)]
     sql_spark.sql(f"DELETE FROM {t} WHERE a = 150000")
-    assert rows(sql_spark, told) == [(299_999, 44999700000, 1)]
+    assert rows(sql_spark, query) == [(299_999, 44999700000, 1)]
     sql_spark.sql(
         f"MERGE INTO {t} t USING (SELECT 7L AS a) s ON t.a = s.a WHEN MATCHED THEN DELETE"
     )
-    assert rows(sql_spark, told) == [(299_998, 44999699993, 1)]
+    assert rows(sql_spark, query) == [(299_998, 44999699993, 1)]
     assert catalog.load_table(f"{ns}.t").count() == 299_998
 
 
 @pytest.mark.parametrize("io", ["native", "python"])
-def test_a_segment_that_lost_rows(
+def test_a_segment_that_lacks_rows_is_not_rewritten(
     sql_spark: SparkSession, make: Any, t: str, warehouse: Path, ns: str, io: str
 ) -> None:
-    """A rewrite would make the loss one for ever."""
+    """A rewrite of a segment that lacks rows would make the loss permanent."""
     table = make("a INT")
     table.append(integers(a=[1, 2, 3]))
     (path,) = table.inspect.segments()["path"].to_pylist()
@@ -182,11 +185,11 @@ def test_a_segment_that_lost_rows(
     pq.write_table(rest.replace_schema_metadata(whole.schema_arrow.metadata), file)
     sql_spark.conf.set("spark.versioned.io", io)
     try:
-        with pytest.raises(Exception, match="rows") as told:
+        with pytest.raises(Exception, match="rows") as caught:
             sql_spark.sql(f"DELETE FROM {t} WHERE a % 2 = 0")
     finally:
         sql_spark.conf.set("spark.versioned.io", "native")
-    assert ns in str(told.value)
+    assert ns in str(caught.value)
     assert table.refresh().version == 1
 
 
@@ -206,7 +209,7 @@ def test_a_merge_of_a_table_into_itself(sql_spark: SparkSession, make: Any, t: s
 
 @pytest.mark.usefixtures("planned")
 def test_rows_that_python_writes(sql_spark: SparkSession, make: Any, t: str) -> None:
-    """Spark's Parquet writer knows no TIME as we write it; the statement is the same."""
+    """Spark's Parquet writer does not support our TIME, so Python writes the rows."""
     table = make("a INT, at TIME")
     for value in (1, 2, 3):
         table.append(integers(a=[value, value * 10]))
@@ -216,11 +219,11 @@ def test_rows_that_python_writes(sql_spark: SparkSession, make: Any, t: str) -> 
         f"MERGE INTO {t} t USING (SELECT 20 AS a UNION ALL SELECT 4) s ON t.a = s.a "
         "WHEN MATCHED THEN UPDATE SET a = 21 WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)"
     )
-    told = rows(sql_spark, f"SELECT a, CAST(at AS STRING) FROM {t}")
-    assert told == [(1, "10:00:00"), (2, None), (21, None), (30, None), (4, None)]
+    found = rows(sql_spark, f"SELECT a, CAST(at AS STRING) FROM {t}")
+    assert found == [(1, "10:00:00"), (2, None), (21, None), (30, None), (4, None)]
 
 
-def test_a_delete_of_whole_segments_reads_none(
+def test_a_delete_of_whole_segments_reads_no_segment(
     sql_spark: SparkSession, make: Any, t: str, warehouse: Path, ns: str
 ) -> None:
     table = make("a INT, day DATE", partitioned_by=["day"])
@@ -233,20 +236,18 @@ def test_a_delete_of_whole_segments_reads_none(
     assert sql_spark.table(t).count() == 1
 
 
-def test_the_plan_is_native(sql_spark: SparkSession, make: Any, t: str) -> None:
+def test_an_update_is_planned_natively(sql_spark: SparkSession, make: Any, t: str) -> None:
     table = make("a INT, b INT")
     table.append(integers(a=[1, 2]))
-    told = sql_spark.sql(f"EXPLAIN UPDATE {t} SET b = 1 WHERE a = 1").collect()[0][0]
-    assert "RewrittenScan" in told
-    assert "native={0=1}" in told
-    assert "VersionedWrite" in told
-    assert "python={" not in told
+    plan = sql_spark.sql(f"EXPLAIN UPDATE {t} SET b = 1 WHERE a = 1").collect()[0][0]
+    assert "RewrittenScan" in plan
+    assert "native={0=1}" in plan
+    assert "VersionedWrite" in plan
+    assert "python={" not in plan
 
 
-def test_nothing_evolves_before_the_rows_are_there(
-    sql_spark: SparkSession, make: Any, t: str
-) -> None:
-    """Spark alters a table when it analyses the statement: for EXPLAIN, and before it fails."""
+def test_the_schema_evolves_only_with_the_rows(sql_spark: SparkSession, make: Any, t: str) -> None:
+    """Spark evolves the schema during analysis, even for EXPLAIN or a statement that fails later."""
     table = make("a INT, b STRING")
     table.append(integers(a=[1]))
     merge = (
@@ -262,13 +263,13 @@ def test_nothing_evolves_before_the_rows_are_there(
     assert table.refresh().version == 1
     sql_spark.sql(merge.format(a="1"))
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, None, 5), (2, None, 6)]
-    assert operations(table)[-1] == ("merge", 1, 1), "one commit has the column and the rows"
+    assert operations(table)[-1] == ("merge", 1, 1), "one commit adds the column and the rows"
 
 
-def test_evolution_loses_to_whoever_changed_the_schema(
+def test_schema_evolution_conflicts_with_an_alter(
     sql_spark: SparkSession, make: Any, t: str, tmp_path: Path
 ) -> None:
-    """The new segments say a schema version that another commit took."""
+    """The schema version of the new segments was taken by another commit."""
     table = make("a INT")
     table.append(integers(a=[1]))
     frame: DataFrame = sql_spark.sql(f"SELECT 2 AS a, 3 AS c FROM {t}")
@@ -280,15 +281,15 @@ def test_evolution_loses_to_whoever_changed_the_schema(
 
     location = table.location
     frame.select(altering("a").alias("a"), "c").createOrReplaceTempView("evolving_source")
-    with pytest.raises(Exception, match="the schema changed") as told:
+    with pytest.raises(Exception, match="the schema changed") as caught:
         sql_spark.sql(
             f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT * FROM evolving_source"
         )
-    assert t in str(told.value)
+    assert t in str(caught.value)
     assert rows(sql_spark, f"SELECT * FROM {t}") == [(1, None)]
 
 
-SKEWED = {
+WRITE_SKEW = {
     "subquery": "UPDATE {t} SET b = 0 WHERE a = 1 AND (SELECT sum(b) FROM {t}) > 1",
     "itself": "MERGE INTO {t} t USING (SELECT count(b) AS n FROM {t}) s ON t.a = 1 AND s.n = 2 "
     "WHEN MATCHED THEN UPDATE SET b = 0",
@@ -300,11 +301,11 @@ SKEWED = {
 
 
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
-@pytest.mark.parametrize("name", SKEWED)
-def test_reads_of_the_table_itself(
+@pytest.mark.parametrize("name", WRITE_SKEW)
+def test_a_statement_that_reads_its_own_table_conflicts_with_new_rows(
     sql_spark: SparkSession, make: Any, t: str, tmp_path: Path, name: str, isolation: str
 ) -> None:
-    """Another row lands after the statement has read, and before it commits."""
+    """Another commit adds a row after the statement has read, and before it commits."""
     table = make("a INT, b INT", properties={"isolation": isolation})
     table.append(integers(a=[1], b=[1]))
     table.append(integers(a=[2], b=[1]))
@@ -318,7 +319,7 @@ def test_reads_of_the_table_itself(
         return value
 
     sql_spark.udf.register("landing", landing)
-    statement = SKEWED[name].format(t=t)
+    statement = WRITE_SKEW[name].format(t=t)
     statement = statement.replace("b = 0", "b = landing(0)").replace("b = 5", "b = landing(5)")
     statement = statement.replace("max(a) + 1, 0", "landing(max(a) + 1), 0")
     statement = statement.replace(
@@ -333,7 +334,7 @@ def test_reads_of_the_table_itself(
     assert table.refresh().version == 3
 
 
-def test_a_table_of_the_users_hides_what_is_told(
+def test_a_table_hides_the_metadata_table_of_its_name(
     sql_spark: SparkSession, make: Any, t: str, catalog: Catalog, ns: str
 ) -> None:
     make("a INT")

@@ -1,4 +1,7 @@
-"""Changing rows in SQL, where Spark's optimizer, its caches and its names come in between."""
+"""Row changes in SQL that depend on Spark's optimizer, caches and name resolution.
+
+Needs a JVM because Spark's optimizer and caches are tested.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,9 @@ def rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     "condition",
     [
-        "EXISTS (SELECT 1)",  # Spark knows it before it asks for a scan
-        "NOT EXISTS (SELECT 1 FROM nothing WHERE nothing.id = {t}.id)",  # when it has planned
-        "NOT EXISTS (SELECT 1 FROM less WHERE less.id = {t}.id)",  # while it runs
+        "EXISTS (SELECT 1)",  # Spark folds it before it builds a scan
+        "NOT EXISTS (SELECT 1 FROM nothing WHERE nothing.id = {t}.id)",  # folded during planning
+        "NOT EXISTS (SELECT 1 FROM less WHERE less.id = {t}.id)",  # known while it runs
         "EXISTS (SELECT 1 FROM {t})",
     ],
 )
@@ -69,10 +72,10 @@ def test_a_cached_table_that_is_rolled_back(sql_spark: SparkSession, t: str, ns:
         sql_spark.sql(f"UNCACHE TABLE {t}")
 
 
-def test_a_view_of_the_name_of_a_table(
+def test_a_temporary_view_hides_a_table(
     sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
 ) -> None:
-    """As without WITH SCHEMA EVOLUTION, a name is that of the view, which can't be written to."""
+    """A name resolves to a temporary view first, also WITH SCHEMA EVOLUTION; views can't be written."""
     sql_spark.sql(f"CREATE TABLE {t} (a INT)")
     sql_spark.sql("CREATE TEMP VIEW t AS SELECT 1 AS a")
     sql_spark.sql(f"USE versioned.{ns}")
@@ -90,7 +93,7 @@ def test_a_view_of_the_name_of_a_table(
     assert catalog.load_table(f"{ns}.t").version == 0
 
 
-def test_what_a_table_tells_of_itself_stays(sql_spark: SparkSession, t: str) -> None:
+def test_a_metadata_table_can_not_be_dropped(sql_spark: SparkSession, t: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (a INT)")
     with pytest.raises(
         Exception, match=r"\.t\.history is a metadata table of .*\.t and can\'t be dropped alone"
@@ -99,13 +102,13 @@ def test_what_a_table_tells_of_itself_stays(sql_spark: SparkSession, t: str) -> 
     assert rows(sql_spark, f"SELECT version FROM {t}.history") == [(0,)]
 
 
-def test_an_overwrite_that_nobody_can_decide_writes_nothing(
+def test_an_overwrite_that_metadata_can_not_decide_writes_nothing(
     sql_spark: SparkSession, t: str, io: str, warehouse: Path, ns: str
 ) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (a INT)")
-    with pytest.raises(Exception, match="can't be decided from metadata") as told:
+    with pytest.raises(Exception, match="can't be decided from metadata") as caught:
         sql_spark.sql(f"INSERT INTO {t} REPLACE WHERE a % 2 = 1 SELECT 1")
-    assert "Traceback" not in str(told.value)
+    assert "Traceback" not in str(caught.value)
     assert not list((warehouse / ns / "t").glob("data/*"))
 
 
@@ -127,10 +130,10 @@ def test_rows_chosen_by_metadata_columns(sql_spark: SparkSession, t: str) -> Non
 
 
 @pytest.mark.usefixtures("io")
-def test_a_column_called_as_a_metadata_column(
+def test_a_column_with_the_name_of_a_metadata_column(
     sql_spark: SparkSession, t: str, ns: str, catalog: Catalog
 ) -> None:
-    """The segment of a row is asked for by a name that the table has given to something else."""
+    """Rewrites need the segment of each row, whose metadata column has the name of a data column."""
     catalog.create_table(f"{ns}.t", "a INT, _segment STRING")
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 'x'), (2, 'y')")
     sql_spark.sql(f"UPDATE {t} SET a = a + 10 WHERE a % 2 = 0")
@@ -144,7 +147,7 @@ def test_a_column_called_as_a_metadata_column(
 
 
 @pytest.mark.usefixtures("io")
-def test_by_frames(sql_spark: SparkSession, t: str) -> None:
+def test_row_changes_by_frames(sql_spark: SparkSession, t: str) -> None:
     from pyspark.sql import functions as f
 
     sql_spark.sql(f"CREATE TABLE {t} (a INT, b STRING) PARTITIONED BY (b)")
@@ -169,7 +172,9 @@ def test_by_frames(sql_spark: SparkSession, t: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["", "WHERE true", "WHERE 1 = 1"])
-def test_all_rows_of_a_table_with_a_char(sql_spark: SparkSession, t: str, where: str) -> None:
+def test_delete_all_rows_of_a_table_with_a_char(
+    sql_spark: SparkSession, t: str, where: str
+) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (a INT, s STRUCT<c: CHAR(3)>, c CHAR(3))")
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, named_struct('c', 'x'), 'y')")
     sql_spark.sql(f"DELETE FROM {t} {where}")

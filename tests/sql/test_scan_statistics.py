@@ -1,4 +1,7 @@
-"""What Spark's optimizer is told of a scan, and what it asks of it while a query runs."""
+"""Statistics that a scan reports to Spark's optimizer, and its runtime filters.
+
+Needs a JVM because Spark's optimizer uses the statistics.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ def stats_of(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().optimizedPlan().stats()  # type: ignore[operator]
 
 
-def test_the_size_is_that_of_the_rows_in_memory(
+def test_the_reported_size_is_that_of_the_rows_in_memory(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    """A million equal numbers take little room in Parquet, and eight megabytes to broadcast."""
+    """A million equal numbers are small in Parquet, but take eight megabytes to broadcast."""
     table = catalog.create_table(f"{ns}.t", "a LONG, b LONG, s STRING")
     ones = pa.repeat(pa.scalar(1, pa.int64()), 1_000_000)
     table.append(pa.table({"a": ones, "b": ones, "s": ones.cast(pa.string())}))
@@ -34,10 +37,10 @@ def test_the_size_is_that_of_the_rows_in_memory(
     assert stats_of(frame).sizeInBytes() >= 36_000_000
 
 
-def test_only_columns_that_lay_segments_out_are_asked_about(
+def test_runtime_filters_are_on_layout_columns_only(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    """No query runs for a filter that can skip nothing, whatever the join is on."""
+    """Spark plans a runtime filter only on columns by which segments can be skipped."""
     table = catalog.create_table(f"{ns}.t", "a LONG, k LONG", primary_key=["k"])
     for n in range(4):
         table.append(pa.table({"a": longs(n, n), "k": longs(10 * n, 10 * n + 5)}))
@@ -60,7 +63,7 @@ def test_only_columns_that_lay_segments_out_are_asked_about(
 def test_a_long_list_skips_segments_by_its_range(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
-    """3,000 values of a join, and of an IN: the segments beyond them are skipped all the same."""
+    """With 3,000 values of a join or an IN, segments outside of their range are still skipped."""
     table = catalog.create_table(f"{ns}.t", "k LONG", properties={"sort_by": "k"})
     for n in range(4):
         table.append(pa.table({"k": longs(*range(10_000 * n, 10_000 * n + 10))}))
@@ -82,7 +85,7 @@ def test_a_long_list_skips_segments_by_its_range(
     assert pruned(joined) == (3, 4)
 
 
-def test_the_cost_based_optimizer_knows_the_columns(
+def test_column_statistics_for_the_cost_based_optimizer(
     sql_spark: SparkSession, catalog: Catalog, ns: str
 ) -> None:
     table = catalog.create_table(f"{ns}.t", "a LONG, n TIMESTAMP_NTZ, s STRING")
@@ -105,13 +108,13 @@ def test_the_cost_based_optimizer_knows_the_columns(
         sql_spark.conf.unset("spark.sql.cbo.enabled")
     assert rows == 4
     assert "ColumnStat(Some(4),Some(1),Some(4),Some(0)" in shown
-    assert shown.count("ColumnStat") == 1  # Spark's estimates fail on types that they do not know
+    assert (
+        shown.count("ColumnStat") == 1
+    )  # Spark's estimates fail on types that they do not support
 
 
-def test_scans_that_ask_for_the_same_are_read_once(
-    sql_spark: SparkSession, catalog: Catalog, ns: str
-) -> None:
-    """Spark writes the operands of an OR as the query has them."""
+def test_equal_scans_are_read_once(sql_spark: SparkSession, catalog: Catalog, ns: str) -> None:
+    """The operands of an OR may be in any order: Spark keeps the order of the query."""
     table = catalog.create_table(f"{ns}.t", "a LONG, b LONG")
     table.append(pa.table({"a": longs(1, 2, 3), "b": longs(1, 2, 1)}))
     once = f"SELECT a, count(*) AS n FROM versioned.{ns}.t WHERE {{}} GROUP BY a"

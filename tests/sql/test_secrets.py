@@ -1,4 +1,7 @@
-"""Credentials are shown nowhere: not on storage, in plans, logs, the event log, or errors."""
+"""Credentials appear nowhere: not in storage, plans, logs, the event log or errors.
+
+The tests of applications need a JVM because it writes the logs.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,13 @@ STORAGE = {
         ]
     )
 }
-"""What a user may give; an endpoint may hold credentials, too."""
+"""Storage options that may hold credentials; an endpoint may, too."""
 
 ALLOWED = (
     b"DEBUG org.apache.spark.sql.internal.SharedState Applying",
     b"DEBUG org.apache.spark.sql.execution.SparkSqlParser Parsing command: CREATE TEMPORARY VIEW v",
 )
-"""What Spark writes down at the level DEBUG whatever its settings say; docs/trust.md tells of it."""
+"""What Spark logs at DEBUG regardless of its settings; docs/trust.md says so."""
 
 LOG4J = """<Configuration status="WARN">
 <Appenders><File name="f" fileName="{folder}/debug.log">
@@ -52,8 +55,8 @@ LOG4J = """<Configuration status="WARN">
 <Loggers><Root level="DEBUG"><AppenderRef ref="f"/></Root></Loggers></Configuration>"""
 
 
-def places(folder: Path, mark: str) -> list[str]:
-    """The files that hold a secret, and the line."""
+def occurrences(folder: Path, mark: str) -> list[str]:
+    """The occurrences of a secret in the files of a folder, with their context."""
     found = []
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         for line in path.read_bytes().split(b"\n"):
@@ -63,18 +66,20 @@ def places(folder: Path, mark: str) -> list[str]:
     return found
 
 
-def check(folder: Path, storage: dict[str, Any], mark: str, *given: str, **more: str) -> str:
-    """Files of a process that was given secrets, and what it printed, which is returned, at DEBUG."""
+def check(
+    folder: Path, storage: dict[str, Any], mark: str, *arguments: str, **environment: str
+) -> str:
+    """Run the application with DEBUG logs; check its files and output for secrets; return stdout."""
     built_jar()
     folder.mkdir()
     (folder / "log4j2.xml").write_text(LOG4J.format(folder=folder))
-    there = {"PYTHONPATH": os.pathsep.join(sys.path), "SPARK_LOCAL_IP": "127.0.0.1"}
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        [sys.executable, str(APPLICATION), str(folder), json.dumps(storage), *given],
+        [sys.executable, str(APPLICATION), str(folder), json.dumps(storage), *arguments],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **there, **more},
+        env={**os.environ, **paths, **environment},
     )
     assert done.returncode == 0, done.stderr[-5000:]
     (folder / "stdout").write_text(done.stdout)
@@ -82,26 +87,28 @@ def check(folder: Path, storage: dict[str, Any], mark: str, *given: str, **more:
     assert done.stdout.count("SHOWN") > 15
     assert (folder / "debug.log").stat().st_size > 100_000
     assert any((folder / "events").iterdir())
-    told = places(folder, mark)
-    assert not told, f"{len(told)} places:\n" + "\n".join(told[:20])
+    found = occurrences(folder, mark)
+    assert not found, f"{len(found)} occurrences:\n" + "\n".join(found[:20])
     return done.stdout
 
 
 @pytest.mark.thorough
 @pytest.mark.spark
-def test_an_application(tmp_path: Path) -> None:
+def test_an_application_shows_no_credentials(tmp_path: Path) -> None:
     check(tmp_path / "app", STORAGE, MARK)
 
 
 @pytest.mark.spark
 @pytest.mark.nightly
 @pytest.mark.parametrize("packages", ["", PACKAGES], ids=["by Python", "natively"])
-def test_an_application_on_s3(packages: str, s3: Server, s3_place: str, tmp_path: Path) -> None:
+def test_an_application_on_s3_shows_no_credentials(
+    packages: str, s3: Server, s3_place: str, tmp_path: Path
+) -> None:
     submit = f"--packages {packages} --exclude-packages software.amazon.awssdk:bundle"
     arguments = f"{submit if packages else ''} pyspark-shell"
     options, secret = s3.options, s3.options["secret"]
-    said = check(tmp_path / "app", options, secret, s3_place, PYSPARK_SUBMIT_ARGS=arguments)
-    assert ("native={" in said) == bool(packages)
+    stdout = check(tmp_path / "app", options, secret, s3_place, PYSPARK_SUBMIT_ARGS=arguments)
+    assert ("native={" in stdout) == bool(packages)
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "file", "memory", "gs", "http", "ftp"])
@@ -133,18 +140,18 @@ def conf(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "name", [name for name in STORAGE if name not in ("username", "endpoint_url")]
 )
-def test_settings_are_not_printed_with_secrets(name: str) -> None:
+def test_conf_refuses_to_print_credentials(name: str) -> None:
     done = conf("--storage-option", f"{name}={MARK}")
     assert done.returncode == 1
     assert MARK not in done.stdout + done.stderr
     assert "environment" in done.stderr
 
 
-def test_spark_hides_what_a_store_is_opened_with() -> None:
+def test_spark_redacts_storage_options() -> None:
     import re
 
-    made = catalog_conf("/w", "c", {"key": "v"})
-    hidden = re.compile(made["spark.redaction.regex"])
+    settings = catalog_conf("/w", "c", {"key": "v"})
+    hidden = re.compile(settings["spark.redaction.regex"])
     assert hidden.search("spark.sql.catalog.c.storage.key")
     assert hidden.search("storage.anything")
     assert not hidden.search("spark.storage.memoryFraction")

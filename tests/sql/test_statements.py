@@ -1,4 +1,7 @@
-"""One file of statements in three places: classic PySpark, Spark Connect, the ``spark-sql`` CLI."""
+"""Run ``statements.sql`` in classic PySpark, Spark Connect and the ``spark-sql`` CLI.
+
+Needs a JVM in each of the three, which parse and run statements differently.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from jar import ROOT, built_jar
 from sql.statements import check, statements
 
 COUNT = 235
-"""How many statements there are; a file cut short must not pass."""
+"""The number of statements, so that a truncated file fails."""
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
@@ -32,18 +35,17 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "place, module",
+    "kind, module",
     [
-        # Connect's server carries statements out as a classic session does, and almost all other tests
-        # use one.
+        # Connect's server runs statements as a classic session does, which almost all other tests use.
         pytest.param("classic", "pyspark.sql.session", marks=pytest.mark.nightly),
         ("connect", "pyspark.sql.connect.session"),
     ],
 )
-def test_session(tmp_path: Path, place: str, module: str) -> None:
+def test_statements_in_a_session(tmp_path: Path, kind: str, module: str) -> None:
     built_jar()
     done = subprocess.run(
-        [sys.executable, "-m", "sql.run_statements", place, str(tmp_path / "w")],
+        [sys.executable, "-m", "sql.run_statements", kind, str(tmp_path / "w")],
         capture_output=True,
         text=True,
         env=environment(),
@@ -52,15 +54,15 @@ def test_session(tmp_path: Path, place: str, module: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["session"] == module
-    assert told["ran"] == COUNT
-    assert not told["wrong"], "\n".join(told["wrong"])
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["session"] == module
+    assert report["ran"] == COUNT
+    assert not report["wrong"], "\n".join(report["wrong"])
     assert not re.findall(r"Failed to set spark\.(?:jars|sql).*", done.stderr)
 
 
-def test_command_line(tmp_path: Path) -> None:
-    """``spark-sql`` with what ``python -m pyspark_versioned conf`` prints; no Python drives it."""
+def test_statements_in_the_command_line(tmp_path: Path) -> None:
+    """Run ``spark-sql``, without a Python driver, with the settings that the ``conf`` command prints."""
     import pyspark
 
     built_jar()

@@ -1,4 +1,7 @@
-"""DELETE, UPDATE and MERGE by correlated subqueries on the table that they change."""
+"""DELETE, UPDATE and MERGE with correlated subqueries on the table that they change.
+
+Needs a JVM because Spark plans the subqueries.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ STATEMENTS: list[tuple[str, Rows]] = [
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_rows_by_other_rows(sql_spark: SparkSession, catalog: Catalog, ns: str, key: Any) -> None:
+def test_changes_by_correlated_subqueries(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, key: Any
+) -> None:
     name = f"versioned.{ns}.t"
     table = catalog.create_table(f"{ns}.t", "k INT, v INT", primary_key=[key] if key else [])
     sql_spark.sql(

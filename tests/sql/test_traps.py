@@ -1,4 +1,7 @@
-"""What a native scan could get wrong, one trap a test; each is written down with its mutation."""
+"""Pitfalls of native scans in Spark, one a test; most run on all four read paths.
+
+Needs a JVM because Spark's Parquet reader and filter translation are tested.
+"""
 
 from __future__ import annotations
 
@@ -40,22 +43,22 @@ def make(catalog: Catalog, ns: str) -> Any:
     return table
 
 
-@pytest.fixture(params=["SQL", "io=python", "swap", "read_table"])
+@pytest.fixture(params=["SQL", "io=python", "load", "read_table"])
 def read(request: pytest.FixtureRequest, sql_spark: SparkSession, ns: str, warehouse: Path) -> Any:
-    """Reads the test's table in one of the ways there are."""
+    """A function that reads the test's table on one of the read paths."""
 
-    def way() -> DataFrame:
+    def read_table_of_test() -> DataFrame:
         match request.param:
             case "SQL":
                 return sql_spark.table(f"versioned.{ns}.t")
             case "io=python":
                 return sql_spark.read.option("io", "python").table(f"versioned.{ns}.t")
-            case "swap":
+            case "load":
                 return sql_spark.read.format("versioned").load(str(warehouse / ns / "t"))
             case _:
                 return read_table(sql_spark, f"{ns}.t", warehouse=str(warehouse))
 
-    return way
+    return read_table_of_test
 
 
 def test_a_column_added_again_is_not_the_dropped_one(make: Any, read: Any) -> None:
@@ -81,8 +84,8 @@ def test_columns_that_swapped_names(make: Any, read: Any) -> None:
 @pytest.mark.parametrize(
     "condition", ["g <= false", "g < true", "g >= false AND NOT g", "g IN (false)"]
 )
-def test_a_half_of_an_or_that_parquet_is_not_told(make: Any, read: Any, condition: str) -> None:
-    """Spark leaves out what it can't translate of an OR, and keeps the other half."""
+def test_an_or_that_spark_translates_only_in_part(make: Any, read: Any, condition: str) -> None:
+    """Spark drops the side of an OR that it can't translate to Parquet and pushes the other one down."""
     table = make("a INT, g BOOLEAN")
     table.append(pa.table({"a": integers(1, 2), "g": [False, True]}))
     frame = read()
@@ -91,7 +94,7 @@ def test_a_half_of_an_or_that_parquet_is_not_told(make: Any, read: Any, conditio
     assert column(frame.where(f"NOT (a < 9 AND NOT ({condition}))"), "a") == [1]
 
 
-def test_a_default_answers_a_filter(make: Any, read: Any) -> None:
+def test_filters_on_columns_with_defaults(make: Any, read: Any) -> None:
     table = make("a INT")
     table.append(pa.table({"a": integers(1)}))
     table.alter().add_column("d", "int", default=7).add_column("n", "int").commit()
@@ -112,8 +115,8 @@ def test_a_default_below_a_null_struct_stays_null(make: Any, read: Any) -> None:
     assert column(read().where("s IS NULL"), "a") == [2]
 
 
-def test_a_struct_of_which_nothing_is_there(make: Any, read: Any, sql_spark: SparkSession) -> None:
-    """Spark can tell whether such a struct is null since 4.1, but need not be set to."""
+def test_a_struct_whose_fields_are_all_new(make: Any, read: Any, sql_spark: SparkSession) -> None:
+    """Spark 4.1 and later detect nulls of such a struct, unless a setting prevents it."""
     legacy = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
     sql_spark.conf.set(legacy, True)
     table = make("a INT, s STRUCT<x: INT>")
@@ -127,7 +130,7 @@ def test_a_struct_of_which_nothing_is_there(make: Any, read: Any, sql_spark: Spa
         sql_spark.conf.unset(legacy)
 
 
-def test_statistics_of_nothing_but_nulls(make: Any, read: Any) -> None:
+def test_statistics_of_columns_with_only_nulls(make: Any, read: Any) -> None:
     table = make("a INT, b INT")
     table.append(pa.table({"a": integers(1, 2), "b": integers(None, None)}))
     table.append(pa.table({"a": integers(3), "b": integers(5)}))
@@ -160,7 +163,7 @@ def test_a_filter_beyond_the_range_of_the_old_type(make: Any, read: Any) -> None
 @pytest.mark.parametrize("type_, kind", [("DOUBLE", pa.float64()), ("FLOAT", pa.float32())])
 def test_nan_and_zeros_of_both_signs(make: Any, read: Any, type_: str, kind: pa.DataType) -> None:
     table = make(f"a INT, x {type_}")
-    # Repeated values make Parquet write dictionaries, whose filter tells -0.0 from 0.0.
+    # Repeated values make Parquet write dictionaries, whose filter distinguishes -0.0 from 0.0.
     for number, value in [(1, -0.0), (2, 0.0), (3, math.nan), (4, 1.0)]:
         table.append(pa.table({"a": integers(*[number] * 3), "x": pa.array([value] * 3, kind)}))
     table.append(pa.table({"a": integers(5, 6), "x": pa.array([1.0, math.nan], kind)}))
@@ -177,8 +180,8 @@ def test_nan_and_zeros_of_both_signs(make: Any, read: Any, type_: str, kind: pa.
     assert found("x < double('NaN')") == {1, 2, 4, 5}
 
 
-def test_days_that_the_old_calendar_left_out(make: Any, read: Any) -> None:
-    """java.sql.Date has no 1582-10-10: a filter that goes through it asks Parquet for another day."""
+def test_days_missing_in_the_hybrid_calendar(make: Any, read: Any) -> None:
+    """java.sql.Date has no 1582-10-10, so a filter converted to it would ask Parquet for another day."""
     table = make("a INT, d DATE, t TIMESTAMP")
     days = [dt.datetime(1582, 10, day, 1) for day in (4, 10, 14, 15)]
     for number, day in enumerate(days):
@@ -192,7 +195,7 @@ def test_days_that_the_old_calendar_left_out(make: Any, read: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["s3", "gs", "abfss", "memory"])
 def test_storage_that_spark_has_no_file_system_for(sql_spark: SparkSession, scheme: str) -> None:
-    """Hadoop's defaults name classes for some schemes, which are on nobody's class path by default."""
+    """Hadoop's defaults name classes for some schemes that are not on the class path."""
 
     def is_reachable(url: str) -> bool:
         java = sql_spark._jvm
@@ -203,7 +206,7 @@ def test_storage_that_spark_has_no_file_system_for(sql_spark: SparkSession, sche
     assert is_reachable("/tmp/t")
 
 
-def test_segments_that_a_snapshot_lacks_are_not_left_out(make: Any) -> None:
+def test_segments_that_a_snapshot_lacks_are_an_error(make: Any) -> None:
     table = make("a INT")
     table.append(pa.table({"a": integers(1)}))
     source = VersionedDataSource({"path": table.location, "segments": '["data/other.parquet"]'})
@@ -211,7 +214,7 @@ def test_segments_that_a_snapshot_lacks_are_not_left_out(make: Any) -> None:
         source.reader(source.schema()).partitions()
 
 
-def test_texts_beyond_the_bounds_that_are_kept(make: Any, read: Any) -> None:
+def test_strings_longer_than_their_truncated_bounds(make: Any, read: Any) -> None:
     table = make("a INT, s STRING")
     long = "x" * 70
     table.append(pa.table({"a": integers(1, 2), "s": [long + "a", long + "z"]}))
@@ -227,13 +230,13 @@ def test_a_bucketed_column_that_was_widened(make: Any, read: Any) -> None:
     decimals = pa.array([Decimal(n) for n in values], pa.decimal128(4, 2))
     table.append(pa.table({"a": integers(*values), "d": decimals}))
     table.alter().change_type("a", "long").change_type("d", "decimal(12,4)").commit()
-    # A bucket of the wrong type is another one 15 times of 16, so a few values show it.
+    # A value hashed as the wrong type is in another bucket 15 times out of 16, so a few values suffice.
     for n in values[::8]:
         assert column(read().where(f"a = {n}"), "a") == [n]
         assert column(read().where(f"d = {n}.0000"), "a") == [n]
 
 
-def test_a_lost_segment_is_an_error_whatever_the_session_ignores(
+def test_a_missing_segment_is_an_error_despite_ignore_settings(
     make: Any, read: Any, sql_spark: SparkSession, warehouse: Path, ns: str
 ) -> None:
     table = make("a INT")
@@ -265,7 +268,7 @@ def test_two_versions_in_one_query(make: Any, sql_spark: SparkSession, ns: str) 
             f"JOIN {name} VERSION AS OF 2 y ON x.a = y.a"
         )
         assert [tuple(row) for row in joined.collect()] == [(2, 20, 21)]
-        # Both sides shuffled alike: if the two were one to Spark, it would shuffle once.
+        # If Spark took the two versions for equal, it would reuse one shuffle for both sides.
         sql_spark.conf.set("spark.sql.autoBroadcastJoinThreshold", -1)
         assert [tuple(row) for row in joined.select("*").collect()] == [(2, 20, 21)]
         now = sql_spark.table(name)
@@ -293,7 +296,7 @@ def test_a_cached_version_is_not_a_newer_one(make: Any, sql_spark: SparkSession,
 def test_an_insert_planned_before_an_alter(
     make: Any, sql_spark: SparkSession, ns: str, tmp_path: Path
 ) -> None:
-    """The ALTER lands while the rows are being written; they are of the schema they were planned on."""
+    """The ALTER lands while the rows are written; they keep the schema at planning time."""
     table = make("a INT, b INT")
     started, go = tmp_path / "started", tmp_path / "go"
 
@@ -325,7 +328,7 @@ def test_an_insert_planned_before_an_alter(
     assert segments["schema_version"].to_pylist() == [0] * segments.num_rows
 
 
-def test_a_rename_in_the_middle_of_a_query(make: Any, sql_spark: SparkSession, ns: str) -> None:
+def test_a_rename_between_planning_and_running(make: Any, sql_spark: SparkSession, ns: str) -> None:
     table = make("a INT, b INT")
     table.append(pa.table({"a": integers(1), "b": integers(10)}))
     sql_spark.table(f"versioned.{ns}.t").collect()
@@ -354,7 +357,7 @@ BAD = {
 
 @pytest.fixture
 def bad_session(sql_spark: SparkSession) -> Iterator[SparkSession]:
-    """A session with every setting that could reach in set wrongly."""
+    """A session in which each setting that could affect reads or writes has an unsuitable value."""
     before = {key: sql_spark.conf.get(key) for key in BAD}
     for key, value in BAD.items():
         sql_spark.conf.set(key, value)
@@ -363,7 +366,7 @@ def bad_session(sql_spark: SparkSession) -> Iterator[SparkSession]:
         sql_spark.conf.set(key, value)
 
 
-def test_the_session_does_not_reach_into_reading(make: Any, read: Any, bad_session: Any) -> None:
+def test_reads_ignore_the_settings_of_the_session(make: Any, read: Any, bad_session: Any) -> None:
     table = make("d DATE, t TIMESTAMP, n TIMESTAMP_NTZ, b BINARY, x DECIMAL(30,2)")
     old, utc = dt.datetime(1500, 3, 4, 5, 6, 7), dt.UTC
     table.append(
@@ -382,7 +385,7 @@ def test_the_session_does_not_reach_into_reading(make: Any, read: Any, bad_sessi
     assert tuple(row) == (*texts, "FF00", Decimal("1.25"))
 
 
-def test_the_session_does_not_reach_into_writing(
+def test_writes_ignore_the_settings_of_the_session(
     make: Any, bad_session: SparkSession, ns: str, catalog: Catalog
 ) -> None:
     table = make("d DATE, t TIMESTAMP, n TIMESTAMP_NTZ, x DECIMAL(10,2), l ARRAY<INT>")
@@ -442,7 +445,7 @@ VALUES = {
 def test_widenings(
     sql_spark: SparkSession, catalog: Catalog, ns: str, writer: str, vectorized: bool
 ) -> None:
-    """Every widening natively as through Python, of files of Spark's and of Arrow's."""
+    """Each widening gives the same natively and in Python, for files of Spark and of Arrow."""
     sql_spark.conf.set("spark.versioned.io", writer)
     sql_spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
     try:
@@ -480,8 +483,10 @@ def _value(type_: str, n: int) -> str:
     return f"CAST({values[n]} AS {type_})" if n < len(values) else "null"
 
 
-def test_both_ways_in_one_scan(make: Any, read: Any, sql_spark: SparkSession, ns: str) -> None:
-    """Segments that Spark reads exactly, and others beside them; a default below the top is Python's."""
+def test_native_and_python_segments_in_one_scan(
+    make: Any, read: Any, sql_spark: SparkSession, ns: str
+) -> None:
+    """Spark reads one segment and Python the other, whose missing nested column has a default."""
     table = make("a INT, s STRUCT<x: INT>")
     kind = pa.struct([("x", pa.int32())])
     table.append(pa.table({"a": integers(1), "s": pa.array([{"x": 1}], kind)}))
@@ -520,32 +525,30 @@ def test_a_limit_reads_no_more_segments_than_it_needs(
     assert [row.a for row in filtered.collect()] == [3]
 
 
-def test_counts_and_extremes_come_from_metadata(
-    make: Any, sql_spark: SparkSession, ns: str
-) -> None:
+def test_aggregates_from_metadata(make: Any, sql_spark: SparkSession, ns: str) -> None:
     table = make("a INT, x DOUBLE, s STRING")
     values = {"x": pa.array([1.5, None], pa.float64()), "s": ["b", "a"]}
     table.append(pa.table({"a": integers(1, 2), **values}))
     table.alter().change_type("a", "long").add_column("d", "int", default=7).commit()
     name = f"versioned.{ns}.t"
 
-    def asked(what: str) -> tuple[Any, bool]:
-        frame = sql_spark.sql(f"SELECT {what} FROM {name}")
+    def aggregate(columns: str) -> tuple[Any, bool]:
+        frame = sql_spark.sql(f"SELECT {columns} FROM {name}")
         return tuple(frame.collect()[0]), "LocalTableScan" in plan_of(frame)
 
     known = "count(*), count(x), min(a), max(a), min(s), max(x), min(d), max(d), count(d)"
-    assert asked(known) == ((2, 1, 1, 2, "a", 1.5, 7, 7, 2), True)
-    assert asked("max(a + 1)") == ((3,), False)
+    assert aggregate(known) == ((2, 1, 1, 2, "a", 1.5, 7, 7, 2), True)
+    assert aggregate("max(a + 1)") == ((3,), False)
     table.append(pa.table({"a": pa.array([3]), "x": [math.nan], "s": ["y" * 100]}))
-    assert asked("max(s)") == (("y" * 100,), False)  # the bound was cut
-    found, _ = asked("max(x)")
+    assert aggregate("max(s)") == (("y" * 100,), False)  # the bound was cut
+    found, _ = aggregate("max(x)")
     assert math.isnan(found[0])
 
 
 def test_a_join_skips_segments_while_it_runs(
     make: Any, sql_spark: SparkSession, ns: str, catalog: Catalog
 ) -> None:
-    """Dynamic partition pruning: the small side tells which segments of the large one matter."""
+    """Dynamic partition pruning: the small side selects the segments of the large one."""
     table = make("a INT, k INT", partitioned_by=["k"])
     for n in range(8):
         table.append(pa.table({"a": integers(n), "k": integers(n)}))

@@ -1,4 +1,7 @@
-"""What users of Iceberg and Delta write: it works as they expect, or is refused with the way out."""
+"""What users of Iceberg and Delta would try: it works as there, or the error says what to use.
+
+Needs a JVM because the statements and writers are Spark's.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def t(ns: str) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> str:
+def path(tmp_path: Path) -> str:
     return str(tmp_path / "t")
 
 
@@ -32,9 +35,9 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
-def refused(does: Callable[[], Any], *fragments: str) -> None:
+def refused(act: Callable[[], Any], *fragments: str) -> None:
     with pytest.raises(Exception) as caught:
-        does()
+        act()
     for fragment in fragments:
         assert fragment in str(caught.value)
 
@@ -43,11 +46,11 @@ def two(spark: SparkSession) -> DataFrame:
     return spark.sql("SELECT 1 AS id, 'a' AS s")
 
 
-# By name
+# Tables by name
 
 
 def test_save_as_table(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
-    """Without a format Spark names its default source, parquet."""
+    """Without a format, Spark passes its default source, parquet."""
     frame = two(sql_spark)
     frame.write.partitionBy("s").saveAsTable(t)
     assert catalog.load_table(f"{ns}.t").partitioning == ["s"]
@@ -57,10 +60,12 @@ def test_save_as_table(sql_spark: SparkSession, t: str, catalog: Catalog, ns: st
     refused(lambda: frame.write.saveAsTable(t), "already exists")
     frame.selectExpr("id AS other").write.mode("overwrite").saveAsTable(t)
     assert rows(sql_spark.table(t)) == [(1,)]
-    made = sql_spark.catalog.createTable(f"versioned.{ns}.made", schema=frame.schema)
-    assert made.columns == ["id", "s"]
-    for way in ("orc", "csv"):
-        refused(lambda way=way: frame.write.format(way).saveAsTable(f"{t}2"), "USING versioned")
+    new = sql_spark.catalog.createTable(f"versioned.{ns}.new", schema=frame.schema)
+    assert new.columns == ["id", "s"]
+    for other in ("orc", "csv"):
+        refused(
+            lambda other=other: frame.write.format(other).saveAsTable(f"{t}2"), "USING versioned"
+        )
     refused(lambda: frame.write.clusterBy("id").saveAsTable(f"{t}2"), "'sort_by' = 'a, b'")
     refused(lambda: frame.write.bucketBy(2, "id").sortBy("s").saveAsTable(f"{t}2"), "'sort_by'")
 
@@ -86,12 +91,12 @@ SAVES: dict[str, Callable[[DataFrame, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", SAVES)
-def test_merge_schema(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, way: str) -> None:
-    """New columns and fields come with the rows, in one commit, and types only widen."""
+@pytest.mark.parametrize("api", SAVES)
+def test_merge_schema(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, api: str) -> None:
+    """New columns and nested fields are added in the commit of the rows; types only widen."""
     table = catalog.create_table(f"{ns}.t", "id INT, s STRING, n STRUCT<x: BIGINT>")
     table.append(pa.Table.from_pylist([{"id": 1, "s": "a", "n": {"x": 1}}], table.scan().schema))
-    SAVES[way](sql_spark.sql(WIDER), t)
+    SAVES[api](sql_spark.sql(WIDER), t)
     table = table.refresh()
     assert table.version == 2
     assert [(c.id, c.name) for c in table.schema.columns][:3] == [(1, "id"), (2, "s"), (3, "n")]
@@ -105,11 +110,11 @@ def test_merge_schema(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str
         (1, "a", (1, None), None),
         (5_000_000_000, "b", (1, 2), 7),
     ]
-    refused(lambda: SAVES[way](sql_spark.sql("SELECT 'x' AS id"), t), "id")
+    refused(lambda: SAVES[api](sql_spark.sql("SELECT 'x' AS id"), t), "id")
     assert table.refresh().version == 2
 
 
-def test_merge_schema_is_asked_for(sql_spark: SparkSession, t: str, ns: str) -> None:
+def test_merge_schema_is_off_by_default(sql_spark: SparkSession, t: str, ns: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (id INT)")
     frame = two(sql_spark)
     refused(lambda: frame.writeTo(t).append(), "TOO_MANY_DATA_COLUMNS")
@@ -119,7 +124,7 @@ def test_merge_schema_is_asked_for(sql_spark: SparkSession, t: str, ns: str) -> 
 
 def test_create_table_like(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str) -> None:
     if pyspark.__version__ < "4.3":
-        pytest.skip("this Spark has it for its own catalog only")
+        pytest.skip("this Spark supports it in its own catalog only")
     sql_spark.sql(
         f"CREATE TABLE {t} (id INT NOT NULL DEFAULT 7, ts TIMESTAMP, PRIMARY KEY (id)) COMMENT 'mine' "
         "PARTITIONED BY (bucket(4, id)) "
@@ -183,7 +188,7 @@ def test_a_namespace_has_no_location(sql_spark: SparkSession, ns: str, tmp_path:
         refused(lambda sql=statement: sql_spark.sql(sql), "are in the catalog's warehouse")
 
 
-def test_a_misspelled_property(sql_spark: SparkSession, t: str) -> None:
+def test_a_misspelled_property_is_refused(sql_spark: SparkSession, t: str) -> None:
     create = f"CREATE TABLE {t} (a INT) TBLPROPERTIES"
     refused(lambda: sql_spark.sql(f"{create} ('sortby' = 'a')"), "did you mean sort_by?")
     sql_spark.sql(f"{create} ('owner_team' = 'ops', 'myteam.ttl' = 'x')")
@@ -193,80 +198,80 @@ def test_a_misspelled_property(sql_spark: SparkSession, t: str) -> None:
     )
 
 
-# By path
+# Tables by path
 
 
-def load(spark: SparkSession, place: str, **options: Any) -> DataFrame:
-    return spark.read.format("versioned").options(**options).load(place)
+def load(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+    return spark.read.format("versioned").options(**options).load(path)
 
 
-def test_save_modes(sql_spark: SparkSession, place: str) -> None:
+def test_save_modes(sql_spark: SparkSession, path: str) -> None:
     frame = two(sql_spark)
-    frame.write.format("versioned").save(place)
-    assert rows(load(sql_spark, place)) == [(1, "a")]
+    frame.write.format("versioned").save(path)
+    assert rows(load(sql_spark, path)) == [(1, "a")]
     refused(
-        lambda: frame.write.format("versioned").save(place), "there is already a table at", "append"
+        lambda: frame.write.format("versioned").save(path), "there is already a table at", "append"
     )
-    frame.selectExpr("'other' AS x").write.format("versioned").mode("ignore").save(place)
-    assert Catalog.load_path(place).version == 0
-    frame.write.format("versioned").mode("append").save(place)
-    assert rows(load(sql_spark, place)) == [(1, "a"), (1, "a")]
-    frame.write.format("versioned").mode("overwrite").save(place)
-    assert rows(load(sql_spark, place)) == [(1, "a")]
-    frame.write.format("versioned").mode("ignore").save(f"{place}2")
-    assert rows(load(sql_spark, f"{place}2")) == [(1, "a")]
+    frame.selectExpr("'other' AS x").write.format("versioned").mode("ignore").save(path)
+    assert Catalog.load_path(path).version == 0
+    frame.write.format("versioned").mode("append").save(path)
+    assert rows(load(sql_spark, path)) == [(1, "a"), (1, "a")]
+    frame.write.format("versioned").mode("overwrite").save(path)
+    assert rows(load(sql_spark, path)) == [(1, "a")]
+    frame.write.format("versioned").mode("ignore").save(f"{path}2")
+    assert rows(load(sql_spark, f"{path}2")) == [(1, "a")]
 
 
-def test_partition_by(sql_spark: SparkSession, place: str) -> None:
+def test_partition_by(sql_spark: SparkSession, path: str) -> None:
     frame = sql_spark.sql("SELECT 1 AS id, 'a' AS `b.c`, TIMESTAMP'2026-01-02 03:00:00' AS ts")
-    frame.write.format("versioned").partitionBy("id", "b.c").save(place)
-    assert Catalog.load_path(place).partitioning == ["id", "`b.c`"]
+    frame.write.format("versioned").partitionBy("id", "b.c").save(path)
+    assert Catalog.load_path(path).partitioning == ["id", "`b.c`"]
     again = frame.write.format("versioned").mode("append")
-    again.partitionBy("ID", "b.c").save(place)
-    refused(lambda: again.partitionBy("id").save(place), "is partitioned by id, `b.c`, not by id")
+    again.partitionBy("ID", "b.c").save(path)
+    refused(lambda: again.partitionBy("id").save(path), "is partitioned by id, `b.c`, not by id")
     spelled = frame.write.format("versioned").option("partitionBy", "days(ts), bucket(4, id)")
-    spelled.save(f"{place}2")
-    assert Catalog.load_path(f"{place}2").partitioning == ["days(ts)", "bucket(4, id)"]
-    refused(lambda: frame.write.format("versioned").clusterBy("id").save(f"{place}3"), "sort_by")
+    spelled.save(f"{path}2")
+    assert Catalog.load_path(f"{path}2").partitioning == ["days(ts)", "bucket(4, id)"]
+    refused(lambda: frame.write.format("versioned").clusterBy("id").save(f"{path}3"), "sort_by")
 
 
-def test_overwrite_schema(sql_spark: SparkSession, place: str) -> None:
-    """The table begins anew, as CREATE OR REPLACE does: no old value comes back under an old name."""
-    made = Catalog.create_path(
-        place,
+def test_overwrite_schema(sql_spark: SparkSession, path: str) -> None:
+    """The table gets new column IDs, as by CREATE OR REPLACE: no old value shows under an old name."""
+    table = Catalog.create_path(
+        path,
         "id INT, s STRING",
         partitioned_by=["s"],
         comment="mine",
         properties={"sort_by": "id"},
     )
     frame = two(sql_spark)
-    frame.write.format("versioned").mode("append").save(place)
+    frame.write.format("versioned").mode("append").save(path)
     changed = sql_spark.sql("SELECT 'x' AS id, 'b' AS s, 1.5D AS y")
     writer = changed.write.format("versioned").mode("overwrite")
-    refused(lambda: writer.save(place), "y")
-    writer.option("overwriteSchema", True).save(place)
-    after = made.refresh()
-    assert rows(load(sql_spark, place)) == [("x", "b", 1.5)]
+    refused(lambda: writer.save(path), "y")
+    writer.option("overwriteSchema", True).save(path)
+    after = table.refresh()
+    assert rows(load(sql_spark, path)) == [("x", "b", 1.5)]
     assert {c.id for c in after.schema.columns}.isdisjoint({1, 2})
     assert (after.partitioning, after.comment) == (["s"], "mine")
     assert after.properties == {"sort_by": "id"}
-    assert rows(load(sql_spark, place, versionAsOf=1)) == [(1, "a")]
+    assert rows(load(sql_spark, path, versionAsOf=1)) == [(1, "a")]
     fewer = sql_spark.sql("SELECT 1 AS id").write.format("versioned").mode("overwrite")
-    refused(lambda: fewer.option("overwriteSchema", True).save(place), "give another partitionBy")
-    fewer.option("overwriteSchema", True).partitionBy("id").save(place)
-    assert made.refresh().partitioning == ["id"]
+    refused(lambda: fewer.option("overwriteSchema", True).save(path), "give another partitionBy")
+    fewer.option("overwriteSchema", True).partitionBy("id").save(path)
+    assert table.refresh().partitioning == ["id"]
     refused(
         lambda: (
             frame.write.format("versioned")
             .mode("append")
             .option("overwriteSchema", True)
-            .save(place)
+            .save(path)
         ),
         "goes with mode overwrite",
     )
 
 
-# Times
+# Time zones
 
 
 @pytest.fixture
@@ -277,7 +282,7 @@ def tokyo(sql_spark: SparkSession) -> Iterator[dt.timedelta]:
     sql_spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_a_time_is_the_sessions_however_it_is_asked_for(
+def test_times_without_a_zone_are_in_the_sessions_zone(
     sql_spark: SparkSession, t: str, catalog: Catalog, ns: str, tokyo: dt.timedelta, warehouse: Path
 ) -> None:
     table: Table = catalog.create_table(f"{ns}.t", "a INT")
@@ -295,5 +300,5 @@ def test_a_time_is_the_sessions_however_it_is_asked_for(
                 sql_spark, f"{ns}.t", timestampAsOf=text, warehouse=str(warehouse)
             ),
         }
-        assert {way: rows(frame) for way, frame in found.items()} == {way: [(1,)] for way in found}
+        assert {api: rows(frame) for api, frame in found.items()} == {api: [(1,)] for api in found}
     refused(lambda: load(sql_spark, table.location, timestampAsOf="soon"), "'soon'")

@@ -1,4 +1,7 @@
-"""Views in Spark: what they read, however a statement comes to them, and what is refused."""
+"""Views in Spark: the columns that they read, and statements that are refused.
+
+Needs a JVM because Spark resolves the views.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,10 @@ READS = [
 ]
 
 
-def test_a_table_that_a_statement_names_twice(
+def test_views_of_a_table_that_a_statement_names_twice(
     sql_spark: SparkSession, m: str, catalog: Catalog
 ) -> None:
-    """Spark looks such a table up once: outside of the view, or for a view that reads other columns."""
+    """Spark loads such a table once, outside of the view or for a view that reads other columns."""
     for statement in (
         "ALTER TABLE {m}.cpu RENAME COLUMN usage TO load",
         "ALTER TABLE {m}.cpu ADD COLUMN usage INT DEFAULT 7",
@@ -75,15 +78,15 @@ BOUND = [
 ]
 
 
-def test_columns_of_rollups(sql_spark: SparkSession, m: str, catalog: Catalog) -> None:
+def test_columns_read_by_rollups(sql_spark: SparkSession, m: str, catalog: Catalog) -> None:
     for query, columns in BOUND:
         sql_spark.sql(f"CREATE OR REPLACE VIEW {m}.bound AS {query.format(m=m)}")
         (read,) = catalog.load_view(m.partition(".")[2] + ".bound").reads
         assert [column.path[0] for column in read.columns] == columns, query
 
 
-def test_writes_to_a_view(sql_spark: SparkSession, m: str) -> None:
-    """A write that may change the schema is refused for the same reason as any other."""
+def test_writes_to_a_view_are_refused(sql_spark: SparkSession, m: str) -> None:
+    """Writes with and without schema evolution are refused with the same error."""
     frame = sql_spark.sql("SELECT 'a' AS host, 1 AS usage")
     for options in ({}, {"mergeSchema": "true"}):
         with pytest.raises(Exception, match="busy is a view and holds no rows"):

@@ -1,4 +1,4 @@
-"""Random changes of a table's columns: the clause of an ALTER, and the columns after it."""
+"""Random ALTER TABLE clauses, with the columns after each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,25 @@ from random import Random
 from model import naive
 from model.drive import ddl, in_key, quoted
 from model.naive import Field, edit, find, inner, walk
-from sql.differential.columns import FIELDS, NAMES, PLAIN, WIDER, carried, random_type, random_value
+from sql.differential.columns import (
+    FIELDS,
+    NAMES,
+    PLAIN,
+    WIDER,
+    converted,
+    random_type,
+    random_value,
+)
 
 
 def random_change(
     random: Random, fields: tuple[Field, ...], bound: frozenset[int], keys: Iterator[int]
 ) -> tuple[str, tuple[Field, ...]] | None:
-    """The clause of an ALTER and the columns after it; None where what was drawn can't be.
+    """A random ALTER clause and the columns after it; None if the drawn change is not possible.
 
     Args:
-        random, fields, keys: what is drawn from.
-        bound: the keys of columns that stay and keep their types.
+        random, fields, keys: the inputs of the draw.
+        bound: the keys of columns that must stay and keep their types.
     """
     paths = [p for p in walk(fields) if not in_key(p)]
     named = [p for p in paths if len(p) == 1 or p[-2].type[0] == "struct"]
@@ -42,13 +50,13 @@ def random_change(
             )
         case "move" if len(siblings) > 1:
             after = random.choice([None, *(f.key for f in siblings if f.key != one.key)])
-            told = "FIRST" if after is None else f"AFTER {quoted(find(fields, after))}"
-            return f"ALTER COLUMN {where} {told}", naive.apply(
+            position = "FIRST" if after is None else f"AFTER {quoted(find(fields, after))}"
+            return f"ALTER COLUMN {where} {position}", naive.apply(
                 naive.Model(()), fields, ("move", one.key, after)
             )
         case "type":
-            able = [p for p in paths if p[-1].type in WIDER and p[-1].key not in bound]
-            return _widening(random, fields, random.choice(able)) if able else None
+            candidates = [p for p in paths if p[-1].type in WIDER and p[-1].key not in bound]
+            return _widening(random, fields, random.choice(candidates)) if candidates else None
         case "default" if len(path) == 1 and one.type in PLAIN and one.key not in bound:
             value = random_value(random, one.type, 0)
             new = tuple(replace(f, write_default=value) if f is one else f for f in fields)
@@ -64,9 +72,9 @@ def _widening(
     one, wider = path[-1], random.choice(WIDER[path[-1].type])
 
     def widened(f: Field) -> Field:
-        shown = f.read_default and carried(f.read_default, f.type, wider)
-        given = f.write_default and carried(f.write_default, f.type, wider)
-        return replace(f, type=wider, read_default=shown, write_default=given)
+        read = f.read_default and converted(f.read_default, f.type, wider)
+        written = f.write_default and converted(f.write_default, f.type, wider)
+        return replace(f, type=wider, read_default=read, write_default=written)
 
     new = edit(fields, one.key, lambda fs: [widened(f) if f.key == one.key else f for f in fs])
     return f"ALTER COLUMN {'.'.join(quoted(f) for f in path)} TYPE {wider}", new

@@ -1,4 +1,4 @@
-"""Columns of drawn tables: their types, their values as SQL, and what an ALTER makes of them."""
+"""Random columns: their types, their values as SQL, and the conversion of values by an ALTER."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TEXTS: dict[str, list[str]] = {
     "interval day to second": ["0 00:00:00", "1 00:00:00", "-3 00:00:00.000001"],
     "variant": ["null", "5", '"a"', '{"a": 5, "b": [1, null]}', "[1.5, true]"],
 }
-"""What a value of each type is written as."""
+"""Values of each type, as the text of a literal."""
 
 WIDER: dict[str, list[str]] = {
     "byte": ["short", "int", "long", "double", "decimal(12,2)"],
@@ -91,11 +91,11 @@ FAMILIES = {
 PLAIN = [name for name in TEXTS if name != "variant"]
 KEYS = ["int", "long", "string", "date", "decimal(12,2)", "binary"]
 NAMES = ["a", "B", "c", "d", "e2", "Größe", "x y", "d.e", "select", "n", "m"]
-FIELDS = ["x", "Y", "z_z", "w"]  # Spark itself cannot read a CHAR or VARCHAR back below `z z`
+FIELDS = ["x", "Y", "z_z", "w"]  # no space: Spark cannot read a CHAR or VARCHAR back below `z z`
 
 
 def family(type_: Type) -> str:
-    """The types that are compared with each other; those of a nested column are their own."""
+    """The family of types that are comparable with a type; the kind of a nested type."""
     return FAMILIES.get(type_, type_) if isinstance(type_, str) else str(type_[0])
 
 
@@ -120,12 +120,12 @@ def random_type(random: Random, keys: Any, depth: int = 2) -> Type:
 
 
 def text(value: str) -> str:
-    """A text as SQL."""
+    """Render a string as a SQL literal."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def literal(value: str, type_: str) -> str:
-    """A value of a plain type as SQL."""
+    """Render a value of a leaf type as SQL."""
     if type_ == "variant":
         return f"parse_json({text(value)})"
     if type_.startswith(("char", "varchar")):
@@ -134,7 +134,7 @@ def literal(value: str, type_: str) -> str:
 
 
 def random_value(random: Random, type_: Type, nulls: float = 0.15) -> str:
-    """A value as SQL; of a plain type it is null now and then."""
+    """A random value as SQL, null with the probability ``nulls``."""
     if random.random() < nulls:
         return f"CAST(NULL AS {ddl(type_)})"
     if isinstance(type_, str):
@@ -153,8 +153,8 @@ def random_value(random: Random, type_: Type, nulls: float = 0.15) -> str:
     return f"CAST(map({pairs}) AS {ddl(type_)})"
 
 
-def carried(expression: str, old: Type, new: Type) -> str:
-    """A value of a type as one of the type that an ALTER made of it, field by field by its key."""
+def converted(expression: str, old: Type, new: Type) -> str:
+    """Render the conversion of a value that an ALTER of its type implies, field by field."""
     if old == new or new in ("string", "varchar(5)"):
         return expression
     if isinstance(new, str):
@@ -163,8 +163,8 @@ def carried(expression: str, old: Type, new: Type) -> str:
         parts = ", ".join(f"{text(f.name)}, {_of(expression, f, old)}" for f in new[1])
         return f"IF({expression} IS NULL, NULL, named_struct({parts}))"
     if new[0] == "array":
-        return f"transform({expression}, item -> {carried('item', old[1].type, new[1].type)})"
-    inside = carried("item", old[2].type, new[2].type)
+        return f"transform({expression}, item -> {converted('item', old[1].type, new[1].type)})"
+    inside = converted("item", old[2].type, new[2].type)
     return f"transform_values({expression}, (_, item) -> {inside})"
 
 
@@ -172,16 +172,16 @@ def _of(expression: str, field: Field, old: Type) -> str:
     before = next((f for f in inner(old) if f.key == field.key), None)
     if before is None:
         return shown_default(field)
-    return carried(f"{expression}.{quoted(before)}", before.type, field.type)
+    return converted(f"{expression}.{quoted(before)}", before.type, field.type)
 
 
 def shown_default(field: Field) -> str:
-    """What a row that is older than a column shows."""
+    """The value of a column in rows that are older than the column."""
     return field.read_default or f"CAST(NULL AS {ddl(field.type)})"
 
 
 def declared(fields: tuple[Field, ...], *, nullability: bool) -> str:
-    """Columns as DDL."""
+    """Render columns as DDL."""
     return ", ".join(
         f"{quoted(f)} {ddl(f.type)}{' NOT NULL' if nullability and not f.nullable else ''}"
         for f in fields

@@ -1,4 +1,4 @@
-"""What a query answered, in a form that two answers are compared in."""
+"""Results of queries in a form in which two of them can be compared."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Rows, as a multiset, and the columns that they have.
+class Result:
+    """The columns and the multiset of rows of a result.
 
     Attributes:
         columns: names and types.
-        rows: each row as text, and how often it is there.
+        rows: the number of occurrences of each row, as text.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -33,49 +33,49 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error, by Spark's name of it."""
+    """An error with its Spark error condition."""
 
     condition: str
     message: str
 
 
-def ask(frame: DataFrame, *, exact: bool) -> Answer:
-    """The rows of a frame.
+def collect_result(frame: DataFrame, *, exact: bool) -> Result:
+    """Collect the result of a frame.
 
     Args:
-        frame: any.
-        exact: whether -0.0 is not 0.0.
+        frame: the frame.
+        exact: whether to distinguish -0.0 from 0.0.
     """
     columns = tuple((f.name, f.dataType.simpleString()) for f in frame.schema.fields)
     rows = Counter(repr(_form(tuple(row), exact)) for row in frame.collect())
-    return Answer(columns, rows)
+    return Result(columns, rows)
 
 
 def failure(error: Exception) -> Failure:
-    """An error of Spark's, or of anything that it runs."""
+    """Describe an error of Spark, or of code that it runs."""
     found = _CONDITION.search(str(error))
     return Failure(found[1] if found else type(error).__name__, str(error)[:2000])
 
 
-def difference(ours: Answer | Failure, plain: Answer | Failure) -> str | None:
-    """How two answers differ; None if they do not."""
+def difference(ours: Result | Failure, plain: Result | Failure) -> str | None:
+    """Describe how two results differ; None if they are equal."""
     match ours, plain:
         case Failure(), Failure():
             if ours.condition == plain.condition:
                 return None
             return f"ours fails with {ours.message}\n\nParquet with {plain.message}"
-        case Failure(), Answer():
+        case Failure(), Result():
             return f"only ours fails: {ours.message}"
-        case Answer(), Failure():
+        case Result(), Failure():
             return f"only Parquet fails: {plain.message}"
-        case Answer(), Answer() if ours.columns != plain.columns:
+        case Result(), Result() if ours.columns != plain.columns:
             return f"columns: ours {ours.columns}, Parquet {plain.columns}"
-        case Answer(), Answer() if ours.rows != plain.rows:
-            extra, lacking = ours.rows - plain.rows, plain.rows - ours.rows
+        case Result(), Result() if ours.rows != plain.rows:
+            extra, missing = ours.rows - plain.rows, plain.rows - ours.rows
             return (
-                f"{extra.total()} rows are ours alone, {lacking.total()} are Parquet's alone, of "
-                f"{plain.rows.total()}\n  ours alone: {list(extra)[:_SHOWN]}\n"
-                f"  Parquet alone: {list(lacking)[:_SHOWN]}"
+                f"{extra.total()} rows only in ours, {missing.total()} only in Parquet, of "
+                f"{plain.rows.total()}\n  only in ours: {list(extra)[:_SHOWN]}\n"
+                f"  only in Parquet: {list(missing)[:_SHOWN]}"
             )
     return None
 

@@ -1,6 +1,6 @@
-"""Random histories of two tables, as data: each step is SQL, and a SELECT of the rows after it.
+"""Random histories of two tables, as data: each step is a statement and a SELECT of the rows after it.
 
-In SQL, ``@t`` and ``@u`` are the tables, ``@t3`` is ``t`` as step 3 left it, and ``@v3`` that version.
+In the SQL, ``@t`` and ``@u`` are the tables, ``@t3`` is ``t`` after step 3, and ``@v3`` is its version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sql.differential.columns import (
     KEYS,
     NAMES,
     PLAIN,
-    carried,
+    converted,
     declared,
     random_type,
     random_value,
@@ -30,15 +30,15 @@ from sql.differential.settings import Settings, random_settings
 
 @dataclass(frozen=True)
 class Step:
-    """A statement on a table of ours.
+    """A statement that changes a table of this format.
 
     Attributes:
-        number: of the step in its history.
+        number: the position of the step in its history.
         table: ``t`` or ``u``.
-        statement: SQL.
-        rows: a SELECT of the rows after it, where ``@t`` and ``@u`` are the tables before it.
-        fields: the columns after it.
-        settings: of the session, meanwhile.
+        statement: the statement.
+        rows: a SELECT of the rows after the statement, where ``@t`` and ``@u`` are the tables before it.
+        fields: the columns after the statement.
+        settings: the settings of the session while it runs.
     """
 
     number: int
@@ -51,12 +51,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a table while its history is drawn.
+    """The state of a table while its history is generated.
 
     Attributes:
         key: the keys of the columns of the primary key; empty without one.
-        fixed: the keys of columns that the table is arranged by.
-        unique: the keys of columns that no two rows have alike.
+        fixed: the keys of columns of the primary key, partitioning or sort order.
+        unique: the keys of columns whose values identify a row.
     """
 
     fields: tuple[Field, ...]
@@ -65,29 +65,29 @@ class Shape:
     unique: tuple[int, ...]
 
     def named(self, keys: tuple[int, ...]) -> list[str]:
-        """Columns by their keys, quoted."""
+        """The quoted names of columns, by their keys."""
         return [quoted(find(self.fields, key)) for key in keys]
 
 
-class Drawing:
-    """A history while it is drawn."""
+class HistoryGenerator:
+    """Generates a random history of two tables."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._keys = itertools.count(1)
         self._ids = {"t": itertools.count(1), "u": itertools.count(1)}
         self._numbers = itertools.count()
-        self._given: dict[str, list[str]] = {"t": [], "u": []}
+        self._used_ids: dict[str, list[str]] = {"t": [], "u": []}
         self._versions: dict[str, list[tuple[int, Shape]]] = {"t": [], "u": []}
         self.shapes: dict[str, Shape] = {}
         self.seen: dict[int, list[str]] = {}
 
-    def kept(self, table: str) -> list[tuple[int, Shape]]:
-        """The numbers of the steps that changed a table, and how it was after them."""
+    def changes(self, table: str) -> list[tuple[int, Shape]]:
+        """The numbers of the steps that changed a table, each with the table's shape after it."""
         return self._versions[table]
 
     def steps(self, count: int) -> Iterator[Step]:
-        """A history: two tables, rows in both, and then whatever comes."""
+        """Yield a history: create two tables, insert rows into both, then ``count`` random steps."""
         for table, rows in [("t", 30), ("u", 12)]:
             yield self._create(table)
             yield self._insert(table, rows)
@@ -96,9 +96,9 @@ class Drawing:
             table = self._random.choices(["t", "u"], [5, 1])[0]
             kinds = {self._insert_some: 6, self._alter: 6, self._delete: 2, self._update: 3}
             kinds |= {self._merge: 3, self._overwrite: 1, self._compact: 1, self._roll_back: 1}
-            made = self._random.choices(list(kinds), list(kinds.values()))[0](table)
-            if made is not None:
-                yield made
+            step = self._random.choices(list(kinds), list(kinds.values()))[0](table)
+            if step is not None:
+                yield step
 
     def _step(self, table: str, statement: str, rows: str, shape: Shape) -> Step:
         number = next(self._numbers)
@@ -118,16 +118,19 @@ class Drawing:
         fields.insert(random.randrange(len(fields) + 1), one)
         key, unique = (), (one.key,)
         if random.random() < 0.4:
-            able = [f for f in fields if f.type in KEYS and f.key != one.key]
+            candidates = [f for f in fields if f.type in KEYS and f.key != one.key]
             key = (
-                *(f.key for f in random.sample(able, min(len(able), random.choice([0, 1])))),
+                *(
+                    f.key
+                    for f in random.sample(candidates, min(len(candidates), random.choice([0, 1])))
+                ),
                 one.key,
             )
             fields = [replace(f, nullable=False) if f.key in key else f for f in fields]
             unique = key
         shape = Shape(tuple(fields), key, frozenset(key), unique)
-        clauses, arranged = self._arranged(shape)
-        shape = replace(shape, fixed=shape.fixed | arranged)
+        clauses, fixed = self._layout(shape)
+        shape = replace(shape, fixed=shape.fixed | fixed)
         columns = declared(shape.fields, nullability=True)
         if key:
             columns += f", PRIMARY KEY ({', '.join(shape.named(key))})"
@@ -135,7 +138,7 @@ class Drawing:
         statement = f"CREATE TABLE @{table} ({columns}){clauses}"
         return self._step(table, statement, f"SELECT {empty} WHERE false", shape)
 
-    def _arranged(self, shape: Shape) -> tuple[str, frozenset[int]]:
+    def _layout(self, shape: Shape) -> tuple[str, frozenset[int]]:
         random = self._random
         plain = [f for f in shape.fields if isinstance(f.type, str) and f.type in PLAIN]
         if shape.key:
@@ -155,14 +158,14 @@ class Drawing:
         if random.random() < 0.3:
             properties["target_segment_bytes"] = random.choice(["1", "2000"])
         if properties:
-            told = ", ".join(f"{text(k)} = {text(v)}" for k, v in properties.items())
-            clauses += f" TBLPROPERTIES ({told})"
+            pairs = ", ".join(f"{text(k)} = {text(v)}" for k, v in properties.items())
+            clauses += f" TBLPROPERTIES ({pairs})"
         return clauses, frozenset(fixed)
 
     # Rows
 
     def _rows(self, shape: Shape, fields: tuple[Field, ...], count: int, ids: list[str]) -> str:
-        """A SELECT of new rows; each column has few values, so that segments can be told apart."""
+        """A SELECT of new rows; columns have few values, so that segments differ in their statistics."""
         random = self._random
         shown, chosen = [], []
         for n, f in enumerate(fields):
@@ -179,18 +182,18 @@ class Drawing:
             chosen.append([str(random.randrange(size)) for _ in range(count)])
         rows = ", ".join(f"({', '.join(row)})" for row in zip(*chosen, strict=True))
         names = ", ".join(f"i{n}" for n in range(len(fields)))
-        return f"SELECT {', '.join(shown)} FROM VALUES {rows} AS made({names})"
+        return f"SELECT {', '.join(shown)} FROM VALUES {rows} AS indices({names})"
 
-    def _fresh(self, table: str, count: int) -> list[str]:
-        made = [str(next(self._ids[table])) for _ in range(count)]
-        self._given[table] += made
-        return made
+    def _new_ids(self, table: str, count: int) -> list[str]:
+        ids = [str(next(self._ids[table])) for _ in range(count)]
+        self._used_ids[table] += ids
+        return ids
 
-    def _some(self, table: str, count: int) -> list[str]:
-        """IDs of new rows, and of rows that may be there."""
-        old = self._given[table]
+    def _mixed_ids(self, table: str, count: int) -> list[str]:
+        """IDs of new rows, and of rows that the table may hold."""
+        old = self._used_ids[table]
         again = self._random.sample(old, min(len(old), count // 2))
-        return again + self._fresh(table, count - len(again))
+        return again + self._new_ids(table, count - len(again))
 
     def _insert_some(self, table: str) -> Step:
         return self._insert(table, self._random.choice([1, 5, 10, 20]))
@@ -198,26 +201,26 @@ class Drawing:
     def _insert(self, table: str, count: int) -> Step:
         shape = self.shapes[table]
         upserts = bool(shape.key) and self._random.random() < 0.6
-        ids = self._some(table, count) if upserts else self._fresh(table, count)
-        given = shape.fields
-        if self._random.random() < 0.3:  # what is left out takes its default
-            given = tuple(
+        ids = self._mixed_ids(table, count) if upserts else self._new_ids(table, count)
+        inserted = shape.fields
+        if self._random.random() < 0.3:  # omitted columns take their defaults
+            inserted = tuple(
                 f
-                for f in given
+                for f in inserted
                 if f.key in (*shape.unique, *shape.key)
                 or not (f.nullable or f.write_default)
                 or self._random.random() < 0.6
             )
-        rows = self._rows(shape, given, count, ids)
-        names = ", ".join(quoted(f) for f in given)
+        rows = self._rows(shape, inserted, count, ids)
+        names = ", ".join(quoted(f) for f in inserted)
         statement = f"INSERT INTO @{table} ({names}) {rows}"
         return self._step(
-            table, statement, upserted(table, shape, whole(shape, given, rows)), shape
+            table, statement, upserted(table, shape, whole(shape, inserted, rows)), shape
         )
 
     def _overwrite(self, table: str) -> Step | None:
         shape = self.shapes[table]
-        rows = self._rows(shape, shape.fields, 20, self._fresh(table, 20))
+        rows = self._rows(shape, shape.fields, 20, self._new_ids(table, 20))
         if self._random.random() < 0.3 or shape.key:
             return self._step(table, f"INSERT OVERWRITE @{table} {rows}", rows, shape)
         where = predicates.comparison(self._random, predicates.scope(shape.fields, self.seen))
@@ -242,7 +245,7 @@ class Drawing:
         return self._step(table, f"DELETE FROM @{table} WHERE {where}", rows, self.shapes[table])
 
     def _assignments(self, shape: Shape) -> dict[int, str]:
-        """Columns by their keys, and what they are set to."""
+        """Random assignments: expressions by the key of their column."""
         random = self._random
         free = [f for f in shape.fields if f.key not in (*shape.unique, *shape.key)]
         chosen = random.sample(free, min(len(free), random.choice([1, 1, 2])))
@@ -261,28 +264,28 @@ class Drawing:
         sets = self._assignments(shape)
         if not sets:
             return None
-        told = ", ".join(f"{quoted(find(shape.fields, k))} = {v}" for k, v in sets.items())
+        assigned = ", ".join(f"{quoted(find(shape.fields, k))} = {v}" for k, v in sets.items())
         columns = ", ".join(
             f"IF({where}, {sets[f.key]}, {quoted(f)}) AS {quoted(f)}"
             if f.key in sets
             else quoted(f)
             for f in shape.fields
         )
-        statement = f"UPDATE @{table} SET {told} WHERE {where}"
+        statement = f"UPDATE @{table} SET {assigned} WHERE {where}"
         return self._step(table, statement, f"SELECT {columns} FROM @{table}", shape)
 
     def _merge(self, table: str) -> Step:
         random, shape = self._random, self.shapes[table]
-        source = self._rows(shape, shape.fields, 10, self._some(table, 10))
+        source = self._rows(shape, shape.fields, 10, self._mixed_ids(table, 10))
         on = " AND ".join(f"o.{c} = s.{c}" for c in shape.named(shape.unique))
-        of_own = predicates.qualified(predicates.scope(shape.fields, self.seen), "o")
-        gone = predicates.predicate(random, of_own) if random.random() < 0.4 else "false"
-        lost = predicates.predicate(random, of_own) if random.random() < 0.3 else "false"
+        target = predicates.qualified(predicates.scope(shape.fields, self.seen), "o")
+        deleted = predicates.predicate(random, target) if random.random() < 0.4 else "false"
+        unmatched = predicates.predicate(random, target) if random.random() < 0.3 else "false"
         free = [f for f in shape.fields if f.key not in (*shape.unique, *shape.key)]
         sets = {f.key for f in free if random.random() < 0.6}
         clauses = [f"MERGE INTO @{table} o USING ({source}) s ON {on}"]
-        if gone != "false":
-            clauses.append(f"WHEN MATCHED AND {gone} THEN DELETE")
+        if deleted != "false":
+            clauses.append(f"WHEN MATCHED AND {deleted} THEN DELETE")
         if sets:
             names = [quoted(f) for f in free if f.key in sets]
             clauses.append(
@@ -291,20 +294,20 @@ class Drawing:
         inserts = random.random() < 0.7 or len(clauses) == 1
         if inserts:
             clauses.append("WHEN NOT MATCHED THEN INSERT *")
-        if lost != "false":
-            clauses.append(f"WHEN NOT MATCHED BY SOURCE AND {lost} THEN DELETE")
+        if unmatched != "false":
+            clauses.append(f"WHEN NOT MATCHED BY SOURCE AND {unmatched} THEN DELETE")
         columns = ", ".join(f"{'s' if f.key in sets else 'o'}.{quoted(f)}" for f in shape.fields)
         parts = [
             f"SELECT {columns} FROM @{table} o JOIN ({source}) s ON {on} "
-            f"WHERE ({gone}) IS NOT TRUE",
+            f"WHERE ({deleted}) IS NOT TRUE",
             f"SELECT o.* FROM @{table} o LEFT ANTI JOIN ({source}) s ON {on} "
-            f"WHERE ({lost}) IS NOT TRUE",
+            f"WHERE ({unmatched}) IS NOT TRUE",
         ]
         if inserts:
             parts.append(f"SELECT s.* FROM ({source}) s LEFT ANTI JOIN @{table} o ON {on}")
         return self._step(table, " ".join(clauses), " UNION ALL ".join(parts), shape)
 
-    # The rest
+    # Maintenance and ALTER
 
     def _compact(self, table: str) -> Step:
         strategy = self._random.choice(["auto", "full", "small"])
@@ -321,29 +324,29 @@ class Drawing:
     def _alter(self, table: str) -> Step | None:
         shape = self.shapes[table]
         bound = shape.fixed | frozenset(shape.unique)
-        found = random_change(self._random, shape.fields, bound, self._keys)
-        if found is None:
+        change = random_change(self._random, shape.fields, bound, self._keys)
+        if change is None:
             return None
-        clause, fields = found
-        columns = ", ".join(f"{_after(f, shape.fields)} AS {quoted(f)}" for f in fields)
+        clause, fields = change
+        columns = ", ".join(f"{_converted(f, shape.fields)} AS {quoted(f)}" for f in fields)
         statement = f"ALTER TABLE @{table} {clause}"
         rows = f"SELECT {columns} FROM @{table}"
         return self._step(table, statement, rows, replace(shape, fields=fields))
 
 
-def _after(field: Field, before: tuple[Field, ...]) -> str:
+def _converted(field: Field, before: tuple[Field, ...]) -> str:
     old = next((f for f in before if f.key == field.key), None)
     if old is None:
         return shown_default(field)
-    return carried(quoted(old), old.type, field.type)
+    return converted(quoted(old), old.type, field.type)
 
 
-def whole(shape: Shape, given: tuple[Field, ...], rows: str) -> str:
-    """Rows of some columns with the defaults of the others."""
-    if given == shape.fields:
+def whole(shape: Shape, inserted: tuple[Field, ...], rows: str) -> str:
+    """Render rows of some columns with the defaults of the others added."""
+    if inserted == shape.fields:
         return rows
     columns = ", ".join(
-        quoted(f) if f in given else f"{f.write_default or 'CAST(NULL AS ' + ddl(f.type) + ')'}"
+        quoted(f) if f in inserted else f"{f.write_default or 'CAST(NULL AS ' + ddl(f.type) + ')'}"
         for f in shape.fields
     )
     return f"SELECT {columns} FROM ({rows})"

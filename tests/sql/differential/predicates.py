@@ -1,4 +1,4 @@
-"""Random expressions and conditions over columns, none of which fails for any row."""
+"""Random expressions and conditions over columns; none fails for any row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMES = ("date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column, or a field of structs, as SQL, and values that were written to it."""
+    """A column or struct field as SQL, with values that were written to it."""
 
     sql: str
     type: Type
@@ -26,10 +26,10 @@ class Leaf:
 def scope(
     fields: tuple[Field, ...], seen: Mapping[int, list[str]] = MappingProxyType({})
 ) -> list[Leaf]:
-    """Columns and the fields of their structs.
+    """List the columns of a table and the fields of their structs.
 
     Args:
-        fields: of a table.
+        fields: the columns of the table.
         seen: values as SQL, by the key of their column.
     """
     found: list[Leaf] = []
@@ -45,12 +45,12 @@ def scope(
 
 
 def qualified(leaves: list[Leaf], name: str) -> list[Leaf]:
-    """The same columns of a relation by its name."""
+    """Qualify columns with the name of their relation."""
     return [replace(leaf, sql=f"{name}.{leaf.sql}") for leaf in leaves]
 
 
 def plain(leaves: list[Leaf]) -> list[Leaf]:
-    """What can be compared and sorted, and is not nested."""
+    """The columns that are not nested and can be compared and sorted."""
     return [leaf for leaf in leaves if leaf.type in PLAIN]
 
 
@@ -59,7 +59,7 @@ def of_family(leaves: list[Leaf], wanted: str) -> list[Leaf]:
 
 
 def some_literal(random: Random, leaf: Leaf) -> str:
-    """A value that a column may have, sometimes of another type that it is compared with."""
+    """A literal to compare a column with, sometimes of another comparable type."""
     if leaf.seen and random.random() < 0.6:
         return random.choice(leaf.seen)
     type_ = str(leaf.type)
@@ -85,18 +85,18 @@ def some_literal(random: Random, leaf: Leaf) -> str:
 
 
 def comparison(random: Random, leaves: list[Leaf]) -> str | None:
-    """A column compared with constants, as REPLACE WHERE takes it."""
-    able = plain(leaves)
-    if not able:
+    """A comparison of a column with a constant, as REPLACE WHERE allows."""
+    candidates = plain(leaves)
+    if not candidates:
         return None
-    leaf = random.choice(able)
+    leaf = random.choice(candidates)
     assert isinstance(leaf.type, str)
     value = literal(random.choice(TEXTS[leaf.type]), leaf.type)
     return f"{leaf.sql} {random.choice(['=', '<', '>=', '<='])} {value}"
 
 
 def predicate(random: Random, leaves: list[Leaf], depth: int = 2) -> str:
-    """A condition on rows."""
+    """A random condition on rows."""
     drawn = random.random()
     if depth and drawn < 0.4:
         left, right = (predicate(random, leaves, depth - 1) for _ in range(2))
@@ -210,14 +210,14 @@ def _about_nested(random: Random, leaf: Leaf) -> str:
 def in_other(
     random: Random, leaves: list[Leaf], table: str, fields: tuple[Field, ...]
 ) -> str | None:
-    """A column that is, or is not, in one of another table."""
+    """A random [NOT] IN subquery on another table."""
     pairs = matching(leaves, scope(fields))
     if not pairs:
         return None
     own, other = random.choice(pairs)
     where = predicate(random, scope(fields), 1)
-    told = random.choice(["IN", "IN", "NOT IN"])
-    return f"{own.sql} {told} (SELECT {other.sql} FROM {table} WHERE {where})"
+    operator = random.choice(["IN", "IN", "NOT IN"])
+    return f"{own.sql} {operator} (SELECT {other.sql} FROM {table} WHERE {where})"
 
 
 def matching(left: list[Leaf], right: list[Leaf]) -> list[tuple[Leaf, Leaf]]:
@@ -226,7 +226,7 @@ def matching(left: list[Leaf], right: list[Leaf]) -> list[tuple[Leaf, Leaf]]:
 
 
 def expression(random: Random, leaves: list[Leaf]) -> str:
-    """Something to show of a row: mostly a column as it is."""
+    """A random expression to select, often a plain column."""
     leaf = random.choice(leaves)
     if random.random() < 0.5:
         return leaf.sql

@@ -1,4 +1,4 @@
-"""Random queries on two tables, as data: in SQL ``@t`` and ``@u`` are the tables."""
+"""Random queries on two tables, as data: in their SQL, ``@t`` and ``@u`` are the tables."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from sql.differential.predicates import (
 )
 from sql.differential.settings import Settings, random_settings
 
-WAYS = [*["SQL"] * 12, "io=python", "read_table", "load"]
+READ_PATHS = [*["SQL"] * 12, "io=python", "read_table", "load"]
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query, whose answer is a multiset of rows.
+    """A query, whose result is a multiset of rows.
 
     Attributes:
-        kind: which rule of the grammar made it.
-        exact: whether -0.0 is not 0.0 in its answer: where no value stands for equal others.
-        way: how the tables are read.
+        kind: the function of this module that generated it.
+        exact: whether to distinguish -0.0 from 0.0 in its result; not if it picks one of equal values.
+        read_path: how the tables are read.
     """
 
     kind: str
     sql: str
     settings: Settings
     exact: bool = False
-    way: str = "SQL"
+    read_path: str = "SQL"
 
 
 @dataclass(frozen=True)
-class Given:
-    """What queries are drawn from."""
+class Inputs:
+    """The inputs from which queries are generated."""
 
     random: Random
     shapes: dict[str, Shape]
@@ -62,78 +62,81 @@ class Given:
         return scope(self.shapes["u"].fields, self.seen)
 
 
-def whole_tables(given: Given) -> list[Query]:
-    """Both tables, all rows."""
+def whole_tables(inputs: Inputs) -> list[Query]:
+    """Queries of all rows of both tables."""
     return [
-        Query("whole", f"SELECT * FROM @{name}", random_settings(given.random, writing=False), True)
+        Query(
+            "whole", f"SELECT * FROM @{name}", random_settings(inputs.random, writing=False), True
+        )
         for name in ("t", "u")
     ]
 
 
-def random_query(given: Given) -> Query:
-    """A query of any kind."""
-    kind = given.random.choice(KINDS)
+def random_query(inputs: Inputs) -> Query:
+    """A random query of any kind."""
+    kind = inputs.random.choice(KINDS)
     exact = kind in (filtered, projected)
-    way = given.random.choice(WAYS)
-    sql = kind(given)
-    settings = random_settings(given.random, writing=False)
-    return Query(kind.__name__, sql, settings, exact, _possible(way, sql))
+    read_path = inputs.random.choice(READ_PATHS)
+    sql = kind(inputs)
+    settings = random_settings(inputs.random, writing=False)
+    return Query(kind.__name__, sql, settings, exact, _supported(read_path, sql))
 
 
-def _possible(way: str, sql: str) -> str:
-    """How the tables are read: by SQL in place of ``read_table`` where Spark fails over any UNION ALL.
+def _supported(read_path: str, sql: str) -> str:
+    """Replace ``read_table`` by SQL for queries that Spark can't run over a UNION ALL.
 
-    It finds no attribute (PushProjectionThroughUnion: "key not found") where a column of the result is a
-    correlated scalar subquery.
+    Spark fails (PushProjectionThroughUnion: "key not found") if a column of the result is a correlated
+    scalar subquery.
     """
-    return "SQL" if way == "read_table" and sql.endswith(") AS m FROM @t a") else way
+    unsupported = read_path == "read_table" and sql.endswith(") AS m FROM @t a")
+    return "SQL" if unsupported else read_path
 
 
-def _where(given: Given, leaves: list[Leaf], chance: float = 0.7) -> str:
-    if given.random.random() > chance:
+def _where(inputs: Inputs, leaves: list[Leaf], chance: float = 0.7) -> str:
+    if inputs.random.random() > chance:
         return ""
-    return f" WHERE {predicate(given.random, leaves, given.random.choice([0, 1, 1, 2]))}"
+    return f" WHERE {predicate(inputs.random, leaves, inputs.random.choice([0, 1, 1, 2]))}"
 
 
-def _columns(given: Given, leaves: list[Leaf], count: int) -> list[str]:
-    return [expression(given.random, leaves) for _ in range(count)]
+def _columns(inputs: Inputs, leaves: list[Leaf], count: int) -> list[str]:
+    return [expression(inputs.random, leaves) for _ in range(count)]
 
 
 def _listed(columns: list[str]) -> str:
     return ", ".join(f"{one} AS c{n}" for n, one in enumerate(columns))
 
 
-def _pick(given: Given, leaves: list[Leaf], count: int = 1) -> list[str]:
-    able = [leaf.sql for leaf in plain(leaves)]
-    return given.random.sample(able, min(len(able), count))
+def _pick(inputs: Inputs, leaves: list[Leaf], count: int = 1) -> list[str]:
+    candidates = [leaf.sql for leaf in plain(leaves)]
+    return inputs.random.sample(candidates, min(len(candidates), count))
 
 
-def filtered(given: Given) -> str:
-    return f"SELECT * FROM @t{_where(given, given.t, 1)}"
+def filtered(inputs: Inputs) -> str:
+    return f"SELECT * FROM @t{_where(inputs, inputs.t, 1)}"
 
 
-def projected(given: Given) -> str:
-    return f"SELECT {_listed(_columns(given, given.t, 3))} FROM @t{_where(given, given.t)}"
+def projected(inputs: Inputs) -> str:
+    return f"SELECT {_listed(_columns(inputs, inputs.t, 3))} FROM @t{_where(inputs, inputs.t)}"
 
 
-def risky(given: Given) -> str:
-    """What fails for some rows, in ANSI mode or always: of all rows, so that the order is no matter."""
-    leaf = given.random.choice(plain(given.t))
+def failing(inputs: Inputs) -> str:
+    """An expression that fails for some rows, over all rows, so that their order does not matter."""
+    leaf = inputs.random.choice(plain(inputs.t))
     match family(leaf.type):
         case "int" | "decimal":
-            sql = given.random.choice([f"10 / {leaf.sql}", f"CAST({leaf.sql} AS TINYINT)"])
+            sql = inputs.random.choice([f"10 / {leaf.sql}", f"CAST({leaf.sql} AS TINYINT)"])
         case "double":
             sql = f"CAST({leaf.sql} AS INT)"
         case "string":
-            sql = given.random.choice([f"CAST({leaf.sql} AS INT)", f"CAST({leaf.sql} AS DATE)"])
+            sql = inputs.random.choice([f"CAST({leaf.sql} AS INT)", f"CAST({leaf.sql} AS DATE)"])
         case _:
             sql = f"CAST(CAST({leaf.sql} AS STRING) AS INT)"
     return f"SELECT {sql} AS c0 FROM @t"
 
 
-def _aggregates(given: Given, leaves: list[Leaf]) -> list[str]:
-    random = given.random
-    made = ["count(*)", f"count({random.choice(plain(leaves)).sql})"]
+def _aggregates(inputs: Inputs, leaves: list[Leaf]) -> list[str]:
+    random = inputs.random
+    aggregates = ["count(*)", f"count({random.choice(plain(leaves)).sql})"]
     for leaf in random.sample(plain(leaves), min(3, len(plain(leaves)))):
         choices = [
             f"min({leaf.sql})",
@@ -148,134 +151,134 @@ def _aggregates(given: Given, leaves: list[Leaf]) -> list[str]:
             choices += [f"sum({leaf.sql})", f"sum(DISTINCT {leaf.sql})"]
         if leaf.type == "double":
             choices += [f"sum({leaf.sql})", f"avg({leaf.sql})"]
-        made.append(random.choice(choices))
-    return made
+        aggregates.append(random.choice(choices))
+    return aggregates
 
 
-def grouped(given: Given) -> str:
-    random, leaves = given.random, given.t
-    keys = _pick(given, leaves, random.choice([1, 2]))
+def grouped(inputs: Inputs) -> str:
+    random, leaves = inputs.random, inputs.t
+    keys = _pick(inputs, leaves, random.choice([1, 2]))
     by = ", ".join(keys)
     if random.random() < 0.4:
         by = random.choice(
             [f"ROLLUP ({by})", f"CUBE ({by})", f"GROUPING SETS (({by}), ({keys[0]}), ())"]
         )
     having = random.choice(["", "", " HAVING count(*) > 1", f" HAVING max({keys[0]}) IS NOT NULL"])
-    shown = _listed(keys + _aggregates(given, leaves))
-    return f"SELECT {shown} FROM @t{_where(given, leaves, 0.5)} GROUP BY {by}{having}"
+    shown = _listed(keys + _aggregates(inputs, leaves))
+    return f"SELECT {shown} FROM @t{_where(inputs, leaves, 0.5)} GROUP BY {by}{having}"
 
 
-def aggregated(given: Given) -> str:
-    """Of the whole table, as metadata may answer."""
-    leaf = given.random.choice(plain(given.t)).sql
-    answered = given.random.sample(
+def aggregated(inputs: Inputs) -> str:
+    """Aggregates of the whole table, some of which metadata can answer."""
+    leaf = inputs.random.choice(plain(inputs.t)).sql
+    from_metadata = inputs.random.sample(
         ["count(*)", f"count({leaf})", f"min({leaf})", f"max({leaf})"], 2
     )
-    if given.random.random() < 0.5:
-        return f"SELECT {_listed(answered)} FROM @t"
-    return f"SELECT {_listed(_aggregates(given, given.t))} FROM @t{_where(given, given.t)}"
+    if inputs.random.random() < 0.5:
+        return f"SELECT {_listed(from_metadata)} FROM @t"
+    return f"SELECT {_listed(_aggregates(inputs, inputs.t))} FROM @t{_where(inputs, inputs.t)}"
 
 
-def _on(given: Given, left: list[Leaf], right: list[Leaf]) -> str:
-    random, pairs = given.random, matching(left, right)
-    a, b = random.choice(pairs)  # there are IDs on both sides
+def _on(inputs: Inputs, left: list[Leaf], right: list[Leaf]) -> str:
+    random, pairs = inputs.random, matching(left, right)
+    a, b = random.choice(pairs)  # never empty: both tables have IDs
     found = f"{a.sql} {random.choice(['=', '=', '=', '=', '<=>'])} {b.sql}"
     if random.random() < 0.25:
         found += f" AND {predicate(random, [*left, *right], 1)}"
     return found
 
 
-def joined(given: Given) -> str:
-    random = given.random
-    a, b = qualified(given.t, "a"), qualified(given.u, "b")
+def joined(inputs: Inputs) -> str:
+    random = inputs.random
+    a, b = qualified(inputs.t, "a"), qualified(inputs.u, "b")
     how = random.choice(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
-    shown = _listed(_columns(given, a, 2) + _columns(given, b, 2))
+    shown = _listed(_columns(inputs, a, 2) + _columns(inputs, b, 2))
     return (
-        f"SELECT {shown} FROM @t a {how} @u b ON {_on(given, a, b)}{_where(given, [*a, *b], 0.6)}"
+        f"SELECT {shown} FROM @t a {how} @u b ON {_on(inputs, a, b)}{_where(inputs, [*a, *b], 0.6)}"
     )
 
 
-def half_joined(given: Given) -> str:
-    a, b = qualified(given.t, "a"), qualified(given.u, "b")
-    how = given.random.choice(["LEFT SEMI JOIN", "LEFT ANTI JOIN"])
-    shown = _listed(_columns(given, a, 3))
-    return f"SELECT {shown} FROM @t a {how} @u b ON {_on(given, a, b)}{_where(given, a, 0.5)}"
+def semi_joined(inputs: Inputs) -> str:
+    a, b = qualified(inputs.t, "a"), qualified(inputs.u, "b")
+    how = inputs.random.choice(["LEFT SEMI JOIN", "LEFT ANTI JOIN"])
+    shown = _listed(_columns(inputs, a, 3))
+    return f"SELECT {shown} FROM @t a {how} @u b ON {_on(inputs, a, b)}{_where(inputs, a, 0.5)}"
 
 
-def star(given: Given) -> str:
-    """A join with some rows of a small table by what the large one is arranged by."""
-    random, shape = given.random, given.shapes["t"]
+def star(inputs: Inputs) -> str:
+    """A join with a filtered small table on a partition, sort or key column of the large one."""
+    random, shape = inputs.random, inputs.shapes["t"]
     fixed = [f for f in shape.fields if f.key in shape.fixed or f.key in shape.unique]
     a = [Leaf(f"a.{quoted(f)}", f.type) for f in fixed]
-    b = qualified(given.u, "b")
+    b = qualified(inputs.u, "b")
     pairs = matching(a, b)
     if not pairs:
-        return joined(given)
+        return joined(inputs)
     own, other = random.choice(pairs)
-    shown = _listed(_columns(given, qualified(given.t, "a"), 2))
+    shown = _listed(_columns(inputs, qualified(inputs.t, "a"), 2))
     return (
         f"SELECT {shown} FROM @t a JOIN @u b ON {own.sql} = {other.sql} "
         f"WHERE {predicate(random, b, 0)}"
     )
 
 
-def self_joined(given: Given) -> str:
-    a, b = qualified(given.t, "a"), qualified(given.t, "b")
-    key = [quoted(find(given.shapes["t"].fields, k)) for k in given.shapes["t"].unique]
+def self_joined(inputs: Inputs) -> str:
+    a, b = qualified(inputs.t, "a"), qualified(inputs.t, "b")
+    key = [quoted(find(inputs.shapes["t"].fields, k)) for k in inputs.shapes["t"].unique]
     on = " AND ".join(f"a.{k} = b.{k}" for k in key)
-    if given.random.random() < 0.4:
-        on = _on(given, a, b)
-    shown = _listed(_columns(given, a, 2) + _columns(given, b, 2))
-    return f"SELECT {shown} FROM @t a JOIN @t b ON {on}{_where(given, [*a, *b], 0.6)}"
+    if inputs.random.random() < 0.4:
+        on = _on(inputs, a, b)
+    shown = _listed(_columns(inputs, a, 2) + _columns(inputs, b, 2))
+    return f"SELECT {shown} FROM @t a JOIN @t b ON {on}{_where(inputs, [*a, *b], 0.6)}"
 
 
-def time_travelled(given: Given) -> str:
-    number, shape = given.random.choice(given.past)
-    leaves = scope(shape.fields, given.seen)
-    if given.random.random() < 0.5:
+def time_travelled(inputs: Inputs) -> str:
+    number, shape = inputs.random.choice(inputs.past)
+    leaves = scope(shape.fields, inputs.seen)
+    if inputs.random.random() < 0.5:
         return (
-            f"SELECT {_listed(_columns(given, leaves, 3))} FROM @t{number}{_where(given, leaves)}"
+            f"SELECT {_listed(_columns(inputs, leaves, 3))} FROM @t{number}{_where(inputs, leaves)}"
         )
-    a, b = qualified(given.t, "a"), qualified(leaves, "b")
-    shown = _listed(_columns(given, a, 2) + _columns(given, b, 2))
-    return f"SELECT {shown} FROM @t a LEFT JOIN @t{number} b ON {_on(given, a, b)}"
+    a, b = qualified(inputs.t, "a"), qualified(leaves, "b")
+    shown = _listed(_columns(inputs, a, 2) + _columns(inputs, b, 2))
+    return f"SELECT {shown} FROM @t a LEFT JOIN @t{number} b ON {_on(inputs, a, b)}"
 
 
-def windowed(given: Given) -> str:
-    random, leaves, shape = given.random, given.t, given.shapes["t"]
-    part = f"PARTITION BY {_pick(given, leaves)[0]} " if random.random() < 0.7 else ""
-    order = _pick(given, leaves)[0]
-    way = random.choice(["", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST"])
+def windowed(inputs: Inputs) -> str:
+    random, leaves, shape = inputs.random, inputs.t, inputs.shapes["t"]
+    part = f"PARTITION BY {_pick(inputs, leaves)[0]} " if random.random() < 0.7 else ""
+    order = _pick(inputs, leaves)[0]
+    direction = random.choice(["", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST"])
     total = ", ".join(quoted(find(shape.fields, k)) for k in shape.unique)
     value = random.choice(plain(leaves)).sql
     functions = [
-        f"rank() OVER ({part}ORDER BY {order}{way})",
-        f"dense_rank() OVER ({part}ORDER BY {order}{way})",
-        f"count({value}) OVER ({part}ORDER BY {order}{way})",
-        f"max({value}) OVER ({part}ORDER BY {order}{way})",
-        f"row_number() OVER ({part}ORDER BY {order}{way}, {total})",
+        f"rank() OVER ({part}ORDER BY {order}{direction})",
+        f"dense_rank() OVER ({part}ORDER BY {order}{direction})",
+        f"count({value}) OVER ({part}ORDER BY {order}{direction})",
+        f"max({value}) OVER ({part}ORDER BY {order}{direction})",
+        f"row_number() OVER ({part}ORDER BY {order}{direction}, {total})",
         f"lag({value}) OVER ({part}ORDER BY {total})",
         f"min({value}) OVER ({part}ORDER BY {total} ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
     ]
-    shown = _columns(given, leaves, 1) + random.sample(functions, 2)
-    inside = f"SELECT {_listed(shown)} FROM @t{_where(given, leaves, 0.5)}"
+    shown = _columns(inputs, leaves, 1) + random.sample(functions, 2)
+    inside = f"SELECT {_listed(shown)} FROM @t{_where(inputs, leaves, 0.5)}"
     if random.random() < 0.3:
-        ranked = f"SELECT *, {functions[4]} AS r FROM @t{_where(given, leaves, 0.4)}"
+        ranked = f"SELECT *, {functions[4]} AS r FROM @t{_where(inputs, leaves, 0.4)}"
         return f"SELECT * FROM ({ranked}) WHERE r <= 2"
     return inside
 
 
-def inside_others(given: Given) -> str:
+def with_subqueries(inputs: Inputs) -> str:
     """IN, EXISTS and scalar subqueries, correlated and not."""
-    random = given.random
-    a, b = qualified(given.t, "a"), qualified(given.u, "b")
-    shown = _listed(_columns(given, a, 3))
+    random = inputs.random
+    a, b = qualified(inputs.t, "a"), qualified(inputs.u, "b")
+    shown = _listed(_columns(inputs, a, 3))
     own, other = random.choice(matching(a, b))
     where = predicate(random, b, 1)
     value = random.choice(plain(b))
     one = random.choice(of_family(a, family(value.type)) or [value])
     found = [
-        in_other(random, a, "@u", given.shapes["u"].fields) or "true",
+        in_other(random, a, "@u", inputs.shapes["u"].fields) or "true",
         f"EXISTS (SELECT 1 FROM @u b WHERE {own.sql} = {other.sql} AND {where})",
         f"NOT EXISTS (SELECT 1 FROM @u b WHERE {own.sql} = {other.sql} AND {where})",
         f"{own.sql} IN (SELECT {other.sql} FROM @u b WHERE {where}) OR {predicate(random, a, 1)}",
@@ -297,95 +300,96 @@ def inside_others(given: Given) -> str:
     return f"SELECT {shown} FROM @t a WHERE {random.choice(found)}"
 
 
-def distinct(given: Given) -> str:
-    return f"SELECT DISTINCT {', '.join(_pick(given, given.t, 2))} FROM @t{_where(given, given.t)}"
+def distinct(inputs: Inputs) -> str:
+    return (
+        f"SELECT DISTINCT {', '.join(_pick(inputs, inputs.t, 2))} FROM @t{_where(inputs, inputs.t)}"
+    )
 
 
-def sets(given: Given) -> str:
-    random = given.random
-    pairs = random.sample(matching(given.t, given.u), 1)
+def set_operations(inputs: Inputs) -> str:
+    random = inputs.random
+    pairs = random.sample(matching(inputs.t, inputs.u), 1)
     other = random.choice([pairs, [(a, a) for a, _ in pairs]])
     table = "@u" if other is pairs else "@t"
-    leaves = given.u if other is pairs else given.t
+    leaves = inputs.u if other is pairs else inputs.t
     how = random.choice(
         ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]
     )
-    left = f"SELECT {_listed([a.sql for a, _ in pairs])} FROM @t{_where(given, given.t)}"
-    right = f"SELECT {_listed([b.sql for _, b in other])} FROM {table}{_where(given, leaves)}"
+    left = f"SELECT {_listed([a.sql for a, _ in pairs])} FROM @t{_where(inputs, inputs.t)}"
+    right = f"SELECT {_listed([b.sql for _, b in other])} FROM {table}{_where(inputs, leaves)}"
     return f"({left}) {how} ({right})"
 
 
-def limited(given: Given) -> str:
-    random, shape = given.random, given.shapes["t"]
+def limited(inputs: Inputs) -> str:
+    random, shape = inputs.random, inputs.shapes["t"]
     total = ", ".join(quoted(find(shape.fields, k)) for k in shape.unique)
-    way = random.choice(["", " DESC", " NULLS LAST"])
-    first = "" if random.random() < 0.5 else f"{_pick(given, given.t)[0]}{way}, "
+    direction = random.choice(["", " DESC", " NULLS LAST"])
+    first = "" if random.random() < 0.5 else f"{_pick(inputs, inputs.t)[0]}{direction}, "
     count = random.choice([0, 1, 3, 10])
     if random.random() < 0.2:
-        inside = f"SELECT 1 FROM @t{_where(given, given.t)} LIMIT {count}"
+        inside = f"SELECT 1 FROM @t{_where(inputs, inputs.t)} LIMIT {count}"
         return f"SELECT count(*) AS c FROM ({inside})"
     offset = f" OFFSET {random.choice([1, 5])}" if random.random() < 0.3 else ""
-    where = _where(given, given.t, 0.6)
+    where = _where(inputs, inputs.t, 0.6)
     return f"SELECT * FROM @t{where} ORDER BY {first}{total} LIMIT {count}{offset}"
 
 
-def in_steps(given: Given) -> str:
+def with_common_tables(inputs: Inputs) -> str:
     """Common table expressions that are used twice."""
-    shape = given.shapes["t"]
+    shape = inputs.shapes["t"]
     keys = [quoted(find(shape.fields, k)) for k in shape.unique]
-    key, value = _pick(given, given.t)[0], _pick(given, given.t)[0]
-    first = f"SELECT *, {key} AS k, {value} AS v FROM @t{_where(given, given.t)}"
+    key, value = _pick(inputs, inputs.t)[0], _pick(inputs, inputs.t)[0]
+    first = f"SELECT *, {key} AS k, {value} AS v FROM @t{_where(inputs, inputs.t)}"
     on = " AND ".join(f"a.{k} = b.{k}" for k in keys)
     return (
-        f"WITH made AS ({first}), few AS (SELECT k, count(*) AS n, min(v) AS w FROM made GROUP BY k) "
-        f"SELECT a.k, a.v, f.n, f.w FROM made a JOIN made b ON {on} LEFT JOIN few f ON a.k <=> f.k"
+        f"WITH base AS ({first}), few AS (SELECT k, count(*) AS n, min(v) AS w FROM base GROUP BY k) "
+        f"SELECT a.k, a.v, f.n, f.w FROM base a JOIN base b ON {on} LEFT JOIN few f ON a.k <=> f.k"
     )
 
 
-def exploded(given: Given) -> str:
-    random = given.random
-    able = [leaf for leaf in given.t if _is_listed(leaf)]
-    if not able:
-        return grouped(given)
-    leaf = random.choice(able)
+def exploded(inputs: Inputs) -> str:
+    random = inputs.random
+    candidates = [leaf for leaf in inputs.t if _is_listed(leaf)]
+    if not candidates:
+        return grouped(inputs)
+    leaf = random.choice(candidates)
     outer = random.choice(["", "OUTER "])
     if leaf.type[0] == "map":
-        view, names = f"explode({leaf.sql})", ["made.k", "made.v"]
+        view, names = f"explode({leaf.sql})", ["items.k", "items.v"]
     else:
-        view, names = f"posexplode({leaf.sql})", ["made.p", "made.v"]
-    told = ", ".join(name.partition(".")[2] for name in names)
-    a = qualified(given.t, "a")
-    shown = _listed([*_columns(given, a, 1), *names])
+        view, names = f"posexplode({leaf.sql})", ["items.p", "items.v"]
+    aliases = ", ".join(name.partition(".")[2] for name in names)
+    a = qualified(inputs.t, "a")
+    shown = _listed([*_columns(inputs, a, 1), *names])
     view = view.replace(leaf.sql, f"a.{leaf.sql}")
-    return (
-        f"SELECT {shown} FROM @t a LATERAL VIEW {outer}{view} made AS {told}{_where(given, a, 0.4)}"
-    )
+    where = _where(inputs, a, 0.4)
+    return f"SELECT {shown} FROM @t a LATERAL VIEW {outer}{view} items AS {aliases}{where}"
 
 
 def _is_listed(leaf: Leaf) -> bool:
     return not isinstance(leaf.type, str) and leaf.type[0] in ("array", "map")
 
 
-KINDS: list[Callable[[Given], str]] = [
+KINDS: list[Callable[[Inputs], str]] = [
     filtered,
     filtered,
     projected,
-    risky,
+    failing,
     grouped,
     grouped,
     aggregated,
     joined,
     joined,
-    half_joined,
+    semi_joined,
     star,
     self_joined,
     time_travelled,
     windowed,
-    inside_others,
-    inside_others,
+    with_subqueries,
+    with_subqueries,
     distinct,
-    sets,
+    set_operations,
     limited,
-    in_steps,
+    with_common_tables,
     exploded,
 ]

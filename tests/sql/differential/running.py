@@ -1,4 +1,4 @@
-"""One history on both sides, with queries at its end."""
+"""Run a history, and the queries at its end, on both sides, and compare them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from random import Random
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from sql.differential.comparing import Answer, Failure, ask, difference, failure
-from sql.differential.histories import Drawing, Step
-from sql.differential.queries import Given, Query, random_query, whole_tables
+from sql.differential.comparing import Failure, Result, collect_result, difference, failure
+from sql.differential.histories import HistoryGenerator, Step
+from sql.differential.queries import Inputs, Query, random_query, whole_tables
 from sql.differential.settings import ALWAYS, Settings
 from sql.differential.sides import Ours, Plain
 from sql.plans import plan_of
@@ -30,7 +30,7 @@ Item = Step | Query
 
 
 class Differs(AssertionError):
-    """The sides are not the same after an item of a history."""
+    """The sides differ after an item of a history."""
 
     def __init__(self, at: int, reason: str) -> None:
         super().__init__(reason)
@@ -39,10 +39,10 @@ class Differs(AssertionError):
 
 @dataclass
 class Counts:
-    """What the queries of all histories did, so that it can be seen that they ask something."""
+    """Counts of what the queries of all histories did, to check that they test something."""
 
     queries: int = 0
-    filled: int = 0
+    nonempty: int = 0
     failed: int = 0
     scans: int = 0
     pruned: int = 0
@@ -50,26 +50,26 @@ class Counts:
     kinds: Counter[str] = field(default_factory=Counter)
 
 
-def drawn(seed: int) -> list[Item]:
-    """The history of a seed."""
+def generate(seed: int) -> list[Item]:
+    """Generate the history of a seed."""
     random = Random(f"differential {seed}")
-    drawing = Drawing(random)
-    items: list[Item] = list(drawing.steps(STEPS))
-    given = Given(random, drawing.shapes, drawing.kept("t")[1:], drawing.seen)
-    return items + whole_tables(given) + [random_query(given) for _ in range(QUERIES)]
+    generator = HistoryGenerator(random)
+    items: list[Item] = list(generator.steps(STEPS))
+    inputs = Inputs(random, generator.shapes, generator.changes("t")[1:], generator.seen)
+    return items + whole_tables(inputs) + [random_query(inputs) for _ in range(QUERIES)]
 
 
 def run(spark: SparkSession, catalog: Catalog, items: list[Item], counts: Counts) -> None:
     """Run a history on both sides.
 
     Args:
-        spark: a session whose settings are ours to change.
-        catalog: of ours; the history has a namespace of its own in it.
+        spark: a session whose settings the history may change.
+        catalog: the catalog of our tables; the history creates its own namespace in it.
         items: the history.
-        counts: is counted up.
+        counts: updated with what the queries did.
 
     Raises:
-        Differs: the sides are not the same.
+        Differs: the sides differ.
     """
     name = f"d{uuid4().hex[:12]}"
     catalog.create_namespace(name)
@@ -89,42 +89,42 @@ def run(spark: SparkSession, catalog: Catalog, items: list[Item], counts: Counts
 
 
 def _step(ours: Ours, plain: Plain, step: Step) -> str | None:
-    found: list[Failure | None] = []
-    for side, trusted in ((ours, nullcontext()), (plain, _without_filters_in_files(ours.spark))):
+    failures: list[Failure | None] = []
+    for side, settings in ((ours, nullcontext()), (plain, _without_filters_in_files(ours.spark))):
         try:
-            with trusted:
+            with settings:
                 side.run(step)
-            found.append(None)
+            failures.append(None)
         except Exception as error:
-            found.append(failure(error))
-    told = [
+            failures.append(failure(error))
+    messages = [
         f"{name} fails: {one.message}"
-        for name, one in zip(("ours", "Parquet"), found, strict=True)
+        for name, one in zip(("ours", "Parquet"), failures, strict=True)
         if one
     ]
-    return "\n".join(told) or None
+    return "\n".join(messages) or None
 
 
 def _query(ours: Ours, plain: Plain, query: Query, counts: Counts) -> str | None:
-    answers: list[Answer | Failure] = []
+    results: list[Result | Failure] = []
     sides = (
-        (lambda: ours.query(query.sql, query.way), nullcontext()),
+        (lambda: ours.query(query.sql, query.read_path), nullcontext()),
         (lambda: plain.query(query.sql), _without_filters_in_files(ours.spark)),
     )
-    for side, trusted in sides:
+    for side, settings in sides:
         try:
-            with trusted:
+            with settings:
                 frame = side()
-                answers.append(ask(frame, exact=query.exact))
-            if not answers[1:]:
+                results.append(collect_result(frame, exact=query.exact))
+            if not results[1:]:
                 _count_scans(frame, counts)
         except Exception as error:
-            answers.append(failure(error))
+            results.append(failure(error))
     counts.queries += 1
     counts.kinds[query.kind] += 1
-    counts.failed += isinstance(answers[1], Failure)
-    counts.filled += isinstance(answers[1], Answer) and bool(answers[1].rows)
-    return difference(*answers)
+    counts.failed += isinstance(results[1], Failure)
+    counts.nonempty += isinstance(results[1], Result) and bool(results[1].rows)
+    return difference(*results)
 
 
 def _count_scans(frame: DataFrame, counts: Counts) -> None:
@@ -137,18 +137,18 @@ def _count_scans(frame: DataFrame, counts: Counts) -> None:
 
 @contextmanager
 def _without_filters_in_files(spark: SparkSession) -> Iterator[None]:
-    """Plain Parquet as it has to be read: Spark's filters in files lose -0.0 where 0.0 is asked for."""
-    drawn = spark.conf.get(FILTERS_IN_FILES)
+    """Read plain Parquet without Spark's filters in files, which lose -0.0 where 0.0 is wanted."""
+    before = spark.conf.get(FILTERS_IN_FILES)
     spark.conf.set(FILTERS_IN_FILES, "false")
     try:
         yield
     finally:
-        spark.conf.set(FILTERS_IN_FILES, str(drawn))
+        spark.conf.set(FILTERS_IN_FILES, str(before))
 
 
 @contextmanager
 def session(spark: SparkSession, settings: Settings) -> Iterator[None]:
-    """Settings for as long as a statement runs."""
+    """Set the settings of a session while a statement runs."""
     for key, value in (*ALWAYS, *settings):
         spark.conf.set(key, value)
     try:
@@ -159,21 +159,21 @@ def session(spark: SparkSession, settings: Settings) -> Iterator[None]:
 
 
 def script(items: list[Item], at: int) -> str:
-    """A history up to an item as SQL that can be pasted: all steps, and that item."""
+    """Render a history as SQL to paste: all steps up to an item, and the item."""
     lines = []
     for item in [i for i in items[:at] if isinstance(i, Step)] + [items[at]]:
         lines += [f"SET {key}={value};" for key, value in item.settings]
         if isinstance(item, Step):
             lines += [f"-- step {item.number}", f"{item.statement};", f"-- Parquet: {item.rows}"]
         else:
-            lines += [f"-- {item.kind}, by {item.way}", f"{item.sql};"]
+            lines += [f"-- {item.kind}, by {item.read_path}", f"{item.sql};"]
     return "\n".join(lines)
 
 
-def shrunk(spark: SparkSession, catalog: Catalog, items: list[Item], at: int) -> list[Item]:
-    """The steps without which the item at the end of a history no longer differs, and that item.
+def shrink(spark: SparkSession, catalog: Catalog, items: list[Item], at: int) -> list[Item]:
+    """Drop the steps of a failing history without which its last item still differs.
 
-    Statements that make or alter a table stay, since later ones are drawn for its columns.
+    Statements that create or alter a table stay, because later ones refer to its columns.
     """
     left = [*(i for i in items[:at] if isinstance(i, Step)), items[at]]
     for item in reversed(left[:-1]):
@@ -191,6 +191,6 @@ def _still_differs(spark: SparkSession, catalog: Catalog, items: list[Item]) -> 
         run(spark, catalog, items, Counts())
     except Differs as found:
         return found.at == len(items) - 1
-    except KeyError:  # a version that a step that is gone had made
+    except KeyError:  # it refers to a version of a dropped step
         return False
     return False

@@ -1,4 +1,4 @@
-"""Settings of a session that must change no answer, or change both alike."""
+"""Random session settings that must not change a result, or change both sides' results alike."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ ALWAYS: Settings = (
     ("spark.sql.shuffle.partitions", "2"),
     ("spark.sql.storeAssignmentPolicy", "ANSI"),
 )
-"""What the session has beside what is drawn."""
+"""Settings of every session, besides the random ones."""
 
 
 def random_settings(random: Random, *, writing: bool) -> Settings:
-    """Settings for one statement."""
-    drawn = _SWITCHES | (
+    """Random settings for one statement."""
+    switches = _SWITCHES | (
         _OF_WRITES if writing else {"spark.versioned.io": ["native"], **_OF_QUERIES}
     )
-    return tuple((key, random.choice(values)) for key, values in drawn.items())
+    return tuple((key, random.choice(values)) for key, values in switches.items())

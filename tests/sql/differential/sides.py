@@ -1,4 +1,4 @@
-"""The two sides: a table of this format, and plain Parquet tables that hold the same rows."""
+"""The two sides of a comparison: tables of this format, and Parquet tables with the same rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _TOKEN = re.compile(r"@(name_|v)?([tu])?(\d+)?\b")
 
 
-def told(sql: str, name: Callable[[str, str, int | None], str]) -> str:
-    """SQL with names in the place of tokens.
+def fill_names(sql: str, name: Callable[[str, str, int | None], str]) -> str:
+    """Replace the tokens of a statement by names.
 
     Args:
-        sql: with tokens.
-        name: of a token's kind (``name_``, ``v`` or nothing), its table and its step.
+        sql: the statement.
+        name: returns the name for a token's kind (``name_``, ``v`` or empty), table and step.
     """
 
     def put(found: re.Match[str]) -> str:
@@ -50,11 +50,11 @@ class Ours:
         self.spark.sql(self.sql(step.statement))
         self.versions[step.number] = self.catalog.load_table(f"{self.ns}.{step.table}").version
 
-    def sql(self, text: str, way: str = "SQL") -> str:
-        """SQL as it is run."""
-        return told(text, lambda kind, table, step: self._name(kind, table, step, way))
+    def sql(self, text: str, read_path: str = "SQL") -> str:
+        """Fill in the names of the tables."""
+        return fill_names(text, lambda kind, table, step: self._name(kind, table, step, read_path))
 
-    def _name(self, kind: str, table: str, step: int | None, way: str) -> str:
+    def _name(self, kind: str, table: str, step: int | None, read_path: str) -> str:
         if kind == "v":
             assert step is not None
             return str(self.versions[step])
@@ -62,22 +62,22 @@ class Ours:
             return f"{self.ns}.{table}"
         if step is not None:
             return f"versioned.{self.ns}.{table} VERSION AS OF {self.versions[step]}"
-        return f"versioned.{self.ns}.{table}" if way == "SQL" else f"other_{table}"
+        return f"versioned.{self.ns}.{table}" if read_path == "SQL" else f"other_{table}"
 
-    def query(self, text: str, way: str) -> DataFrame:
-        """A query, whose tables are read in one of the ways there are."""
-        if way != "SQL":
+    def query(self, text: str, read_path: str) -> DataFrame:
+        """Run a query whose tables are read on the given read path."""
+        if read_path != "SQL":
             for table in ("t", "u"):
-                self._read(table, way).createOrReplaceTempView(f"other_{table}")
-        return self.spark.sql(self.sql(text, way))
+                self._read(table, read_path).createOrReplaceTempView(f"other_{table}")
+        return self.spark.sql(self.sql(text, read_path))
 
     def warehouse(self) -> str:
-        """Where the tables are."""
+        """The location of the warehouse."""
         return str(self.spark.conf.get("spark.sql.catalog.versioned.warehouse"))
 
-    def _read(self, table: str, way: str) -> DataFrame:
+    def _read(self, table: str, read_path: str) -> DataFrame:
         name = f"{self.ns}.{table}"
-        match way:
+        match read_path:
             case "io=python":
                 return self.spark.read.option("io", "python").table(f"versioned.{name}")
             case "load":
@@ -85,16 +85,16 @@ class Ours:
                 return self.spark.read.format("versioned").load(location)
             case "read_table":
                 return read_table(self.spark, name, warehouse=self.warehouse())
-        raise ValueError(way)
+        raise ValueError(read_path)
 
 
 @dataclass
 class Plain:
-    """Parquet tables of Spark's own: each step writes another, which is never changed.
+    """Spark's Parquet tables: each step writes a new one, which is never changed.
 
     Attributes:
-        names: by step, the table that it wrote.
-        now: by name of ours, the last of them.
+        names: the table that each step wrote, by the step's number.
+        now: the last table, by the name of ours.
     """
 
     spark: SparkSession
@@ -114,13 +114,13 @@ class Plain:
         self.now[step.table] = name
 
     def sql(self, text: str) -> str:
-        """SQL as it is run."""
-        return told(
+        """Fill in the names of the tables."""
+        return fill_names(
             text, lambda _, table, step: self.now[table] if step is None else self.names[step]
         )
 
     def query(self, text: str) -> DataFrame:
-        """A query."""
+        """Run a query."""
         return self.spark.sql(self.sql(text))
 
     def drop(self) -> None:

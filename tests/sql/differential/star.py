@@ -1,6 +1,6 @@
-"""A shop as a data engineer keeps it, four tables that were altered; and what is asked of it.
+"""A star schema of four tables with a history of ALTERs and row changes, and queries on it.
 
-The same rows are given once more, as SELECTs without a history.
+``ROWS`` has the same rows as SELECTs without a history.
 """
 
 from __future__ import annotations
@@ -161,5 +161,5 @@ SELECT s.store, s.customer FROM @sales s JOIN @days d ON s.sold = d.day JOIN @cu
 
 
 def statements(text: str) -> list[str]:
-    """The statements of a text."""
+    """Split a text into statements."""
     return [" ".join(one.split()) for one in text.split(";") if one.strip()]

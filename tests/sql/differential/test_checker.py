@@ -1,4 +1,7 @@
-"""The differential runner finds differences that were planted, and counts what queries do."""
+"""The differential runner finds planted differences and counts what the queries do.
+
+Needs a JVM because Spark runs both sides.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from model.naive import Field
-from sql.differential.comparing import Answer, Failure, difference
+from sql.differential.comparing import Failure, Result, difference
 from sql.differential.histories import Step
 from sql.differential.queries import Query
-from sql.differential.running import Counts, Differs, run, shrunk
+from sql.differential.running import Counts, Differs, run, shrink
 from versioned_catalog import Catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIELDS = (Field(1, "id", "int"), Field(2, "x", "double"))
-ROWS = "SELECT * FROM VALUES (1, -0.0D), (2, double('NaN')), (2, double('NaN')) AS made(id, x)"
-MADE = Step(0, "t", "CREATE TABLE @t (id INT, x DOUBLE)", f"{ROWS} WHERE false", FIELDS, ())
-FILLED = Step(1, "t", f"INSERT INTO @t {ROWS}", ROWS, FIELDS, ())
+ROWS = "SELECT * FROM VALUES (1, -0.0D), (2, double('NaN')), (2, double('NaN')) AS planted(id, x)"
+CREATED = Step(0, "t", "CREATE TABLE @t (id INT, x DOUBLE)", f"{ROWS} WHERE false", FIELDS, ())
+INSERTED = Step(1, "t", f"INSERT INTO @t {ROWS}", ROWS, FIELDS, ())
 WHOLE = Query("whole", "SELECT * FROM @t", (), exact=True)
 
 
@@ -31,11 +34,11 @@ def session(spark: SparkSession) -> SparkSession:
 
 
 PLANTED = {
-    "a value": (ROWS.replace("(1,", "(3,"), FIELDS, "1 rows are ours alone, 1 are Parquet's alone"),
-    "a null": (ROWS.replace("(1,", "(null,"), FIELDS, "1 rows are ours alone"),
-    "a sign": (ROWS.replace("-0.0D", "0.0D"), FIELDS, "1 rows are ours alone"),
-    "a row less": (f"{ROWS} WHERE id = 1 OR x < 0", FIELDS, "2 rows are ours alone"),
-    "a row twice": (f"{ROWS} UNION ALL SELECT 1, -0.0D", FIELDS, "1 are Parquet's alone"),
+    "a value": (ROWS.replace("(1,", "(3,"), FIELDS, "1 rows only in ours, 1 only in Parquet"),
+    "a null": (ROWS.replace("(1,", "(null,"), FIELDS, "1 rows only in ours"),
+    "a sign": (ROWS.replace("-0.0D", "0.0D"), FIELDS, "1 rows only in ours"),
+    "a row less": (f"{ROWS} WHERE id = 1 OR x < 0", FIELDS, "2 rows only in ours"),
+    "a row twice": (f"{ROWS} UNION ALL SELECT 1, -0.0D", FIELDS, "1 only in Parquet"),
     "a type": (ROWS, (replace(FIELDS[0], type="long"), FIELDS[1]), "columns: ours"),
     "a name": (ROWS, (replace(FIELDS[0], name="ID"), FIELDS[1]), "columns: ours"),
     "a statement that fails": ("SELECT 1/0, 1.0D", FIELDS, "Parquet fails"),
@@ -46,39 +49,44 @@ PLANTED = {
 def test_a_planted_difference_is_found(
     session: SparkSession, catalog: Catalog, planted: str
 ) -> None:
-    rows, fields, told = PLANTED[planted]
-    made = replace(MADE, fields=fields)
-    with pytest.raises(Differs, match=told):
-        run(session, catalog, [made, replace(FILLED, rows=rows, fields=fields), WHOLE], Counts())
+    rows, fields, message = PLANTED[planted]
+    created = replace(CREATED, fields=fields)
+    with pytest.raises(Differs, match=message):
+        run(
+            session,
+            catalog,
+            [created, replace(INSERTED, rows=rows, fields=fields), WHOLE],
+            Counts(),
+        )
 
 
-def test_what_is_alike_is_counted(session: SparkSession, catalog: Catalog) -> None:
+def test_queries_are_counted(session: SparkSession, catalog: Catalog) -> None:
     zero = Query("filtered", "SELECT id FROM @t WHERE x = 0", ())
     none = Query("filtered", "SELECT id FROM @t WHERE id = 9", ())
-    fails = Query("risky", "SELECT id / (id - id) FROM @t", (("spark.sql.ansi.enabled", "true"),))
-    other = [replace(zero, way=way) for way in ("io=python", "read_table", "load")]
+    fails = Query("failing", "SELECT id / (id - id) FROM @t", (("spark.sql.ansi.enabled", "true"),))
+    other = [replace(zero, read_path=path) for path in ("io=python", "read_table", "load")]
     counts = Counts()
-    second = [replace(one, number=n, table="u") for n, one in [(2, MADE), (3, FILLED)]]
+    second = [replace(one, number=n, table="u") for n, one in [(2, CREATED), (3, INSERTED)]]
     second = [replace(one, statement=one.statement.replace("@t", "@u")) for one in second]
-    run(session, catalog, [MADE, FILLED, *second, WHOLE, zero, none, fails, *other], counts)
-    assert (counts.queries, counts.filled, counts.failed) == (7, 5, 1)
+    run(session, catalog, [CREATED, INSERTED, *second, WHOLE, zero, none, fails, *other], counts)
+    assert (counts.queries, counts.nonempty, counts.failed) == (7, 5, 1)
     assert (counts.scans, counts.pruned, counts.pushed) == (5, 1, 4)
 
 
-def test_steps_that_do_not_matter_are_dropped(session: SparkSession, catalog: Catalog) -> None:
-    more = replace(FILLED, number=2, rows=f"SELECT * FROM @t UNION ALL {ROWS}")
+def test_irrelevant_steps_are_dropped(session: SparkSession, catalog: Catalog) -> None:
+    more = replace(INSERTED, number=2, rows=f"SELECT * FROM @t UNION ALL {ROWS}")
     wrong = replace(
-        FILLED, number=3, statement="DELETE FROM @t WHERE id = 1", rows="SELECT * FROM @t"
+        INSERTED, number=3, statement="DELETE FROM @t WHERE id = 1", rows="SELECT * FROM @t"
     )
-    items = [MADE, FILLED, more, wrong, WHOLE]
+    items = [CREATED, INSERTED, more, wrong, WHOLE]
     with pytest.raises(Differs) as found:
         run(session, catalog, items, Counts())
     assert found.value.at == 4
-    assert shrunk(session, catalog, items, 4) == [MADE, FILLED, wrong, WHOLE]
+    assert shrink(session, catalog, items, 4) == [CREATED, INSERTED, wrong, WHOLE]
 
 
-def test_answers_and_failures() -> None:
-    rows = Answer((("a", "int"),), Counter(["[1]"]))
+def test_results_and_failures_are_compared() -> None:
+    rows = Result((("a", "int"),), Counter(["[1]"]))
     division, cast = (
         Failure("DIVIDE_BY_ZERO", "[DIVIDE_BY_ZERO] one"),
         Failure("CAST", "[CAST] two"),

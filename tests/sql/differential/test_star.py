@@ -1,4 +1,7 @@
-"""Queries of a shop, on altered, partitioned and keyed tables as on plain Parquet of the same rows."""
+"""Star-schema queries on altered, partitioned and keyed tables, compared with plain Parquet.
+
+Needs a JVM because Spark runs both sides.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sql.differential.comparing import ask, difference
+from sql.differential.comparing import collect_result, difference
 from sql.differential.running import session
 from sql.differential.star import HISTORY, QUERIES, ROWS, statements
 
@@ -32,21 +35,21 @@ SETTINGS = {
 
 
 @pytest.mark.nightly
-def test_what_is_asked_of_a_shop(spark: SparkSession, ns: str) -> None:
+def test_star_schema_queries(spark: SparkSession, ns: str) -> None:
     own = spark.newSession()
     own.conf.set("spark.versioned.io", "native")
     for statement in statements(HISTORY):
         own.sql(_named(statement, f"versioned.{ns}."))
     for name, rows in ROWS.items():
         own.sql(f"CREATE TABLE {ns}_{name} USING parquet AS {rows}")
-    for told, settings in SETTINGS.items():
+    for name_of_settings, settings in SETTINGS.items():
         for query in statements(QUERIES):
             with session(own, tuple(settings.items())):
-                ours = ask(own.sql(_named(query, f"versioned.{ns}.")), exact=False)
-                plain = ask(own.sql(_named(query, f"{ns}_")), exact=False)
+                ours = collect_result(own.sql(_named(query, f"versioned.{ns}.")), exact=False)
+                plain = collect_result(own.sql(_named(query, f"{ns}_")), exact=False)
             assert plain.rows, query
             found = difference(ours, plain)
-            assert found is None, f"{told}: {query}\n{found}"
+            assert found is None, f"{name_of_settings}: {query}\n{found}"
 
 
 def _named(sql: str, prefix: str) -> str:

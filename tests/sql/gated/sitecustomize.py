@@ -1,7 +1,8 @@
-"""Stops the Python process that commits, right before its entry gets its name, until it may go on.
+"""Stop the Python process that commits, right before it links its log entry to its name.
 
-Python imports this by itself where the folder is on its path. ``GATE`` is a folder: a file ``closed`` in
-it stops the next commit, which calls it ``waiting``; ``open`` lets it go on.
+Python imports this module at start if its folder is on the path. The environment variable ``GATE``
+names a folder. A file ``closed`` in it stops the next commit, which renames the file to ``waiting``;
+a file ``open`` lets the commit continue.
 """
 
 from __future__ import annotations

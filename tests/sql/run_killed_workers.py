@@ -1,6 +1,7 @@
-"""Statements whose worker is killed while it commits; a script, since its workers need their own path.
+"""Run statements whose Python worker is killed while it commits.
 
-``python run_dying.py WAREHOUSE`` prints, as JSON, what every statement left behind.
+``python run_killed_workers.py WAREHOUSE`` prints the tables after each statement as JSON. This is a
+script because the workers need ``killed_workers/sitecustomize.py`` on their path.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ STATEMENTS = {
 }
 
 
-def left_behind(catalog: Catalog, ns: str) -> dict[str, Any]:
-    """The tables of a namespace: their names, commits since the first two, columns and rows."""
+def tables_of(catalog: Catalog, ns: str) -> dict[str, Any]:
+    """Each table of a namespace: the number of commits after the first two, its columns and rows."""
     tables = {}
     for name in catalog.list_tables(ns):
         table = catalog.load_table(f"{ns}.{name}")
@@ -45,34 +46,36 @@ def left_behind(catalog: Catalog, ns: str) -> dict[str, Any]:
     return {"tables": tables, "namespaces": catalog.list_namespaces(ns)}
 
 
-def outcome(spark: Any, catalog: Catalog, ns: str, statement: str, deaths: dict[str, int]) -> Any:
+def outcome(spark: Any, catalog: Catalog, ns: str, statement: str, kills: dict[str, int]) -> Any:
     spark.sql(f"CREATE NAMESPACE versioned.{ns}")
     spark.sql(f"CREATE TABLE versioned.{ns}.t (a INT, k STRING)")
     spark.sql(f"INSERT INTO versioned.{ns}.t VALUES (1, 'x')")
-    dying = Path(os.environ["DYING"])
-    for when, count in deaths.items():
-        (dying / when).write_text(str(count))
+    folder = Path(os.environ["KILL_FOLDER"])
+    for when, count in kills.items():
+        (folder / when).write_text(str(count))
     error = None
     try:
         names = {n: f"versioned.{ns}.{n}" for n in ("t", "new")}
         spark.sql(statement.format(**names, renamed=f"{ns}.renamed", ns=f"versioned.{ns}"))
     except Exception as failed:
         error = str(failed)
-    left = {when: (dying / when).read_text() for when in deaths}
-    for when in deaths:
-        (dying / when).unlink()
-    return {"error": error, "deaths left": left, **left_behind(catalog, ns)}
+    left = {when: (folder / when).read_text() for when in kills}
+    for when in kills:
+        (folder / when).unlink()
+    return {"error": error, "kills left": left, **tables_of(catalog, ns)}
 
 
 def main() -> None:
     spark, catalog = session("classic", sys.argv[1]), Catalog(sys.argv[1])
-    told = {}
+    outcomes = {}
     for at, (name, statement) in enumerate(STATEMENTS.items()):
         for when in ("before", "after"):
-            told[f"{name}, {when}"] = outcome(spark, catalog, f"{when}{at}", statement, {when: 1})
+            outcomes[f"{name}, {when}"] = outcome(
+                spark, catalog, f"{when}{at}", statement, {when: 1}
+            )
     always = {"before": 99}
-    told["always"] = outcome(spark, catalog, "always", STATEMENTS["append"], always)
-    print(json.dumps(told))
+    outcomes["always"] = outcome(spark, catalog, "always", STATEMENTS["append"], always)
+    print(json.dumps(outcomes))
     spark.stop()
 
 

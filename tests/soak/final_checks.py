@@ -1,4 +1,4 @@
-"""What is asked of the tables once all actors have ended; each question in a fresh process."""
+"""Checks of the tables after all actors have ended, each in a fresh process."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ NO_TIME = timedelta(0)
 
 
 def check(scene: Scene, context: Any) -> None:
-    """Read everything that is retained, verify, clean up by force, and do it again.
+    """Read all retained versions and verify, before and after expire and vacuum.
 
     Args:
-        scene: where the soak took place.
-        context: starts the processes.
+        scene: the setting of the soak.
+        context: the multiprocessing context.
     """
     for name in (PLAIN, KEYED):
         folder = scene.warehouse / "soak" / name
-        _apart(scene, context, read_all, folder, "")
-        _apart(scene, context, verify, folder)
+        _run_in_process(scene, context, read_all, folder, "")
+        _run_in_process(scene, context, verify, folder)
         for what in ("without checkpoints", "without hint"):
-            _apart(scene, context, read_all, bare_copy(scene, folder, what), what)
-        _apart(scene, context, clean_up, name)
-        _apart(scene, context, read_all, folder, "")
-        _apart(scene, context, verify, folder)
-    _apart(scene, context, list_names)
+            _run_in_process(
+                scene, context, read_all, copy_without_checkpoints(scene, folder, what), what
+            )
+        _run_in_process(scene, context, clean_up, name)
+        _run_in_process(scene, context, read_all, folder, "")
+        _run_in_process(scene, context, verify, folder)
+    _run_in_process(scene, context, list_names)
 
 
-def report(scene: Scene, said: str) -> None:
-    """Write down a finding of the driver."""
-    Journal(scene.work / "journals/driver.jsonl").write("finding", said=said)
+def report(scene: Scene, message: str) -> None:
+    """Record a finding of the driver."""
+    Journal(scene.work / "journals/driver.jsonl").write("finding", message=message)
 
 
-def _apart(scene: Scene, context: Any, task: Callable[..., None], *args: Any) -> None:
+def _run_in_process(scene: Scene, context: Any, task: Callable[..., None], *args: Any) -> None:
     process = context.Process(target=task, args=(scene, *args))
     process.start()
     process.join(600)
@@ -49,8 +51,8 @@ def _apart(scene: Scene, context: Any, task: Callable[..., None], *args: Any) ->
         report(scene, f"{task.__name__} {args} ended with exit code {process.exitcode}")
 
 
-def bare_copy(scene: Scene, folder: Path, what: str) -> Path:
-    """A copy of a table without its hint, or without any checkpoint as well."""
+def copy_without_checkpoints(scene: Scene, folder: Path, what: str) -> Path:
+    """Copy a table without the hint at its last checkpoint, or without all checkpoints."""
     copy = scene.work / what.replace(" ", "-") / folder.name
     shutil.copytree(folder, copy)
     (copy / "_versioned/last_checkpoint.json").unlink(missing_ok=True)
@@ -60,7 +62,7 @@ def bare_copy(scene: Scene, folder: Path, what: str) -> Path:
 
 
 def _journal(scene: Scene) -> Journal:
-    return Journal(scene.work / "journals/quiet.jsonl")
+    return Journal(scene.work / "journals/final_checks.jsonl")
 
 
 def read_all(scene: Scene, folder: Path, copy: str) -> None:
@@ -70,32 +72,32 @@ def read_all(scene: Scene, folder: Path, copy: str) -> None:
         table = Catalog.load_path(folder)
         versions = table.inspect.snapshots()["version"].to_pylist()
     except Exception as error:
-        journal.write("aside", what=f"load {copy}", **outcome_of(error))
+        journal.write("error", what=f"load {copy}", **outcome_of(error))
         return
     for version in versions:
-        read(journal, table, version, copy=copy or "quiet")
+        read(journal, table, version, copy=copy or "final")
     for tag, version in table.tags.items():
-        read(journal, table, version, tag, copy=copy or "quiet")
+        read(journal, table, version, tag, copy=copy or "final")
     journal.write("retained", table=folder.name, versions=versions, tags=table.tags, copy=copy)
 
 
 def verify(scene: Scene, folder: Path) -> None:
-    """Verify all that is retained."""
+    """Verify all retained versions."""
     journal = _journal(scene)
     try:
         found = Catalog.verify_path(folder, deep=True, every_version=True)
     except Exception as error:
-        journal.write("aside", what="verify", **outcome_of(error))
+        journal.write("error", what="verify", **outcome_of(error))
         return
     for one in found.findings:
-        journal.write("finding", said=f"verify of {folder.name}: {one}")
+        journal.write("finding", message=f"verify of {folder.name}: {one}")
 
 
 def clean_up(scene: Scene, name: str) -> None:
-    """Commit once more, so that no orphan was planned on the newest version; expire, vacuum."""
+    """Commit once more, so that no orphan file has the newest version as its base; expire and vacuum."""
     actor = Actor(scene, "maintainer", 63, 0)
     table = actor.table(name, stale=0)
-    alteration = table.alter().set_property("quiet", "yes")
+    alteration = table.alter().set_property("final", "yes")
     actor.attempt(table, "alter", lambda one: alteration.commit(commit_id=one), changes=[])
     how: dict[str, Any] = {"dry_run": False, "force": True}
     for _ in range(2):
@@ -116,12 +118,12 @@ def clean_up(scene: Scene, name: str) -> None:
 
 
 def list_names(scene: Scene) -> None:
-    """The names of the warehouse, and where they lead."""
+    """Record the tables' names and the folders that they refer to."""
     catalog = Catalog(scene.warehouse)
     tables = {}
     for name in catalog.list_tables("soak"):
         try:
             tables[name] = folder_of(catalog.load_table(f"soak.{name}"))
         except NotFoundError as error:
-            report(scene, f"the name {name} leads nowhere: {error}")
+            report(scene, f"the name {name} refers to no table: {error}")
     _journal(scene).write("names", tables=tables)

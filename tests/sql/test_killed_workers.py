@@ -1,4 +1,7 @@
-"""A worker that dies in a commit leaves a question that is settled, not a guess."""
+"""Python workers that are killed while they commit: the commit is retried and lands exactly once.
+
+Needs a JVM because Spark restarts the workers and the jar retries the commit.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from typing import Any
 import pytest
 
 from jar import ROOT, built_jar
-from sql.run_dying import STATEMENTS
+from sql.run_killed_workers import STATEMENTS
 from sql.test_statements import environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 
 ONE = {"commits": 0, "columns": ["a", "k"], "rows": [[1, "x"]]}
 
-# By hand: what each statement leaves behind when it was carried out exactly once.
+# Written by hand: the tables after each statement ran exactly once.
 EXPECTED: dict[str, dict[str, Any]] = {
     "append": {"t": {**ONE, "commits": 1, "rows": [[1, "x"], [2, "y"]]}},
     "overwrite": {"t": {**ONE, "commits": 1, "rows": [[2, "y"]]}},
@@ -37,15 +40,15 @@ EXPECTED: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     built_jar()
-    folder = tmp_path_factory.mktemp("dying")
-    paths = [str(ROOT / "tests" / "sql" / "dying"), environment()["PYTHONPATH"]]
+    folder = tmp_path_factory.mktemp("killed_workers")
+    paths = [str(ROOT / "tests" / "sql" / "killed_workers"), environment()["PYTHONPATH"]]
     done = subprocess.run(
-        [sys.executable, "-m", "sql.run_dying", str(folder / "w")],
+        [sys.executable, "-m", "sql.run_killed_workers", str(folder / "w")],
         capture_output=True,
         text=True,
-        env={**environment(), "PYTHONPATH": os.pathsep.join(paths), "DYING": str(folder)},
+        env={**environment(), "PYTHONPATH": os.pathsep.join(paths), "KILL_FOLDER": str(folder)},
         cwd=folder,
         timeout=300,
         check=False,
@@ -57,18 +60,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_it_is_carried_out_once(told: dict[str, Any], name: str, when: str) -> None:
-    found = told[f"{name}, {when}"]
-    assert found["deaths left"] == {when: "0"}, "nothing was killed"
+def test_a_statement_whose_worker_is_killed_commits_once(
+    outcomes: dict[str, Any], name: str, when: str
+) -> None:
+    found = outcomes[f"{name}, {when}"]
+    assert found["kills left"] == {when: "0"}, "nothing was killed"
     assert found["error"] is None
     assert found["tables"] == EXPECTED[name]
     assert bool(found["namespaces"]) == (name == "create namespace")
 
 
-def test_workers_that_keep_dying_end_in_an_error_that_says_what_is_not_known(
-    told: dict[str, Any],
+def test_workers_that_keep_dying_leave_the_outcome_unknown(
+    outcomes: dict[str, Any],
 ) -> None:
-    found = told["always"]
+    found = outcomes["always"]
     assert "it is unknown whether the commit" in found["error"]
     assert "find_commit" in found["error"]
     assert found["tables"] == {"t": ONE}

@@ -1,6 +1,6 @@
-"""What the processes of a race on a keyed table do; each writes down what it asks for before it asks.
+"""The processes of a stress test on a keyed table; each records every commit before it runs it.
 
-Any of them may be killed at any time, and begins its next life with what it finds.
+Any of them may be killed at any time; it is restarted and continues from the state of the table.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ from versioned_catalog import (
 from versioned_catalog.types.types import Atom
 
 GROUPS, KEYS = 4, 40
-LEAST = 6
-"""What reads and writes again has so many turns at least."""
+LEAST_TURNS = 6
+"""The minimum number of turns of deleters and compactors."""
 
 SPAN = 1_000_000
-"""What one life of a process writes is below this, after its own number times this."""
+"""The size of the range of values that each process writes; process n starts at n times this."""
 
 
-def _said(error: VersionedError) -> str:
+def _message(error: VersionedError) -> str:
     kinds = (CommitConflictError, NotFoundError, StorageError)
     kind = next((one for one in kinds if isinstance(error, one)), type(error))
     return f"{kind.__name__}: {error}"
 
 
 class Actor:
-    """One life of one process.
+    """One run of a process, until it ends or is killed.
 
     Args:
-        scene: where it is.
-        role: what it does.
-        number: which of those that do so it is.
-        life: counted from 0.
+        scene: the setting.
+        role: the role of the process.
+        number: its number among the processes of its role.
+        start_number: the number of its starts before this one.
     """
 
-    def __init__(self, scene: Scene, role: str, number: int, life: int) -> None:
+    def __init__(self, scene: Scene, role: str, number: int, start_number: int) -> None:
         self.scene = scene
         self.who = f"{role}{number}"
-        self.random = Random(f"{scene.seed} {self.who} {life}")
-        self._stamp = SPAN * (number + 1) + 20_000 * life
-        path = scene.notes / f"{self.who}.{life}.jsonl"
+        self.random = Random(f"{scene.seed} {self.who} {start_number}")
+        self._stamp = SPAN * (number + 1) + 20_000 * start_number
+        path = scene.journals / f"{self.who}.{start_number}.jsonl"
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.table = self._opened()
 
@@ -69,17 +69,17 @@ class Actor:
         return self.scene.open()
 
     def write(self, kind: str, **what: Any) -> None:
-        """One line, whole or not at all, whatever happens to the process."""
+        """Write a line atomically, even if the process is killed."""
         os.write(self._file, json.dumps({"kind": kind, **what}).encode() + b"\n")
 
     def stamp(self) -> int:
-        """A number that nobody has written before; its remainder by 3 is by chance."""
+        """A number that was never written before; its remainder modulo 3 is random."""
         self._stamp += 3
         return self._stamp + self.random.randrange(3)
 
     def ask(self, ask: Ask, do: Callable[[str], int]) -> None:
-        """Ask for a commit, and write down what was told."""
-        commit_id, version, said = str(uuid4()), None, ""
+        """Record a commit, run it, and record its result."""
+        commit_id, version, message = str(uuid4()), None, ""
         self.write(
             "asked",
             who=self.who,
@@ -93,26 +93,26 @@ class Actor:
         except CommitOutcomeUnknown:
             outcome = OPEN
         except VersionedError as error:
-            outcome, said = REFUSED, _said(error)
+            outcome, message = REFUSED, _message(error)
         self.write(
-            "told",
+            "result",
             commit_id=commit_id,
             outcome=outcome,
             version=version,
-            said=said,
+            said=message,
             ended=time.monotonic(),
         )
         if outcome != LANDED:
             self.refresh()
 
     def refresh(self) -> None:
-        """See what is new, as soon as the server is well."""
+        """Refresh the table, and retry while the server fails."""
         while True:
             try:
                 self.table.refresh()
                 return
             except VersionedError as error:
-                self.write("excuse", said=_said(error))
+                self.write("failure", message=_message(error))
                 time.sleep(0.1)
 
     @property
@@ -122,8 +122,8 @@ class Actor:
 
 
 def writer(actor: Actor, number: int) -> None:
-    """Upserts; every second writer partial ones, too. Not all of them look what is new before."""
-    asked = asked_before(actor.scene.notes, actor.who)
+    """Upsert rows, sometimes without a refresh before; every second writer updates rows in part, too."""
+    asked = count_asked(actor.scene.journals, actor.who)
     for _ in range(actor.scene.appends - asked):
         if actor.random.random() < 0.6:
             actor.refresh()
@@ -132,9 +132,9 @@ def writer(actor: Actor, number: int) -> None:
         time.sleep(actor.random.uniform(0, 0.4))
 
 
-def asked_before(notes: Path, who: str) -> int:
-    """For how many commits a process has asked in all its lives."""
-    return sum(path.read_bytes().count(b'"asked"') for path in notes.glob(f"{who}.*.jsonl"))
+def count_asked(journals: Path, who: str) -> int:
+    """The number of commits that a process recorded in all its runs."""
+    return sum(path.read_bytes().count(b'"asked"') for path in journals.glob(f"{who}.*.jsonl"))
 
 
 def _upsert(actor: Actor, partial: bool) -> tuple[Ask, Callable[[str], int]]:
@@ -157,7 +157,7 @@ def _upsert(actor: Actor, partial: bool) -> tuple[Ask, Callable[[str], int]]:
 
 
 def alterer(actor: Actor, _: int) -> None:
-    """Adds, drops, adds again, renames and widens columns; a key's, too."""
+    """Add, drop, add again, rename and widen columns, and rename a key column."""
     count = 0
     while not actor.scene.is_over:
         actor.refresh()
@@ -179,18 +179,18 @@ def _alters(actor: Actor, ask: Ask) -> Callable[[str], int]:
 
 def _change(actor: Actor, count: int) -> list[Any] | None:
     names, every = actor.values, actor.table.schema.names
-    fresh = f"c{actor.random.randrange(5)}"
+    new_name = f"c{actor.random.randrange(5)}"
     what = actor.random.choice(["add", "add", "drop", "rename", "widen", "default", "key"])
     if len(names) < 2:
         what = "add"
     match what:
-        case "add" if fresh not in every and len(names) < 6:
+        case "add" if new_name not in every and len(names) < 6:
             default = actor.random.choice([None, count % 5])
-            return ["add", fresh, default]
+            return ["add", new_name, default]
         case "drop" if len(names) > 2:
             return ["drop", actor.random.choice(names)]
-        case "rename" if fresh not in every:
-            return ["rename", actor.random.choice(names), fresh]
+        case "rename" if new_name not in every:
+            return ["rename", actor.random.choice(names), new_name]
         case "widen" if narrow := _narrow(actor):
             return ["widen", actor.random.choice(narrow)]
         case "default":
@@ -202,54 +202,54 @@ def _change(actor: Actor, count: int) -> list[Any] | None:
 
 
 def _narrow(actor: Actor) -> list[str]:
-    """The columns that can be widened; a second time would change nothing, and make no commit."""
+    """The columns that can still be widened."""
     return [c.name for c in actor.table.schema.columns if c.type is Atom.INT]
 
 
 def _turns(actor: Actor) -> Iterator[int]:
-    """Until the writers are done; a few in any case, however slow the machine is."""
+    """Count turns until the writers are done, at least ``LEAST_TURNS`` of them."""
     return itertools.takewhile(
-        lambda turn: turn < LEAST or not actor.scene.is_over, itertools.count()
+        lambda turn: turn < LEAST_TURNS or not actor.scene.is_over, itertools.count()
     )
 
 
 def deleter(actor: Actor, __: int) -> None:
-    """Deletes and updates by values and by keys that it saw."""
-    shown: Any = None
+    """Delete and update rows by values and keys that it read."""
+    rows: Any = None
     for _ in _turns(actor):
         if actor.random.random() < 0.7:
             actor.refresh()
-        if shown is None or actor.random.random() < 0.3:
-            shown = _shown(actor)
-        where = None if shown is None else _where(actor, shown)
+        if rows is None or actor.random.random() < 0.3:
+            rows = _read_rows(actor)
+        where = None if rows is None else _where(actor, rows)
         if where is not None:
             _delete_or_update(actor, where)
         time.sleep(0.1)
 
 
-def _shown(actor: Actor) -> Any:
+def _read_rows(actor: Actor) -> Any:
     try:
         return actor.table.scan().to_arrow()
     except VersionedError as error:
-        actor.write("excuse", said=_said(error))
+        actor.write("failure", message=_message(error))
         actor.refresh()
         return None
 
 
-def _where(actor: Actor, shown: Any) -> list[Any] | None:
-    """A condition that few rows meet."""
+def _where(actor: Actor, rows: Any) -> list[Any] | None:
+    """A random condition that few rows match."""
     by_key = actor.random.random() < 0.3
     names = actor.table.schema.names
     name = names[1] if by_key else actor.random.choice(actor.values)
-    if name not in shown.column_names:
+    if name not in rows.column_names:
         return None
-    there = sorted(value for value in shown[name].to_pylist() if value is not None)
-    if not there:
+    values = sorted(value for value in rows[name].to_pylist() if value is not None)
+    if not values:
         return None
     if by_key or actor.random.random() < 0.5:
-        own = [value for value in there if value >= SPAN] or there  # defaults are in many rows
+        own = [value for value in values if value >= SPAN] or values  # defaults are in many rows
         return [name, "in", actor.random.sample(own, min(2, len(own)))]
-    return [name, ">=", there[-1 - len(there) // 30]]
+    return [name, ">=", values[-1 - len(values) // 30]]
 
 
 def _delete_or_update(actor: Actor, where: list[Any]) -> None:
@@ -261,50 +261,50 @@ def _delete_or_update(actor: Actor, where: list[Any]) -> None:
         )
         return
     new = ["plus", 1] if actor.random.random() < 0.5 else actor.stamp()
-    asked = {actor.random.choice(actor.values): new}
+    assignments = {actor.random.choice(actor.values): new}
     actor.ask(
-        {"do": "update", "where": where, "set": asked},
-        lambda commit_id: table.update(assignments_of(asked), filters, commit_id=commit_id),
+        {"do": "update", "where": where, "set": assignments},
+        lambda commit_id: table.update(assignments_of(assignments), filters, commit_id=commit_id),
     )
 
 
 def compactor(actor: Actor, __: int) -> None:
-    """Compacts: what needs it, everything, or whatever segments it draws."""
+    """Compact by a random strategy, or random segments."""
     for _ in _turns(actor):
         if actor.random.random() < 0.8:
             actor.refresh()
-        how: dict[str, Any] = {"strategy": actor.random.choice(["auto", "full"])}
+        options: dict[str, Any] = {"strategy": actor.random.choice(["auto", "full"])}
         if actor.random.random() < 0.6:
             paths = actor.table.state.segments.paths
-            how = {"paths": actor.random.sample(paths, actor.random.randint(0, len(paths)))}
-        actor.ask({"do": "compact"}, _compacts(actor, how))
+            options = {"paths": actor.random.sample(paths, actor.random.randint(0, len(paths)))}
+        actor.ask({"do": "compact"}, _compacts(actor, options))
         time.sleep(0.15)
 
 
-def _compacts(actor: Actor, how: dict[str, Any]) -> Callable[[str], int]:
-    return lambda commit_id: actor.table.maintenance.compact(commit_id=commit_id, **how).version
+def _compacts(actor: Actor, options: dict[str, Any]) -> Callable[[str], int]:
+    return lambda commit_id: actor.table.maintenance.compact(commit_id=commit_id, **options).version
 
 
 def reader(actor: Actor, _: int) -> None:
-    """Reads the newest version or an older one, all of it or by a condition."""
+    """Read the newest or an older version, whole or by a condition."""
     while not actor.scene.is_over:
         began = time.monotonic()
         actor.refresh()
         pinned = time.monotonic()
         newest = actor.random.random() < 0.5
-        floor, last = actor.table.state.floor, actor.table.version
-        version = last if newest else actor.random.randint(floor, last)
+        oldest, last = actor.table.state.floor, actor.table.version
+        version = last if newest else actor.random.randint(oldest, last)
         try:
-            where, scan = _drawn(actor, version)
+            where, scan = _random_scan(actor, version)
             found = scan.to_arrow()
         except VersionedError as error:
-            actor.write("excuse", said=_said(error))
+            actor.write("failure", message=_message(error))
             continue
         seen = seen_of(actor.who, version, found, where, newest, began, pinned)
-        actor.write("look", told=asdict(seen))
+        actor.write("look", seen=asdict(seen))
 
 
-def _drawn(actor: Actor, version: int) -> tuple[list[Any] | None, Any]:
+def _random_scan(actor: Actor, version: int) -> tuple[list[Any] | None, Any]:
     if actor.random.random() < 0.6:
         return None, actor.table.scan(version=version)
     name = actor.random.choice(actor.table.as_of(version).schema.names)
@@ -322,24 +322,24 @@ def seen_of(
     began: float = 0.0,
     ended: float = 0.0,
 ) -> Seen:
-    """What a scan gave."""
+    """Describe the result of a scan."""
     rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
     return Seen(who, version, found.column_names, rows, where, newest, began, ended)
 
 
 def cleaner(actor: Actor, _: int) -> None:
-    """Expires and vacuums, all the time."""
+    """Expire and vacuum repeatedly."""
     assert actor.scene.retention is not None
     retention = timedelta(seconds=actor.scene.retention)
     while not actor.scene.is_over:
         try:
-            gone = actor.table.maintenance.vacuum(retention, dry_run=False, force=True)
-            actor.write("vacuum", segments=len(gone.segments), fence=gone.fence)
+            deleted = actor.table.maintenance.vacuum(retention, dry_run=False, force=True)
+            actor.write("vacuum", segments=len(deleted.segments), fence=deleted.fence)
             time.sleep(0.3)
             expired = actor.table.maintenance.expire(4 * retention, dry_run=False, force=True)
-            actor.write("expire", versions=expired.versions, floor=expired.oldest_version)
+            actor.write("expire", versions=expired.versions, oldest=expired.oldest_version)
         except VersionedError as error:
-            actor.write("excuse", said=_said(error))
+            actor.write("failure", message=_message(error))
         time.sleep(0.3)
 
 
@@ -353,6 +353,6 @@ ROLES: dict[str, Callable[[Actor, int], None]] = {
 }
 
 
-def act(scene: Scene, role: str, number: int, life: int) -> None:
-    """Live one life."""
-    ROLES[role](Actor(scene, role, number, life), number)
+def act(scene: Scene, role: str, number: int, start_number: int) -> None:
+    """Run the actor of a role."""
+    ROLES[role](Actor(scene, role, number, start_number), number)

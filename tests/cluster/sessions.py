@@ -11,7 +11,7 @@ from jar import ROOT
 
 
 def local_cluster() -> Any:
-    """The module, which is no part of any package."""
+    """Import the example, which belongs to no package."""
     name = "versioned_local_cluster"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / "local_cluster.py")
@@ -23,7 +23,7 @@ def local_cluster() -> Any:
 
 
 def session(master: str, warehouse: str, **settings: str) -> Any:
-    """A session whose driver is this process; settings are given with ``__`` for dots."""
+    """Start a session whose driver is this process; settings use ``__`` for dots."""
     from pyspark.sql import SparkSession
 
     from pyspark_versioned import configure

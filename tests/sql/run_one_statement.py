@@ -1,4 +1,4 @@
-"""One statement, once it is told to begin: ``python run_killed.py WAREHOUSE STATEMENT``."""
+"""Run one statement after a line on stdin: ``python run_one_statement.py WAREHOUSE STATEMENT``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sql.run_statements import session
 
 def main() -> None:
     _, warehouse, statement = sys.argv
-    once_told(session("classic", warehouse), statement)
+    run_after_line(session("classic", warehouse), statement)
 
 
-def once_told(spark: Any, statement: str) -> None:
-    """Warm up, say so, wait for a line, and carry a statement out."""
+def run_after_line(spark: Any, statement: str) -> None:
+    """Warm up, print ``ready``, wait for a line on stdin, and run the statement."""
     spark.sql("SELECT count(*) FROM versioned.n.t").collect()
     print("ready", flush=True)
     sys.stdin.readline()
