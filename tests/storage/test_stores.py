@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -69,3 +70,23 @@ def test_writing_to_a_file_system_without_put_if_absent_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="two writers could both commit a version"):
         Catalog.create_path("plain://table", "x INT")
     assert Plain().find("") == []
+
+
+def test_an_overwrite_survives_the_deletion_of_its_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A vacuum deletes old temporary files, also that of a writer that was paused for long."""
+    replace, seen = os.replace, []
+
+    def paused(source: str, target: str) -> None:
+        seen.append(source)
+        if len(seen) == 1:
+            os.unlink(source)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", paused)
+    store = open_store(tmp_path)
+    store.overwrite("log/0", b"new")
+    assert store.read("log/0") == b"new"
+    assert len(seen) == 2
+    assert [file.name for file in store.files("log")] == ["0"]

@@ -108,14 +108,21 @@ class LocalStore(store.Store):
     def overwrite(self, path: str, data: bytes) -> None:
         full = self._writable(path)
         with _translated("write", full):
-            temporary = self._write_temporary(full, data)
             try:
-                os.replace(temporary, full)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary)
-                raise
+                self._replace(full, data)
+            except FileNotFoundError:
+                # A vacuum deleted the temporary file while this writer was paused for long.
+                self._replace(full, data)
             _sync_folder(os.path.dirname(full))
+
+    def _replace(self, full: str, data: bytes) -> None:
+        temporary = self._write_temporary(full, data)
+        try:
+            os.replace(temporary, full)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
 
     def _write_temporary(self, full: str, data: bytes) -> str:
         """Write and sync a temporary file in the same folder."""
