@@ -159,7 +159,7 @@ def test_nulls_are_found_behind_null_parents(make: Make) -> None:
         table.alter().set_not_null("s.x").commit()
 
 
-def test_a_table_with_only_null_parents_may_be_not_null_inside(make: Make) -> None:
+def test_a_nested_field_can_be_set_not_null_if_only_its_parents_are_null(make: Make) -> None:
     table = make("s STRUCT<x: INT>")
     table.append(pa.table({"s": structs(None, {"x": 1})}))
     table.alter().set_not_null("s.x").commit()

@@ -272,7 +272,7 @@ def test_written_segments_are_committed_once(meanwhile: str, pair: tuple[Table, 
     assert fresh(old) == before
 
 
-def test_written_segments_that_an_expired_version_added(pair: tuple[Table, Table]) -> None:
+def test_segments_that_an_expired_version_added_are_refused(pair: tuple[Table, Table]) -> None:
     old, new = pair
     plan = old.transaction().plan_write(ROW.schema)
     records = plan.write(ROW.schema, iter(ROW.to_batches()), old.store)

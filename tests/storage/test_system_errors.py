@@ -44,7 +44,7 @@ def test_a_system_error_is_a_storage_error(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", OF_THE_FILE, ids=errno.errorcode.get)
-def test_an_error_about_the_file_is_corruption(number: int) -> None:
+def test_an_error_caused_by_the_file_is_corruption(number: int) -> None:
     with pytest.raises(CorruptTableError), translate_errors("x"):
         raise OSError(number, "no")
     with pytest.raises(CorruptTableError), translate_errors("x"):

@@ -55,6 +55,6 @@ def check_same_incarnation(
     if then is None or then.table_uuid != state.table_uuid:
         raise InvalidRequestError(
             f"{table} can't be rolled back to version {version}, since version {state.created_version} "
-            "created or replaced the table, with columns of its own; roll back to that version or a "
+            "created or replaced the table, with new column IDs; roll back to that version or a "
             f"later one, or read version {version} and write its rows"
         )

@@ -126,7 +126,7 @@ def references(timeline: TableLog, state: TableState) -> tuple[TableState, Refer
 def references_since(
     timeline: TableLog, state: TableState, needed: References, newest: TableState
 ) -> tuple[TableState, References]:
-    """``references`` of a newer state, by those of an older one."""
+    """Return ``references`` of a newer state, computed incrementally from those of an older one."""
     if newest.floor == state.floor:
         try:
             return newest, needed.including(_commits(timeline, state.version + 1, newest.version))

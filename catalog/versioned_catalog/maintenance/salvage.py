@@ -205,7 +205,7 @@ class Incarnation:
 
     Args:
         properties, comment: the last known ones.
-        live: segments that are live by the log, in order.
+        live: segments that are live according to the log, in order.
         guessed: segments that no entry names, in their likely order.
         left: why other segments are left out, by path.
         next_column_id: above every known ID.

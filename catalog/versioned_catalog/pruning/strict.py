@@ -14,10 +14,10 @@ from versioned_catalog.types.arrow_values import repeat
 
 
 def all_match(bound: filters.BoundFilter, bounds_of: BoundsOf, count: int) -> pa.BooleanArray:
-    """Which units are known to hold only rows for which a filter is true, not false or null.
+    """Return for each unit (segment, row group) whether its bounds prove the filter true for all rows.
 
-    ``bounds_of`` returns the bounds of a column by ID, or None if nothing is known. The result is never
-    null; for a unit without rows it may be either.
+    ``bounds_of`` returns the bounds of a column by ID, or None if nothing is known. The result holds no
+    nulls; for a unit without rows it may be true or false.
     """
     match bound:
         case filters.And(parts) | filters.Or(parts):

@@ -222,9 +222,10 @@ def check_date(dated: datetime | None, date: datetime, what: str) -> None:
     """
     if dated is not None and dated - date > FAR_AHEAD:
         raise StorageError(
-            f"can't write {what}: the clock of this machine shows {dated.isoformat()}, and that of the "
-            f"store {date.isoformat()}; nothing was committed. Set the clock of this machine, or let it "
-            "make files in the table's folder, so that it can ask the store for the time"
+            f"can't write {what}: this machine's clock shows {dated.isoformat()}, but the store's "
+            f"shows {date.isoformat()}; nothing was committed. Set this machine's clock, or grant it "
+            "permission to create files in the table's folder, so that it can get the time from the "
+            "store"
         )
 
 

@@ -198,7 +198,7 @@ class Constant:
 
 
 class Now(enum.Enum):
-    """Write defaults that are evaluated once per write; the value is the name in FORMAT.md."""
+    """Write defaults that are evaluated once per write, by their names in FORMAT.md."""
 
     TIMESTAMP = "current_timestamp"
     DATE = "current_date"

@@ -126,8 +126,8 @@ def _overwrite_where_keyed(
 ) -> int:
     """Delete the rows that match a filter and upsert others, in one commit.
 
-    Rows computed from the table's own rows are stale once another commit wrote their keys, so the
-    rows to delete are not evaluated again then.
+    If another commit wrote the same keys meanwhile, the filter is evaluated again and the commit is
+    retried. With ``own_rows`` it is a conflict: the rows to write were computed from rows that changed.
     """
 
     def attempt(shown: TableHandle) -> int:

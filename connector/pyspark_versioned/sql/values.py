@@ -29,7 +29,7 @@ from versioned_catalog.values.literals import constant, decode
 
 
 def parse_type(given: SparkType, path: tuple[str, ...]) -> DataType:
-    """The catalog's type for the Spark type of the column at a path.
+    """Convert the Spark type of the column at `path` to a type of the catalog.
 
     Raises:
         InvalidRequestError: the type can't be stored.
