@@ -53,7 +53,8 @@ def dump_json(value: Json) -> bytes:
     if len(data) > ENTRY_BYTES or count_values(text) > JSON_VALUES:
         raise InvalidRequestError(
             f"the commit takes {len(data)} bytes of metadata, but the limit is {ENTRY_BYTES}; write "
-            "fewer segments (larger ones, or fewer partitions) at once, or shorten properties and comments"
+            "fewer segments (larger ones, or fewer partitions) at once, or shorten properties and "
+            "comments"
         )
     return data
 
