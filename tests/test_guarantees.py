@@ -1,14 +1,28 @@
-"""docs/guarantees.md cites tests that exist."""
+"""The documents cite files that exist."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from jar import ROOT
 
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("*/*.md")})
+FOLDERS = "tests|catalog|connector|benchmarks|docs|examples"
 
-def test_the_cited_tests_exist() -> None:
-    page = (ROOT / "docs" / "guarantees.md").read_text()
-    named = set(re.findall(r"`(tests/[\w/]+(?:\.py)?)", page))
-    assert len(named) > 10
-    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_cited_files_exist(page: Path) -> None:
+    text = page.read_text()
+    cited = set(re.findall(rf"`((?:{FOLDERS})/[\w/]+(?:\.\w+)?)`", text))
+    assert [
+        path for path in sorted(cited) if not (ROOT / path).exists() and "PACKAGE" not in path
+    ] == []
+    names = set(re.findall(r"`(test_\w+\.py)`", text))
+    assert [name for name in sorted(names) if not list(ROOT.glob(f"tests/**/{name}"))] == []
+
+
+def test_the_guarantees_cite_their_tests() -> None:
+    assert (ROOT / "docs" / "guarantees.md").read_text().count("`tests/") > 10

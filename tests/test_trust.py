@@ -345,7 +345,9 @@ def test_a_footer_of_too_many_values_is_refused() -> None:
     footer = b"\x15\x02\x19\x1c" + b"\x00" + b"\x16\x00\x19\x1c" + columns + b"\x00"
     data = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
     before = peak_mib()
-    with pytest.raises(CorruptTableError, match=r"a footer of more than \d+ fields and values"):
+    with pytest.raises(
+        CorruptTableError, match=r"a long footer .*: it has more structures than are allowed"
+    ):
         open_parquet(pa.BufferReader(data), "x")
     assert peak_mib() - before < 700
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from versioned_catalog.conflicts.operations import Alter, Base
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.evolution import changes
+from versioned_catalog.evolution import changes as requests
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
@@ -41,12 +41,12 @@ class Alteration:
 
     def __init__(self, handle: TableHandle) -> None:
         self._handle = handle
-        self._changes: list[changes.Change] = []
+        self._changes: list[requests.Change] = []
 
     def __repr__(self) -> str:
-        return f"Alteration({'; '.join(map(changes.describe, self._changes)) or 'no changes yet'})"
+        return f"Alteration({'; '.join(map(requests.describe, self._changes)) or 'no changes yet'})"
 
-    def _add(self, change: changes.Change) -> Alteration:
+    def _add(self, change: requests.Change) -> Alteration:
         self._changes.append(change)
         return self
 
@@ -55,7 +55,7 @@ class Alteration:
         path: Path,
         type: str | DataType,
         *,
-        default: object = changes.UNSET,
+        default: object = requests.UNSET,
         nullable: bool = True,
         comment: str | None = None,
         first: bool = False,
@@ -75,65 +75,65 @@ class Alteration:
         _check_text(comment, "a comment")
         _check_text(after, "the name of a sibling")
         return self._add(
-            changes.AddColumn(
+            requests.AddColumn(
                 parse_path(path), _type(type), default, bool(nullable), comment, first, after
             )
         )
 
     def drop_column(self, path: Path) -> Alteration:
         """Drop a column; its ID is never used again."""
-        return self._add(changes.DropColumn(parse_path(path)))
+        return self._add(requests.DropColumn(parse_path(path)))
 
     def rename_column(self, path: Path, new_name: str) -> Alteration:
         """Rename a column."""
         _check_text(new_name, "a new name", required=True)
-        return self._add(changes.RenameColumn(parse_path(path), new_name))
+        return self._add(requests.RenameColumn(parse_path(path), new_name))
 
     def move_column(
         self, path: Path, *, first: bool = False, after: str | None = None
     ) -> Alteration:
         """Move a column before all its siblings, or after one of them."""
         _check_text(after, "the name of a sibling")
-        return self._add(changes.MoveColumn(parse_path(path), first, after))
+        return self._add(requests.MoveColumn(parse_path(path), first, after))
 
     def change_type(self, path: Path, type: str | DataType) -> Alteration:
         """Widen a column's type."""
-        return self._add(changes.ChangeType(parse_path(path), _type(type)))
+        return self._add(requests.ChangeType(parse_path(path), _type(type)))
 
     def set_default(self, path: Path, value: object) -> Alteration:
         """Set the write default of a column; existing rows do not change."""
-        return self._add(changes.SetDefault(parse_path(path), value))
+        return self._add(requests.SetDefault(parse_path(path), value))
 
     def drop_default(self, path: Path) -> Alteration:
         """Drop the write default of a column."""
-        return self._add(changes.DropDefault(parse_path(path)))
+        return self._add(requests.DropDefault(parse_path(path)))
 
     def set_not_null(self, path: Path) -> Alteration:
         """Make a column NOT NULL; refused if the table holds nulls."""
-        return self._add(changes.SetNotNull(parse_path(path)))
+        return self._add(requests.SetNotNull(parse_path(path)))
 
     def drop_not_null(self, path: Path) -> Alteration:
         """Make a column nullable."""
-        return self._add(changes.DropNotNull(parse_path(path)))
+        return self._add(requests.DropNotNull(parse_path(path)))
 
     def set_comment(self, path: Path, text: str | None) -> Alteration:
         """Set the comment of a column, or remove it (None)."""
         _check_text(text, "a comment")
-        return self._add(changes.SetComment(parse_path(path), text))
+        return self._add(requests.SetComment(parse_path(path), text))
 
     def set_property(self, key: str, value: str) -> Alteration:
         """Set a table property; ``sort_by`` is bound to columns and survives renames."""
-        return self._add(changes.SetProperty(key, value))
+        return self._add(requests.SetProperty(key, value))
 
     def unset_property(self, key: str) -> Alteration:
         """Remove a table property."""
-        return self._add(changes.UnsetProperty(key))
+        return self._add(requests.UnsetProperty(key))
 
     def set_partitioning(self, fields: Iterable[str]) -> Alteration:
         """Set the partitioning of new segments; existing segments keep theirs."""
-        return self._add(changes.SetPartitioning(listed(fields)))
+        return self._add(requests.SetPartitioning(listed(fields)))
 
-    def add_all(self, changes: Iterable[changes.Change]) -> Alteration:
+    def add_all(self, changes: Iterable[requests.Change]) -> Alteration:
         """Add changes that were built elsewhere."""
         self._changes.extend(changes)
         return self
@@ -156,7 +156,7 @@ class Alteration:
             raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
         state = self._handle.state
         for change in self._changes:
-            if isinstance(change, changes.SetProperty):
+            if isinstance(change, requests.SetProperty):
                 check_properties({change.key: change.value})  # before anything is written
         newest = state.schemas.newest.version
         bound, _ = plan_changes(tuple(self._changes), state.evolution, newest + 1)

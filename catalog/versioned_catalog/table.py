@@ -373,9 +373,10 @@ class Table:
 
         Args:
             assignments: the new value of each column, ``{"col": value}``, or of a field of a struct,
-                ``{"a.b": value}``; a struct that is null stays null. A value is a Python value, SQL text
-                (``expr("n + 1")``), or a ``pyarrow.compute`` expression over top-level columns
-                (``pc.field("n") + 1``). Expressions read the values from before the update.
+                ``{"a.b": value}``; a struct that is null stays null. A value is a Python value, SQL
+                wrapped in ``expr`` (``expr("n + 1")``), or a ``pyarrow.compute`` expression over
+                top-level columns (``pc.field("n") + 1``). Expressions read the values from before the
+                update.
             filters: the rows to update, as for ``scan``; None for all rows.
 
         Raises:

@@ -32,9 +32,10 @@ class Transaction:
     method validates the write against the commits since its base, and retries while others commit
     first. The methods of ``Table``, such as ``append``, do all of this in one call.
 
-    In every method, ``plan`` comes from ``plan_write``, ``records`` are the segments that ``plan.write``
-    wrote, and ``commit_id`` is the idempotency key of the commit, generated if omitted. Methods that
-    commit return the version of the commit, or the newest version if there is nothing to change.
+    Unless a method says otherwise, ``plan`` comes from ``plan_write``, ``records`` are the segments that
+    ``plan.write`` wrote, and ``commit_id`` is the idempotency key of the commit, generated if omitted.
+    Methods that commit return the version of the commit. A rewrite, delta or deletion of nothing returns
+    the newest version; an append or overwrite always commits.
 
     >>> table = catalog.create_table("numbers", "n BIGINT")
     >>> rows = pa.table({"n": [1, 2, 3]})

@@ -103,6 +103,7 @@ class CreatingWriter(PlannedWriter):
             catalog.commit_table(target.path, self._plan.location, operation, self._commit_id)
 
 
+@shows_errors
 class ReplacingWriter(PlannedWriter):
     """Replaces an existing table by another, in one commit."""
 

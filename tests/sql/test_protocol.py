@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from pyspark_versioned.sql.dispatch import HANDLERS
+from pyspark_versioned.sql.dispatch import FUNCTIONS, HANDLERS
 from pyspark_versioned.sql.protocol.base import (
     VERSION,
     Base64,
@@ -180,6 +180,7 @@ def test_messages_are_as_documented(side: Any) -> None:
 def test_every_request_has_a_handler() -> None:
     requests = {name for name, message in documented().items() if message.response}
     assert {request.__name__ for request in HANDLERS} == requests
+    assert len(HANDLERS) == len(FUNCTIONS)
     for request, function in HANDLERS.items():
         hints = get_type_hints(function)
         response = hints.pop("return")

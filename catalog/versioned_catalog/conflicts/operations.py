@@ -131,7 +131,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Alter:
-    """Change the schema or properties.
+    """Change the schema or properties, by changes that are applied in order.
 
     Args:
         count_nulls: counts the values of a column that are null of themselves by reading the data of a

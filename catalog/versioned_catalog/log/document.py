@@ -50,11 +50,12 @@ def dump_json(value: Json) -> bytes:
             f"{text[error.start : error.end][:20]!r} in a name, comment or property is half a "
             "character (an unpaired surrogate); nothing was committed"
         ) from None
-    if len(data) > ENTRY_BYTES or count_values(text) > JSON_VALUES:
+    values = count_values(text)
+    if len(data) > ENTRY_BYTES or values > JSON_VALUES:
         raise InvalidRequestError(
-            f"the commit takes {len(data)} bytes of metadata, but the limit is {ENTRY_BYTES}; write "
-            "fewer segments (larger ones, or fewer partitions) at once, or shorten properties and "
-            "comments"
+            f"the commit takes {len(data)} bytes and {values} values of metadata, but the limits are "
+            f"{ENTRY_BYTES} and {JSON_VALUES}; write fewer segments at once (larger ones, or fewer "
+            "partitions), or shorten properties and comments"
         )
     return data
 

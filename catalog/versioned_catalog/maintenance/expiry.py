@@ -100,7 +100,8 @@ def _keep_states(
 def oldest_to_keep(timeline: TableLog, state: TableState, cutoff: datetime, keep_last: int) -> int:
     """Return the oldest version to keep: the newest one as of the cutoff, or an older one.
 
-    The last ``keep_last`` versions are kept in any case.
+    So versions that were current at the cutoff or later are kept. The last ``keep_last`` versions are
+    kept in any case.
     """
     then = newest_before(timeline, state, cutoff)
     return max(state.floor, min(then, state.version - keep_last + 1))

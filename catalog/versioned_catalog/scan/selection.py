@@ -47,7 +47,10 @@ class Selected:
 def select(
     state: TableState, filter: BoundFilter | None, limit: int | None, *, prune: bool
 ) -> Selected:
-    """Select the segments that may hold wanted rows; ``limit`` rows are wanted in any order."""
+    """Select the segments that may hold wanted rows; ``limit`` rows are wanted in any order.
+
+    None stands for no filter, and for no limit.
+    """
     if state.schema.is_keyed:
         return _select_keyed(state, filter, limit, prune=prune)
     if filter is None:

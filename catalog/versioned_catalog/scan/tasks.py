@@ -26,7 +26,7 @@ Row = dict[str, Any]
 _CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class TaskPlanner:
     """Plans the tasks of segments that are read alike; segments of one layout share a projection.
 

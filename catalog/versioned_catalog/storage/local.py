@@ -111,8 +111,11 @@ class LocalStore(store.Store):
             try:
                 self._replace(full, data)
             except FileNotFoundError:
-                # A vacuum deleted the temporary file while this writer was paused for long.
-                self._replace(full, data)
+                # A vacuum deleted the temporary file while this writer was paused for long; the table
+                # is still there. A put does not try again: after such a pause, its base is too old.
+                if not os.path.isdir(os.path.dirname(full)):
+                    raise
+                self._replace(self._writable(path), data)
             _sync_folder(os.path.dirname(full))
 
     def _replace(self, full: str, data: bytes) -> None:

@@ -72,14 +72,14 @@ def open_parquet(source: Any, what: str, **how: Any) -> pq.ParquetFile:
 
 
 def _check_footer_length(source: Any, what: str) -> None:
-    """Refuse a long footer of many values: a value of a few bytes takes a thousand in memory."""
+    """Refuse a long footer of many structures: one of a few bytes takes a thousand in memory."""
     if isinstance(source, str):
         with open(source, "rb") as file:
             _check_footer_length(file, what)
         return
     if _footer_length(source) > FOOTER_BYTES:
-        # A long footer of few values is fine: in a checkpoint, one string holds the state.
-        with translate_errors(what, f"has a footer of more than {FOOTER_ITEMS} fields and values"):
+        # A long footer of few structures is fine: in a checkpoint, one string holds the state.
+        with translate_errors(what, "has a long footer that can't be checked"):
             Reader(_footer(source), most=FOOTER_ITEMS).struct()
     source.seek(0)
 

@@ -31,7 +31,8 @@ def make_reserve(store: Store) -> None:
 def with_room(store: Store, act: Callable[[], T], spare: Sequence[str]) -> T:
     """Call a function that needs a little disk space, and give up the reserve if the disk is full.
 
-    It is called again after the reserve was deleted. The files in ``spare`` may be deleted in any case.
+    ``act`` is called again after the reserve was deleted. The files in ``spare`` may be deleted in any
+    case.
 
     Raises:
         StorageError: the disk is still full.

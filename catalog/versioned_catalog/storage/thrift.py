@@ -40,7 +40,8 @@ class Reader:
     def struct(self, after: int = 0, last: int | None = None) -> dict[int, Any]:
         """The fields of a structure by number: numbers, booleans, strings, structures and lists.
 
-        Reading begins after the field ``after``, inside the structure, and ends with the field ``last``.
+        Reading begins after the field ``after``, inside the structure, and ends with the field ``last``;
+        None reads all.
 
         Raises:
             Damaged: the bytes are not a structure.
@@ -52,8 +53,10 @@ class Reader:
 
     def _struct(self, depth: int, number: int = 0, last: int | None = None) -> dict[int, Any]:
         self._left -= 1
-        if self._left < 0 or depth > MAX_DEPTH:
-            raise Damaged("it has more parts than are allowed")
+        if self._left < 0:
+            raise Damaged("it has more structures than are allowed")
+        if depth > MAX_DEPTH:
+            raise Damaged("its structures are nested too deep")
         data = self._data
         fields: dict[int, Any] = {}
         while number != last:

@@ -26,7 +26,7 @@ from versioned_catalog.write.update import Updater
 def delete_rows(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec
 ) -> list[SegmentRecord]:
-    """Write tombstones for the rows that match a filter; for every row if it is None."""
+    """Write tombstones for the rows that match a filter; if ``bound`` is None, for every row."""
     keys = [column for column in state.schema.columns if column.id in state.schema.row_key]
 
     def gone() -> Iterator[pa.RecordBatch]:
@@ -54,7 +54,7 @@ def write_tombstones(
 def update_rows(
     store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
 ) -> list[SegmentRecord]:
-    """Write the rows that match a filter with new values; every row if it is None.
+    """Write the rows that match a filter with new values; if ``bound`` is None, every row.
 
     Raises:
         InvalidRequestError: a new value does not fit its column.

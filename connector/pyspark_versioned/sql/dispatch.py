@@ -40,21 +40,22 @@ def handshake(request: Handshake) -> Done:
     return Done()
 
 
+FUNCTIONS = (
+    handshake,
+    *distribution.HANDLERS,
+    *metadata_requests.HANDLERS,
+    *namespace_requests.HANDLERS,
+    *option_requests.HANDLERS,
+    *procedure_requests.HANDLERS,
+    *scan_requests.HANDLERS,
+    *stage_requests.HANDLERS,
+    *table_requests.HANDLERS,
+    *view_requests.HANDLERS,
+    *write_requests.HANDLERS,
+)
+
 HANDLERS: dict[type, Callable[..., object]] = {
-    get_type_hints(function)["request"]: function
-    for function in (
-        handshake,
-        *distribution.HANDLERS,
-        *metadata_requests.HANDLERS,
-        *namespace_requests.HANDLERS,
-        *option_requests.HANDLERS,
-        *procedure_requests.HANDLERS,
-        *scan_requests.HANDLERS,
-        *stage_requests.HANDLERS,
-        *table_requests.HANDLERS,
-        *view_requests.HANDLERS,
-        *write_requests.HANDLERS,
-    )
+    get_type_hints(function)["request"]: function for function in FUNCTIONS
 }
 """Functions by the request that they carry out; those that commit take a ``Commit``, too."""
 

@@ -85,8 +85,8 @@ class Procedure:
         result: the columns of the result, as Spark's DDL.
         run: runs the procedure and yields the rows of the result.
         writes: whether the procedure changes the rows of the table, or of older versions.
-        job: the Spark job to run first, through the data source; ``results`` of the next invocation
-            are its rows. None for no job.
+        job: the Spark job to run first, through the data source; its rows are ``request.results`` of
+            the next invocation. None for no job.
     """
 
     description: str

@@ -22,7 +22,10 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass_transform(frozen_default=True)
 class Message:
-    """A message. Subclasses are frozen dataclasses, without a repr since some hold secrets."""
+    """A message. Subclasses are frozen dataclasses, without a repr since some hold secrets.
+
+    A message has no attributes but its members: ``encode`` sends all of ``vars()``.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 

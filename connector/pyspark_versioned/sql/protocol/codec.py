@@ -59,14 +59,16 @@ def _plain(value: object) -> object:
             return {**vars(value), "kind": wire_name(type(value))}
         case Message():
             return vars(value)
-        case bytes():
+        case bytes() | bytearray() | memoryview():
             return base64.b64encode(value).decode()
         case Mapping():
             return dict(value)
         case Sequence():
             return list(value)
         case _:
-            raise TypeError(f"{value!r} has no form in JSON")
+            raise TypeError(
+                f"{type(value).__name__} has no form in JSON"
+            )  # a value may be a secret
 
 
 class _Mismatch(Exception):
