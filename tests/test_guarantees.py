@@ -16,9 +16,9 @@ FOLDERS = "tests|catalog|connector|benchmarks|docs|examples"
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_cited_files_exist(page: Path) -> None:
     text = page.read_text()
-    cited = set(re.findall(rf"`((?:{FOLDERS})/[\w/]+(?:\.\w+)?)`", text))
+    cited = set(re.findall(rf"`(tests/[\w/]+|(?:{FOLDERS})/[\w/]+\.\w+)`", text))
     assert [
-        path for path in sorted(cited) if not (ROOT / path).exists() and "PACKAGE" not in path
+        path for path in sorted(cited) if not (ROOT / path).exists() and path != "tests/PACKAGE"
     ] == []
     names = set(re.findall(r"`(test_\w+\.py)`", text))
     assert [name for name in sorted(names) if not list(ROOT.glob(f"tests/**/{name}"))] == []
