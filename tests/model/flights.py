@@ -513,7 +513,8 @@ class InFlight:
         given, fields = [], then.fields
         for kind, key, *rest in changes:
             if kind == "default":  # the value has the column's type at that time
-                rest = [naive.as_stored(rest[0], naive.find(fields, key).type)]
+                type_ = naive.find(fields, key).type
+                rest = [naive.as_stored(rest[0], type_), type_]
             given.append((kind, key, *rest))
             fields = naive.apply(then, fields, given[-1])
 

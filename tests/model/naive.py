@@ -278,7 +278,7 @@ def apply(model: Model, fields: tuple[Field, ...], change: tuple[Any, ...]) -> t
         case "type":
             return _change(fields, key, lambda f: _widened(f, rest[0]))
         case "default":
-            return _change(fields, key, lambda f: _defaulted(f, rest[0]))
+            return _change(fields, key, lambda f: _defaulted(f, *rest))
         case "not null":
             return _change(fields, key, lambda f: replace(f, nullable=False))
         case "null":
@@ -335,7 +335,10 @@ def _widened(one: Field, type_: str) -> Field:
     )
 
 
-def _defaulted(one: Field, value: Any) -> Field:
+def _defaulted(one: Field, value: Any, planned: Type | None = None) -> Field:
+    """Set a default that had the type ``planned`` when its ALTER was planned."""
+    if isinstance(planned, str) and planned != one.type and one.type not in WIDER.get(planned, ()):
+        raise Refused("the default had a type that does not widen to the column's")
     if value is None and not one.nullable:
         raise Refused("NULL for a NOT NULL column")
     return replace(one, write_default=as_stored(value, one.type))
