@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -11,7 +12,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from versioned_catalog import Catalog, InvalidRequestError
+from versioned_catalog import Catalog, InvalidRequestError, StorageError
 from versioned_catalog.storage.opening import open_store
 from versioned_catalog.storage.store import Put, Store
 
@@ -90,3 +91,20 @@ def test_an_overwrite_survives_the_deletion_of_its_temporary_file(
     assert store.read("log/0") == b"new"
     assert len(seen) == 2
     assert [file.name for file in store.files("log")] == ["0"]
+
+
+def test_an_overwrite_does_not_bring_back_a_deleted_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, seen = os.replace, []
+
+    def late(source: str, target: str) -> None:
+        seen.append(source)
+        if len(seen) == 1:
+            shutil.rmtree(tmp_path / "log")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", late)
+    with pytest.raises(StorageError, match="can't write"):
+        open_store(tmp_path).overwrite("log/0", b"new")
+    assert not (tmp_path / "log").exists()

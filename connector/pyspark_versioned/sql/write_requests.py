@@ -53,39 +53,37 @@ def commit_records(
     if done is not None:
         return done
     commit_id, own_rows = commit.id, write.own_rows
-    reads = _known(write.filters)
+    transaction, reads = table.transaction(), _known(write.filters)
     match write.mode:
         case "append" if own_rows and plan.spec.schema.is_keyed:
-            return table.transaction().commit_delta(
+            return transaction.commit_delta(
                 plan, records, kind="merge", reads=None, commit_id=commit_id
             )
         case "append" if own_rows and _is_serializable(write):
-            return table.transaction().commit_rewrite(
-                plan, records, (), kind="merge", commit_id=commit_id
-            )
+            return transaction.commit_rewrite(plan, records, (), kind="merge", commit_id=commit_id)
         case "append":
-            return table.transaction().commit_append(plan, records, commit_id=commit_id)
+            return transaction.commit_append(plan, records, commit_id=commit_id)
         case "overwrite":
-            return table.transaction().commit_overwrite(
+            return transaction.commit_overwrite(
                 plan, records, own_rows=own_rows, commit_id=commit_id
             )
         case "overwrite_partitions":
-            return table.transaction().commit_overwrite_partitions(
+            return transaction.commit_overwrite_partitions(
                 plan, records, own_rows=own_rows, commit_id=commit_id
             )
         case "overwrite_where":
             filters = overwrite_condition(write.filters, table.name)
-            return table.transaction().commit_overwrite_where(
+            return transaction.commit_overwrite_where(
                 plan, records, filters, own_rows=own_rows, commit_id=commit_id
             )
         case "rewrite":
             if write.operation == "update":
                 _check_rows(write, table, records)
-            return table.transaction().commit_rewrite(
+            return transaction.commit_rewrite(
                 plan, records, write.removed, kind=write.operation, reads=reads, commit_id=commit_id
             )
         case "delta":
-            return table.transaction().commit_delta(
+            return transaction.commit_delta(
                 plan, records, kind=write.operation, reads=reads, commit_id=commit_id
             )
         case mode:

@@ -66,9 +66,8 @@ def _plain(value: object) -> object:
         case Sequence():
             return list(value)
         case _:
-            raise TypeError(
-                f"{type(value).__name__} has no form in JSON"
-            )  # a value may be a secret
+            # Not the value itself, which may be a secret.
+            raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 class _Mismatch(Exception):
