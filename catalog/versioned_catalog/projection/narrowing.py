@@ -72,10 +72,11 @@ class Narrowing:
         Raises:
             InvalidRequestError: a value does not fit, and ``overflow`` is ``error``.
         """
+        shown = [one for one in self.columns if one.place < batch.num_columns]
+        if not shown:
+            return batch  # a batch without columns still has a number of rows
         arrays, fields = list(batch.columns), list(batch.schema)
-        for one in self.columns:
-            if one.place >= len(arrays):
-                break
+        for one in shown:
             found = _converted(arrays[one.place], one.wide, one.narrow, cast=True)
             if self.overflow is Overflow.ERROR:
                 _check(arrays[one.place], found, (one.wide,), (one.narrow,), where)
