@@ -1,4 +1,4 @@
-"""Two jobs pinned to schemas 3 and 7, and one that follows, write one keyed table while it is altered."""
+"""Jobs pinned to schemas 3 and 7, and one that follows, write one keyed table while it is altered."""
 
 from __future__ import annotations
 
@@ -175,12 +175,12 @@ def arrow(columns: list[Shown], rows: list[dict[str, Any]]) -> pa.Table:
 @pytest.mark.parametrize("number", sample(HISTORIES // AT_ONCE, short=1))
 def test_by_seeds(number: int) -> None:
     for seed in range(first_seed() + number * AT_ONCE, first_seed() + (number + 1) * AT_ONCE):
-        histories, step = Histories(seed), -1
-        try:
-            for step in range(STEPS):
+        histories = Histories(seed)
+        for step in range(STEPS):
+            try:
                 histories.step()
-        except Exception as error:
-            raise AssertionError(f"VERSIONED_SEED={seed}, in step {step}: {error!r}") from error
+            except Exception as error:
+                raise AssertionError(f"VERSIONED_SEED={seed}, step {step}: {error!r}") from error
 
 
 def test_histories_reach_both_pins() -> None:
