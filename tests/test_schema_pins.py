@@ -20,6 +20,7 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
+from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
 
 INTS, LONGS, TEXTS = pa.int32(), pa.int64(), pa.string()
 
@@ -481,3 +482,111 @@ def test_a_label_is_neither_empty_nor_a_number(table: Table) -> None:
 def test_a_pin_that_is_repeated_makes_no_commit(table: Table) -> None:
     assert table.pin_schema("job") == table.version == 2
     assert table.pin_schema("job", owner="me") == 3
+
+
+# Together with other things
+
+
+def test_a_view_of_a_hidden_column_is_broken(catalog: Catalog, table: Table) -> None:
+    catalog.create_view("names", "SELECT b FROM sales", "b STRING", reads={"sales": ["b"]})
+    table.alter().drop_column("b").commit()
+    (problem,) = catalog.view_problems("sales")
+    assert "reads the column b (ID 2) of sales, which was dropped" in problem.text
+
+
+def test_metadata_tables_do_not_show_hidden_columns(table: Table) -> None:
+    table.alter().drop_column("b").commit()
+    assert "hidden" not in str(table.inspect.schemas().to_pylist())
+    assert table.inspect.lineage(2)["schema_version"].to_pylist() == [0, 1]
+
+
+def test_a_struct_default_is_shown_in_its_earlier_type(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "id INT, s STRUCT<a: INT>")
+    table.alter().set_default("s", {"a": 1}).commit()
+    table.pin_schema("job")
+    table.alter().change_type("s.a", "DOUBLE").add_column("s.b", "INT").commit()
+    table.alter().set_default("s", {"a": 2.0, "b": 3}).commit()
+    seen = table.seen_as("job")
+    assert "DEFAULT named_struct('a', 2)" in str(seen.schema)
+    seen.append(pa.table({"id": pa.array([1], INTS)}))
+    assert rows(table) == [{"id": 1, "s": {"a": 2.0, "b": 3}}]
+    with pytest.raises(InvalidRequestError, match="does not fit its earlier type"):
+        table.alter().set_default("s", {"a": 2.5, "b": 3}).commit()
+
+
+def test_counts_and_extremes_of_a_narrowed_column_are_read(table: Table) -> None:
+    table.alter().change_type("n", "BIGINT").commit()
+    table.append(pa.table({"id": pa.array([4], LONGS), "n": pa.array([2**31], LONGS)}))
+    for overflow in ("error", "null"):
+        scan = table.seen_as("job", overflow=overflow).scan()
+        (_, _, n) = scan.columns
+        assert extreme(scan, n, greatest=True) == (False, None)
+        assert count_values(scan, n) is None
+        assert count_rows(scan) == 4
+
+
+def test_compaction_and_partitioned_writes_keep_hidden_values(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "id INT, d INT, b STRING", partitioned_by=["d"])
+    table.pin_schema("job")
+    table.alter().drop_column("b").rename_column("d", "day").commit()
+    seen = table.seen_as("job")
+    given = {"id": pa.array([1, 2], INTS), "d": pa.array([1, 2], INTS), "b": ["x", "y"]}
+    seen.append(pa.table(given))
+    seen.overwrite_partitions(
+        pa.table({"id": pa.array([3], INTS), "d": pa.array([2], INTS), "b": ["z"]})
+    )
+    table.refresh().overwrite_where(
+        pa.table({"id": pa.array([4], INTS), "day": pa.array([1], INTS)}), [("id", "=", 99)]
+    )
+    table.maintenance.compact()
+    assert rows(seen, ["id", "d", "b"]) == [
+        {"id": 1, "d": 1, "b": "x"},
+        {"id": 3, "d": 2, "b": "z"},
+        {"id": 4, "d": 1, "b": None},
+    ]
+
+
+def test_merged_rows_are_narrowed_too(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "k VARCHAR(3), n INT", primary_key=["k"])
+    table.pin_schema("job")
+    table.alter().change_type("n", "BIGINT").change_type("k", "STRING").commit()
+    seen = table.seen_as("job")
+    table.upsert(pa.table({"k": ["a", "b"], "n": pa.array([1, 2], LONGS)}))
+    table.upsert(pa.table({"k": ["b", "c"], "n": pa.array([2**31, 3], LONGS)}))
+    with pytest.raises(InvalidRequestError, match="the column n is BIGINT now, and 1 values in"):
+        seen.refresh().scan().to_arrow()
+    assert rows(seen, filters=[("k", "!=", "b")]) == [{"k": "a", "n": 1}, {"k": "c", "n": 3}]
+    table.upsert(pa.table({"k": ["longer"], "n": pa.array([4], LONGS)}))
+    table.upsert(pa.table({"k": ["longer"], "n": pa.array([5], LONGS)}))
+    with pytest.raises(InvalidRequestError, match="the column k is STRING now"):
+        seen.refresh().scan(["k"]).to_arrow()
+    nulls = table.seen_as("job", overflow="null").scan().to_arrow().to_pylist()
+    assert sorted(map(str, nulls)) == sorted(
+        map(
+            str,
+            [
+                {"k": "a", "n": 1},
+                {"k": "b", "n": None},
+                {"k": "c", "n": 3},
+                {"k": None, "n": 5},
+            ],
+        )
+    )
+
+
+def test_a_whole_struct_is_updated_around_what_is_not_seen(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "id INT, s STRUCT<a: INT, b: INT>")
+    kind = pa.struct({"a": INTS, "b": INTS})
+    table.append(
+        pa.table({"id": pa.array([1, 2], INTS), "s": pa.array([{"a": 1, "b": 2}, None], kind)})
+    )
+    table.pin_schema("job")
+    table.alter().add_column("s.c", "INT", default=7).drop_column("s.b").commit()
+    table.update({"s.c": 8}, [("id", "=", 1)])
+    table.update({"s": {"a": 5, "c": 9}})
+    assert rows(table.seen_as("job")) == [
+        {"id": 1, "s": {"a": 5, "b": 2}},
+        {"id": 2, "s": {"a": 5, "b": None}},
+    ]
+    table.seen_as("job").update({"s": {"a": 6, "b": 3}}, [("id", "=", 1)])
+    assert rows(table) == [{"id": 1, "s": {"a": 6, "c": 9}}, {"id": 2, "s": {"a": 5, "c": 9}}]
