@@ -15,6 +15,7 @@ import pytest
 from versioned_catalog import (
     Catalog,
     CommitConflictError,
+    CorruptTableError,
     InvalidRequestError,
     NotFoundError,
     Table,
@@ -590,3 +591,13 @@ def test_a_whole_struct_is_updated_around_what_is_not_seen(catalog: Catalog) -> 
     ]
     table.seen_as("job").update({"s": {"a": 6, "b": 3}}, [("id", "=", 1)])
     assert rows(table) == [{"id": 1, "s": {"a": 6, "c": 9}}, {"id": 2, "s": {"a": 5, "c": 9}}]
+
+
+def test_a_hidden_column_in_a_key_is_corrupt(tmp_path: Path) -> None:
+    table = Catalog.create_path(tmp_path / "t", "id INT, b INT", primary_key=["id"])
+    entry = tmp_path / "t/_versioned/log" / f"{0:020d}.json"
+    stored = json.loads(entry.read_bytes())
+    stored["schema"]["columns"][0] |= {"hidden": True}
+    entry.write_text(json.dumps(stored))
+    with pytest.raises(CorruptTableError, match="a stored schema is invalid"):
+        Catalog.load_path(table.location)
