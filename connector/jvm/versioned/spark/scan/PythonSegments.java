@@ -11,6 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.Codec;
 import versioned.spark.protocol.TableRef;
+import versioned.spark.python.SchemaOptions;
 
 /** Segments that the Python data source reads. */
 final class PythonSegments {
@@ -21,6 +22,10 @@ final class PythonSegments {
         options.put("versionAsOf", Long.toString(table.version()));
         options.put("segments", Codec.text(segments.stream().map(ScanPlan.Segment::path).toList()));
         options.put("pending", Codec.text(table.pending()));
+        if (table.seen() != null) {
+            options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
+            options.put(SchemaOptions.ON_OVERFLOW, table.overflow());
+        }
         this.batch = new TranslatingBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
     }
 
