@@ -17,6 +17,7 @@ from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.ddl import parse_type
 from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.types import Column, DataType
+from versioned_catalog.write.plan import check_newest
 
 Path = str | tuple[str, ...]
 
@@ -155,6 +156,7 @@ class Alteration:
         if not self._changes:
             raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
         state = self._handle.state
+        check_newest(state, self._handle.name)
         for change in self._changes:
             if isinstance(change, requests.SetProperty):
                 check_properties({change.key: change.value})  # before anything is written

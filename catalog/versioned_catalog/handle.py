@@ -14,17 +14,27 @@ from versioned_catalog.errors import CommitConflictError, InvalidRequestError, N
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.log.through import Through, see_as
 from versioned_catalog.log.times import is_ahead, latest_times
+from versioned_catalog.schema.seen import Overflow
 from versioned_catalog.storage.store import Store
 
 
 class TableHandle:
     """The log of one table, and a state that was read from it, usually the newest."""
 
-    def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
+    def __init__(
+        self,
+        log: TableLog,
+        loaded: LoadedState[TableState],
+        name: str,
+        through: Through | None = None,
+    ) -> None:
         self.log = log
         self.loaded = loaded
         self.name = name
+        self.through = through
+        self._seen: tuple[TableState, TableState] | None = None
 
     @property
     def store(self) -> Store:
@@ -49,7 +59,11 @@ class TableHandle:
             raise NotFoundError(
                 f"there is no table at {self.location}", condition="TABLE_NOT_FOUND"
             )
-        return state
+        if self.through is None:
+            return state
+        if self._seen is None or self._seen[0] is not state:
+            self._seen = state, self.through.over(state, self.name)
+        return self._seen[1]
 
     def refresh(self) -> Self:
         """Read what was committed since, and return the handle."""
@@ -84,7 +98,7 @@ class TableHandle:
             raise NotFoundError(
                 f"{self.name} was dropped at version {version}", condition="VERSION_NOT_FOUND"
             )
-        return state
+        return state if self.through is None else self.through.over(state, self.name)
 
     def _version_at(self, time: datetime) -> int:
         """The last version committed at a time or before.
@@ -104,7 +118,13 @@ class TableHandle:
 
     def pinned(self, version: int | str) -> TableHandle:
         """Return a handle whose newest state is the one at a version or tag."""
-        return TableHandle(self.log, LoadedState(self.at(version)), self.name)
+        return TableHandle(self.log, LoadedState(self.at(version)), self.name, self.through)
+
+    def seen_as(self, schema: str | int, overflow: str = Overflow.ERROR.value) -> TableHandle:
+        """Return a handle that sees the table in an earlier schema. See ``Table.seen_as``."""
+        through = see_as(self.state, schema, overflow, self.name)
+        through.over(self.state, self.name)  # refuse a schema with a dropped column now
+        return TableHandle(self.log, self.loaded, self.name, through)
 
     def planned_on(self, base: Base) -> TableState:
         """Return the state that a write was planned on.

@@ -9,6 +9,7 @@ from versioned_catalog.compaction.small_segments import AUTO_COMPACT, threshold
 from versioned_catalog.conflicts.isolation import ISOLATION, isolation_of
 from versioned_catalog.datafile.writer import TARGET_BYTES, target_bytes
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.evolution.apply_pins import PINS, refuses_breaks
 from versioned_catalog.schema.keying import PRIMARY_KEY, TIME_INDEX
 from versioned_catalog.schema.sorting import SORT_BY
 from versioned_catalog.schema.ttl import TTL, TTL_FLOOR, parse_ttl
@@ -22,6 +23,7 @@ KNOWN = (
     ISOLATION,
     TTL,
     AUTO_COMPACT,
+    PINS,
     PRIMARY_KEY,
     TIME_INDEX,
 )
@@ -40,6 +42,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     parse_ttl(properties)
     threshold(properties)
     mode_of(properties)
+    refuses_breaks(properties)
 
 
 def _check_keys(keys: Iterable[str]) -> None:

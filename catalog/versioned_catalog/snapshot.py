@@ -60,8 +60,8 @@ class Snapshot:
 
     @property
     def schema(self) -> Schema:
-        """The schema at this version."""
-        return self.state.schema
+        """The schema at this version, without hidden columns; through a pin, its schema."""
+        return self.state.seen.schema
 
     @property
     def properties(self) -> dict[str, str]:
@@ -110,7 +110,7 @@ class Snapshot:
         ):
             raise InvalidRequestError(f"limit must be a non-negative integer, got {limit!r}")
         shown = self.schema.columns if columns is None else shown_columns(self.schema, columns)
-        bound = bind_filters(filters, self.schema)
+        bound = bind_filters(filters, self.state.known)
         return Scan(self.store, self.state, shown, bound, prune=prune, limit=limit)
 
     def count(self) -> int:

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
+from versioned_catalog import pinning, versions
 from versioned_catalog.alteration import Alteration
-from versioned_catalog.conflicts.operations import Base, Drop, Overwrite, Rollback, Tag
-from versioned_catalog.conflicts.rollback import check_same_incarnation
-from versioned_catalog.conflicts.tags import check_tag
+from versioned_catalog.conflicts.operations import Base, Drop, Overwrite
 from versioned_catalog.error_context import names_table_in_errors
-from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.inspection import Inspection
 from versioned_catalog.log.codec import LoadedState
@@ -19,6 +17,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
+from versioned_catalog.pinning import Retired
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
@@ -62,12 +61,18 @@ class Table:
     def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
         self._handle = TableHandle(log, loaded, name)
 
+    @classmethod
+    def _of(cls, handle: TableHandle) -> Self:
+        table = cls(handle.log, handle.loaded, handle.name)
+        table._handle = handle
+        return table
+
     def __repr__(self) -> str:
         state = self.loaded.state
         if state is None or state.dropped:
             return f"Table({self.name!r}, dropped)"
-        names = ", ".join(state.schema.names[:_SHOWN])
-        more = len(state.schema.names) - _SHOWN
+        shown = self.schema.names
+        names, more = ", ".join(shown[:_SHOWN]), len(shown) - _SHOWN
         columns = names + (f", and {more} more" if more > 0 else "")
         return f"Table({self.name!r}, version={self.version}, columns: {columns})"
 
@@ -114,8 +119,8 @@ class Table:
 
     @property
     def schema(self) -> Schema:
-        """The current schema."""
-        return self.state.schema
+        """The current schema; the one that the table is seen in (see ``seen_as``)."""
+        return self.state.seen.schema
 
     @property
     def properties(self) -> dict[str, str]:
@@ -187,7 +192,7 @@ class Table:
 
     def as_of(self, version: int | str) -> Self:
         """Return the table as it was at a version or tag: to inspect it, or to plan a commit on it."""
-        return type(self)(self.log, LoadedState(self.at(version)), self.name)
+        return self._of(self._handle.pinned(version))
 
     def find_commit(self, commit_id: str, since: int = -1) -> int | None:
         """Return the version of a commit, None if it has not landed; for ``CommitOutcomeUnknown``.
@@ -219,13 +224,7 @@ class Table:
             InvalidRequestError: not exactly one of the three is given, or the table was replaced since.
             CommitConflictError: another commit landed that this table has not seen.
         """
-        if sum(given is not None for given in (version, timestamp, tag)) != 1:
-            raise InvalidRequestError(
-                f"{self.name}: give one of version, timestamp and tag to roll back to"
-            )
-        then = self.at(version if tag is None else check_tag(tag, self.name), timestamp)
-        check_same_incarnation(then, self.state, then.version, self.name)
-        return self._handle.commit(Rollback(Base.of(self.state), then.version), commit_id)
+        return versions.roll_back(self._handle, version, timestamp, tag, commit_id)
 
     def set_tag(
         self, name: str, version: int | None = None, *, commit_id: str | None = None
@@ -239,8 +238,7 @@ class Table:
         Raises:
             NotFoundError: there is no such version.
         """
-        operation = Tag(Base.of(self.state), check_tag(name, self.name), self.at(version).version)
-        return self._handle.commit(operation, commit_id)
+        return versions.set_tag(self._handle, name, version, commit_id)
 
     def drop_tag(self, name: str, *, commit_id: str | None = None) -> int:
         """Remove a tag.
@@ -248,8 +246,62 @@ class Table:
         Raises:
             NotFoundError: there is no such tag.
         """
-        operation = Tag(Base.of(self.state), check_tag(name, self.name), None)
-        return self._handle.commit(operation, commit_id)
+        return versions.drop_tag(self._handle, name, commit_id)
+
+    # Schemas side by side
+
+    def seen_as(self, schema: str | int, *, overflow: str = "error") -> Self:
+        """Return the table as a user of an earlier schema sees it: its rows of now, by column ID.
+
+        Reads show the columns of then, with their names, places and types. Writes take these names;
+        columns that were added since take their write default in new rows, and keep their values in
+        others. The schema can't be changed through it.
+
+        Args:
+            schema: label of a pin (see ``pin_schema``), or a schema version.
+            overflow: ``error`` or ``null``: what is shown of a value that does not fit its earlier type.
+
+        Raises:
+            NotFoundError: there is no such pin or schema version.
+            InvalidRequestError: a column of that schema was dropped for good.
+        """
+        return self._of(self._handle.seen_as(schema, overflow))
+
+    def pin_schema(
+        self,
+        label: str,
+        schema_version: int | None = None,
+        *,
+        owner: str | None = None,
+        until: datetime | str | None = None,
+        commit_id: str | None = None,
+    ) -> int:
+        """Declare that a job uses a schema version: dropped columns stay, hidden, until it is retired.
+
+        Args:
+            label: the name of the pin, which the job names; an existing pin is changed.
+            schema_version: the current one by default.
+            owner: who to ask about the job.
+            until: when the job will have moved on; for people, nothing happens by itself.
+
+        Raises:
+            NotFoundError: there is no such schema version.
+            InvalidRequestError: a column of it was dropped for good.
+        """
+        return pinning.pin_schema(self._handle, label, schema_version, owner, until, commit_id)
+
+    def retire_schema(
+        self, label: str, *, dry_run: bool = False, commit_id: str | None = None
+    ) -> Retired:
+        """Remove a pin, and drop the hidden columns that no other pin needs.
+
+        Args:
+            dry_run: only say what would be dropped.
+
+        Raises:
+            NotFoundError: there is no such pin.
+        """
+        return pinning.retire_schema(self._handle, label, dry_run, commit_id)
 
     # Reading
 
@@ -339,7 +391,7 @@ class Table:
             data, merge_schema: as for ``append``; the rows need not match the filter.
             filters: as for ``scan``.
         """
-        bind_filters(filters, self.schema)  # refuse before anything is written
+        bind_filters(filters, self.state.known)  # refuse before anything is written
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite_where(plan, records, filters)
 

@@ -197,7 +197,7 @@ class Transaction:
                 f"{name}: {unknown[0]} is not a segment of version {state.version}, on which this "
                 f"{kind} was planned"
             )
-        bound, gone = bind_filters(reads, state.schema), tuple(dict.fromkeys(removed))
+        bound, gone = bind_filters(reads, state.known), tuple(dict.fromkeys(removed))
         operation = Rewrite(plan.based_on, kind, tuple(records), gone, bound, plan.changes)
         return self._handle.commit(operation, commit_id)
 
@@ -221,7 +221,7 @@ class Transaction:
             CommitConflictError: another commit wrote or removed rows of the same keys; or, if the
                 table's ``isolation`` is ``serializable``, added or removed rows that match ``reads``.
         """
-        bound = bind_filters(reads, self._handle.planned_on(plan.based_on).schema)
+        bound = bind_filters(reads, self._handle.planned_on(plan.based_on).known)
         return row_level.commit_delta(self._handle, plan, records, kind, bound, commit_id)
 
     def can_delete_whole(self, filters: Any) -> bool:
@@ -231,7 +231,7 @@ class Transaction:
             filters: as for ``Table.scan``.
         """
         state = self._handle.state
-        bound = bind_filters(filters, state.schema)
+        bound = bind_filters(filters, state.known)
         if state.schema.is_keyed and bound is not None:
             return False  # removing a row may uncover an older one of the same key
         return not matching_segments(state, bound).partial
@@ -246,7 +246,7 @@ class Transaction:
             InvalidRequestError: a segment may match in part, or the table has a primary key.
         """
         state = self._handle.state
-        bound = bind_filters(filters, state.schema)
+        bound = bind_filters(filters, state.known)
         if bound is not None:
             self._check_removable(state.schema)
         removed = whole_segments(state, bound, self._handle.name)

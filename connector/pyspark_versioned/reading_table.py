@@ -94,11 +94,11 @@ def read_table(
     storage = dict(storage_options or {})
     found = Target.of(Options(path=table, warehouse=warehouse, storage=storage)).load()
     state = found.at(version, timestamp)
-    scan = Scan(found.store, state, state.schema.columns)
+    scan = Scan(found.store, state, state.seen.schema.columns)
     ways = _Ways(spark, found.location, state, storage)
     frames = [ways.frame(way, paths) for way, paths in _alike(scan).items()]
     if not frames:
-        return spark.createDataFrame([], to_spark_schema(state.schema.columns))
+        return spark.createDataFrame([], to_spark_schema(state.seen.schema.columns))
     return reduce(lambda a, b: a.unionAll(b), frames)
 
 
@@ -170,7 +170,7 @@ class _Ways:
     def _native(
         self, folder: HadoopFolder, defaults: Mapping[int, Constant], paths: list[str]
     ) -> DataFrame:
-        columns = self.state.schema.columns
+        columns = self.state.seen.schema.columns
         stored = read_schema(column for column in columns if column.id not in defaults)
         reader = self.spark.read.schema(stored).options(**_FIXED, **folder.conf)
         files = reader.parquet(*[_escaped(f"{folder.url}/{path}") for path in paths])

@@ -76,15 +76,15 @@ class VersionedDataSource(DataSource):
         _, state = self._snapshot()
         names = self._parsed.columns
         if names is None:
-            return to_spark_schema(state.schema.columns)
-        return to_spark_schema(tuple(resolve(state.schema, (name,)) for name in names))
+            return to_spark_schema(state.seen.schema.columns)
+        return to_spark_schema(tuple(resolve(state.seen.schema, (name,)) for name in names))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of all columns, or of those in the user's schema."""
         if self._parsed.compact is not None:
             return CompactingReader(self._target.load(), self._parsed.compact)
         table, state = self._snapshot()
-        columns = project(schema, state.schema, table.name)
+        columns = project(schema, state.seen.schema, table.name)
         shape = arrow_schema(schema)
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
         return kind(table.store, state, columns, shape, self._parsed.segments)

@@ -37,7 +37,9 @@ def test_a_metadata_table_has_its_types_even_if_it_is_empty(table: Table) -> Non
         table.log.write_checkpoint(table.state)
         again = Catalog.load_path(table.location)
         assert getattr(again.inspect, name)().schema.equals(schema), name
-    assert list(tables.SCHEMAS) == ["history", "schemas", "segments", "snapshots", "partitions"]
+    assert list(tables.SCHEMAS) == [
+        *("history", "schemas", "segments", "snapshots", "partitions", "schema_pins")
+    ]
     assert table.inspect.lineage("a").schema.equals(lineage.LINEAGE)
     assert table.inspect.holding("a").schema.equals(lineage.HOLDING)
     empty = Catalog.create_path(f"memory://{uuid4()}", "a INT")

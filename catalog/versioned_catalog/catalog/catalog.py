@@ -17,6 +17,7 @@ from versioned_catalog.catalog.create import TableCreation
 from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.namespaces import Namespaces
 from versioned_catalog.conflicts.operations import Create, Replace
+from versioned_catalog.conflicts.schema_pins import check_no_pins_lost
 from versioned_catalog.errors import NotFoundError, naming_table
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
@@ -107,11 +108,16 @@ class Catalog(TableCreation, Namespaces, Views):
         """Whether a table has the name."""
         return full_key(parse_path(name)) in self._names.state().tables
 
-    def load_table(self, name: str | Name) -> Table:
+    def load_table(
+        self, name: str | Name, schema: str | int | None = None, *, overflow: str = "error"
+    ) -> Table:
         """Load a table at its newest version; if it is cached, only later commits are read.
 
+        Args:
+            schema, overflow: the pin or schema version in which it is seen; see ``Table.seen_as``.
+
         Raises:
-            NotFoundError: there is no such table.
+            NotFoundError: there is no such table, pin or schema version.
         """
         parts = parse_path(name)
         found = self._names.find(self._names.existing(), parts)
@@ -121,7 +127,7 @@ class Catalog(TableCreation, Namespaces, Views):
         self._known.move_to_end(found.location)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
-        return table
+        return table if schema is None else table.seen_as(schema, overflow=overflow)
 
     def rename_table(self, name: str | Name, new_name: str | Name) -> None:
         """Rename a table, possibly into another namespace; its files stay in place.
@@ -152,7 +158,10 @@ class Catalog(TableCreation, Namespaces, Views):
         parts = parse_path(name)
         found = self._names.find(self._names.state(), parts)
         store = self._store.child(found.location)
-        locations.timeline_at(store).load()  # refuse an unreadable table before its name is removed
+        # Refuse an unreadable or pinned table before its name is removed.
+        state = locations.timeline_at(store).load().state
+        if state is not None:
+            check_no_pins_lost(state, render_path(parts))
 
         def change(state: WarehouseState) -> WarehouseEntry:
             if self._names.find(state, parts).table_uuid != found.table_uuid:

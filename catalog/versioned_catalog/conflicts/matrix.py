@@ -23,6 +23,7 @@ from versioned_catalog.conflicts import (
     rollback,
     row_keys,
     schema_fit,
+    schema_pins,
     tags,
 )
 from versioned_catalog.conflicts.attempt import Attempt, Rule
@@ -71,7 +72,7 @@ MATRIX: Mapping[type, Row] = {
         entry=creation.create_entry,
     ),
     operations.Replace: Row(
-        required=(*SAME_TABLE, incarnation.new_incarnation),
+        required=(*SAME_TABLE, incarnation.new_incarnation, schema_pins.no_pins_lost),
         rules=(
             fence.replacement_above_fence,
             replaced_rows.replaced_rows_unchanged,
@@ -128,7 +129,9 @@ MATRIX: Mapping[type, Row] = {
     operations.Tag: Row(
         required=(*SAME_TABLE, tags.tag_can_change), is_noop=marks.is_tagged, entry=marks.tag_entry
     ),
-    operations.Drop: Row(required=SAME_INCARNATION, entry=marks.drop_entry),
+    operations.Drop: Row(
+        required=(*SAME_INCARNATION, schema_pins.no_pins_lost), entry=marks.drop_entry
+    ),
     operations.Fence: Row(
         required=SAME_INCARNATION, is_noop=marks.is_fenced, entry=marks.fence_entry
     ),

@@ -20,7 +20,12 @@ from versioned_catalog.types.types import Column
 
 @dataclass(frozen=True)
 class Base:
-    """The snapshot that an operation was planned on; the last ``create`` made the ``created_uuid``."""
+    """The snapshot that an operation was planned on.
+
+    Args:
+        created_uuid: the table UUID that the last ``create`` made.
+        seen_as: the pin, or schema version, through which the table was seen.
+    """
 
     table_uuid: str
     version: int
@@ -28,6 +33,7 @@ class Base:
     next_column_id: int
     segments: int
     created_uuid: str
+    seen_as: str | None = None
 
     @staticmethod
     def of(state: TableState) -> Base:
@@ -39,6 +45,7 @@ class Base:
             state.next_column_id,
             state.segments.count,
             state.created_uuid,
+            None if state.lens is None else state.lens.label,
         )
 
 

@@ -17,6 +17,7 @@ from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.merge_on_read.keys import Key
 from versioned_catalog.merge_on_read.merge import Run, Shape, merge
 from versioned_catalog.projection.adapter import batch_of_nothing
+from versioned_catalog.projection.narrowing import Narrowing
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.types import Column
@@ -54,6 +55,7 @@ class MergeTask:
         filter: which rows are wanted, over ``columns``; None for all. It is applied to merged rows.
         shown: how many of the columns are shown; only the filter needs the others.
         tombstones: whether deleted rows are wanted, too, with their type of operation.
+        narrowing: as of ``SegmentTask``, over ``columns``.
     """
 
     members: tuple[Member, ...]
@@ -64,6 +66,7 @@ class MergeTask:
     filter: BoundFilter | None
     shown: int
     tombstones: bool = False
+    narrowing: Narrowing | None = None
 
     @property
     def rows(self) -> int:
@@ -119,8 +122,13 @@ def _wanted(batch: pa.RecordBatch, task: MergeTask, schema: pa.Schema) -> pa.Rec
         return batch_of_nothing(batch.num_rows)
     found = pa.RecordBatch.from_arrays([batch.column(at) for at in task.places], schema=schema)
     if task.filter is not None:
-        lookup = Lookup(task.columns, found)
+        whole = found if task.narrowing is None else task.narrowing.for_filter(found)
+        lookup = Lookup(task.columns, whole)
         found = found.filter(keep_mask(task.filter, lookup, found.num_rows))
     if task.shown == 0:
         return batch_of_nothing(found.num_rows)
-    return found if task.shown == len(task.places) else found.select(range(task.shown))
+    shown = found if task.shown == len(task.places) else found.select(range(task.shown))
+    if task.narrowing is None or not shown.num_rows:
+        return shown
+    first = task.members[0].task.path
+    return task.narrowing.show(shown, f"{first} or a segment merged with it")

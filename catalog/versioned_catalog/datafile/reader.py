@@ -65,7 +65,8 @@ def _read(store: Store, task: SegmentTask, batch_rows: int) -> Iterator[pa.Recor
     for batch in _adapted(store, task, batch_rows):
         passed = batch if task.filter is None else _filtered(batch, task)
         if passed.num_rows:
-            yield _shown(passed, task)
+            shown = _shown(passed, task)
+            yield shown if task.narrowing is None else task.narrowing.show(shown, task.path)
 
 
 def _adapted(
@@ -115,6 +116,8 @@ def _mask(batch: pa.RecordBatch, task: SegmentTask) -> pa.BooleanArray:
     if task.filter is None:
         return repeat(True, batch.num_rows)
     columns = [output.column for output in task.plan.outputs]
+    if task.narrowing is not None:
+        batch = task.narrowing.for_filter(batch)
     return keep_mask(task.filter, Lookup(columns, batch), batch.num_rows)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from versioned_catalog.expressions.filters import BoundFilter
+from versioned_catalog.projection.narrowing import Narrowing
 from versioned_catalog.projection.resolver import SegmentPlan
 
 WHOLE = 1_000_000
@@ -26,6 +27,7 @@ class SegmentTask:
         prune: whether row groups are skipped by their statistics.
         version: of the snapshot that holds the segment; -1 for none.
         row_sequence: of its rows, if the file holds no sequences.
+        narrowing: the columns that are shown in narrower types than the plan's outputs; None for none.
         part: (first, end) in millionths of the file: read the row groups whose middle lies in it.
     """
 
@@ -42,4 +44,5 @@ class SegmentTask:
     prune: bool
     version: int
     row_sequence: int
+    narrowing: Narrowing | None = None
     part: tuple[int, int] = (0, WHOLE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from versioned_catalog.schema.pins import PinnedSchema
 from versioned_catalog.schema.transforms import Transform
 from versioned_catalog.types.types import Column, DataType, WriteDefault
 
@@ -147,7 +148,15 @@ class Sort:
     fields: tuple[tuple[Ref, bool], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SetPin:
+    """Set a schema pin, or remove it (None)."""
+
+    label: str
+    pin: PinnedSchema | None
+
+
 SchemaAction = Drop | Rename | Move | Retype | Redefault | Renull | Recomment | Partition | Sort
 """Actions that change the schema and nothing beside it."""
 
-Action = Add | Property | SchemaAction
+Action = Add | Property | SetPin | SchemaAction

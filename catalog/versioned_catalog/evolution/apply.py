@@ -10,9 +10,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError
-from versioned_catalog.evolution import actions, apply_arrangement, apply_columns, apply_types
+from versioned_catalog.evolution import (
+    actions,
+    apply_arrangement,
+    apply_columns,
+    apply_pins,
+    apply_types,
+)
 from versioned_catalog.evolution.changes import describe
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
+from versioned_catalog.schema.hidden import visible
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.ttl import check_ttl
 from versioned_catalog.types.types import Struct, walk
@@ -59,13 +66,13 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
     Raises:
         InvalidRequestError: the table or a struct has no columns left.
     """
-    if before.schema.columns and not after.schema.columns:
+    if visible(before.schema.columns) and not visible(after.schema.columns):
         raise InvalidRequestError(
             "the last column can't be dropped; add another one in the same ALTER, or drop the table",
             condition="NOT_SUPPORTED",
         )
     for column, _ in walk(after.schema.columns):
-        if isinstance(column.type, Struct) and not column.type.fields:
+        if isinstance(column.type, Struct) and not visible(column.type.fields):
             where = after.schema.path_text(column.id)
             raise InvalidRequestError(
                 f"the last field of {where} can't be dropped; drop {where}, or add another field "
@@ -73,6 +80,7 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
                 condition="NOT_SUPPORTED",
             )
     check_ttl(after.properties, after.schema)
+    apply_pins.check_pins(before, after)
     same = after.schema.same_but_version(before.schema)
     version = before.schema.version if same else new_version
     return replace(after, schema=after.schema.numbered(version), first_new_id=0)
@@ -98,6 +106,8 @@ def apply(change: BoundChange, evolution: Evolution) -> Evolution:
             return apply_columns.add_column(action, evolution)
         case actions.Property() as action:
             return apply_arrangement.set_property(action, evolution)
+        case actions.SetPin() as action:
+            return apply_pins.set_pin(action, evolution)
         case other:
             return replace(evolution, schema=_changed_schema(other, evolution))
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution import actions
+from versioned_catalog.evolution.apply_pins import hide_or_remove
 from versioned_catalog.evolution.evolution import Evolution, locate, used_below
 from versioned_catalog.schema.column_ids import assign_ids, rekey_defaults
 from versioned_catalog.schema.schema import Schema, check_new_name, name_key
@@ -109,7 +110,10 @@ def _siblings(schema: Schema, column_id: int) -> tuple[Column, ...]:
 
 
 def drop_column(action: actions.Drop, evolution: Evolution) -> Schema:
-    """Drop a column, unless the row key, the partitioning or the sort order needs it."""
+    """Drop a column, unless the row key, the partitioning or the sort order needs it.
+
+    A column that a schema pin needs is hidden instead.
+    """
     schema, column_id = evolution.schema, locate(evolution, action.column)
     if column_id in schema.row_key:
         raise InvalidRequestError(
@@ -126,9 +130,7 @@ def drop_column(action: actions.Drop, evolution: Evolution) -> Schema:
                 f"{schema.path_text(source)}; change that first ({way_out})",
                 condition="NOT_SUPPORTED",
             )
-    return schema.edit_siblings(
-        column_id, lambda columns: tuple(column for column in columns if column.id != column_id)
-    )
+    return hide_or_remove(column_id, evolution)
 
 
 def rename_column(action: actions.Rename, evolution: Evolution) -> Schema:

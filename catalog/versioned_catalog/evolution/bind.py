@@ -23,6 +23,7 @@ from versioned_catalog.evolution.references import (
 )
 from versioned_catalog.schema.column_ids import rekey_defaults
 from versioned_catalog.schema.keying import check_not_key
+from versioned_catalog.schema.pins import check_pinned
 from versioned_catalog.schema.sorting import SORT_BY, parse_sort_by
 from versioned_catalog.schema.transforms import parse_partitioning
 from versioned_catalog.types import types
@@ -108,6 +109,11 @@ def _action(request: changes.Change, evolution: Evolution, time: dt.datetime) ->
         case changes.SetPartitioning(texts):
             fields = parse_partitioning(texts)
             return actions.Partition(tuple((reference(evolution, path), t) for path, t in fields))
+        case changes.PinSchema(label, pin):
+            return actions.SetPin(label, pin)
+        case changes.RetirePin(label):
+            check_pinned(evolution.pins, label)
+            return actions.SetPin(label, None)
 
 
 def _bind_add(request: changes.AddColumn, evolution: Evolution, time: dt.datetime) -> actions.Add:

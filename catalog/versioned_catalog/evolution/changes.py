@@ -9,6 +9,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from versioned_catalog.schema.pins import PinnedSchema
 from versioned_catalog.types.paths import ColumnPath, quote, render_path
 from versioned_catalog.types.type_text import render_type
 from versioned_catalog.types.types import Constant, DataType, Now
@@ -140,6 +141,26 @@ class SetPartitioning:
     texts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PinSchema:
+    """Declare that a job uses an earlier schema, or change such a pin.
+
+    Args:
+        label: the name of the pin.
+        pin: the pin, with the columns of its schema version.
+    """
+
+    label: str
+    pin: PinnedSchema
+
+
+@dataclass(frozen=True, slots=True)
+class RetirePin:
+    """Remove a pin, and the hidden columns that no other pin needs."""
+
+    label: str
+
+
 Change = (
     AddColumn
     | DropColumn
@@ -154,6 +175,8 @@ Change = (
     | SetProperty
     | UnsetProperty
     | SetPartitioning
+    | PinSchema
+    | RetirePin
 )
 
 
@@ -172,6 +195,10 @@ def describe(change: Change) -> str:
             return f"UNSET TBLPROPERTIES ({_quoted(key)})"
         case SetPartitioning(texts):
             return f"PARTITIONED BY ({', '.join(texts)})"
+        case PinSchema(label, pinned):
+            return f"PIN SCHEMA {pinned.pin.schema_version} AS {quote(label)}"
+        case RetirePin(label):
+            return f"RETIRE SCHEMA {quote(label)}"
         case MoveColumn():
             what = _position(first=change.first, after=change.after).strip()
         case ChangeType(_, type_):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.actions import Action, Existing, New, Ref
 from versioned_catalog.evolution.changes import Change
+from versioned_catalog.schema.pins import PinnedSchemas
 from versioned_catalog.schema.schema import INTERNAL_NAMES, Schema, name_key
 from versioned_catalog.types.types import Column, children, walk
 
@@ -25,6 +26,7 @@ class Evolution:
         used_names: physical names, as ``name_key``, ever used below each column (None: at the top
             level) in this incarnation of the table; see ``used_physical_names``.
         first_new_id: the first ID that the running ALTER assigns; see ``begin``.
+        pins: the schema pins by label, with the columns that each needs.
     """
 
     schema: Schema
@@ -32,6 +34,7 @@ class Evolution:
     properties: Mapping[str, str] = field(default_factory=dict)
     used_names: UsedNames = field(default_factory=dict)
     first_new_id: int = 0
+    pins: PinnedSchemas = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         internal = frozenset(map(name_key, INTERNAL_NAMES))
@@ -86,9 +89,15 @@ def locate(evolution: Evolution, ref: Ref) -> int:
             pass
         case New(nth, name):
             column_id = evolution.first_new_id + nth
-    if column_id not in evolution.schema.ids:
+    schema = evolution.schema
+    if column_id not in schema.ids or is_hidden(schema, column_id):
         raise InvalidRequestError(f"the column {name} no longer exists")
     return column_id
+
+
+def is_hidden(schema: Schema, column_id: int) -> bool:
+    """Whether a column, or one around it, is hidden."""
+    return any(one.hidden for one in (*schema.ancestors(column_id), schema.column(column_id)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import itertools
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.evolution import actions
 from versioned_catalog.evolution.evolution import Evolution, refer
+from versioned_catalog.schema.hidden import visible
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Array, Column, DataType, Map, Struct, children, is_nested
@@ -105,7 +106,7 @@ def position(
     if after is None:
         return actions.Last()
     schema = evolution.schema
-    siblings = children(find(schema, parent).type) if parent else schema.columns
+    siblings = visible(children(find(schema, parent).type) if parent else schema.columns)
     for sibling in siblings:
         if name_key(sibling.name) == name_key(after):
             return actions.After(refer(evolution, sibling.id))

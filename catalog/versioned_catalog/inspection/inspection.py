@@ -9,6 +9,7 @@ import pyarrow as pa
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection import lineage, tables
+from versioned_catalog.inspection.schema_pins import schema_pins
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 
@@ -112,6 +113,18 @@ class Inspection:
         """
         column_id = lineage.find_column(self._state, path, self._handle.name)
         return lineage.holding(self._state, column_id)
+
+    def schema_pins(self) -> pa.Table:
+        """List the schema pins, and the schemas through which others wrote.
+
+        Columns: ``label``, ``schema_version`` (int32), ``owner``, ``until`` (timestamp, UTC),
+        ``declared`` (false for a schema through which rows were written without a pin, or with one
+        that was retired), ``needs_hidden`` (list of text: dropped columns that are kept for it),
+        ``may_fail`` (list of text: why reads or writes through it may fail), ``writes``,
+        ``last_version`` (int64), ``last_time`` (timestamp, UTC): the number of retained commits through
+        it, and the last one. Reads leave no trace.
+        """
+        return schema_pins(self._state, self._handle.log.entries(0, self._state.version))
 
     @property
     def _state(self) -> TableState:

@@ -128,7 +128,7 @@ def find_column(state: TableState, path: str | tuple[str, ...] | int, table: str
             condition="COLUMN_NOT_FOUND",
         )
     try:
-        return state.schema.get(parse_path(path)).id
+        return state.seen.schema.get(parse_path(path)).id
     except NotFoundError as error:
         raise NotFoundError(
             f"{table}: {error}; for a dropped column, give its ID, see inspect.schemas()",

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from versioned_catalog.inspection.arrow_rows import table_of
 from versioned_catalog.inspection.lineage import COLUMNS
+from versioned_catalog.inspection.schema_pins import SCHEMA_PINS
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
 from versioned_catalog.log.segment_table import CORE, parse_texts
@@ -62,6 +63,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     "segments": SEGMENTS,
     "snapshots": SNAPSHOTS,
     "partitions": PARTITIONS,
+    "schema_pins": SCHEMA_PINS,
 }
 """Schemas of the metadata tables, by the method of ``Inspection`` that returns them."""
 

@@ -15,6 +15,7 @@ from versioned_catalog.log.bounded_rows import read_bounded
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry_json import batch_from_json, column_id_from_json, tags_from_json
 from versioned_catalog.log.features import FORMAT, features_from_json, features_to_json
+from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
 from versioned_catalog.log.schemas_json import (
     checkpoint_features,
     schemas_from_json,
@@ -23,7 +24,7 @@ from versioned_catalog.log.schemas_json import (
 )
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, statistic_type
-from versioned_catalog.log.state import TableState
+from versioned_catalog.log.state import TableState, check_pins
 from versioned_catalog.log.statistic_lists import check_lists
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, texts
@@ -161,6 +162,7 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         "floor": state.floor,
         "applications": dict(state.applications),
         "tags": dict(state.tags),
+        **({"pins": pins_to_json(state.pins)} if state.pins else {}),
         **({"statistics": list(packed)} if packed else {}),
     }
 
@@ -187,10 +189,12 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         floor=check_version(member(value, "floor", int), "floor"),
         applications={name: batch_from_json(batches, name) for name in batches},
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
+        pins=pins_from_json(optional(value, "pins", dict) or {}),
         segments=segments,
         features=without_checkpoint_features(features),
     )
     known = set(segments.base["schema_version"].unique().to_pylist())
+    check_pins(state)
     if state.schema_version not in schemas or not all(version in schemas for version in known):
         raise CorruptTableError("segments, or the table, have a schema version that is not defined")
     if schemas.highest_id >= state.next_column_id:

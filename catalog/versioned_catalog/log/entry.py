@@ -8,6 +8,7 @@ from typing import Any
 
 from versioned_catalog.log.head import Head
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.schema.pins import Pin
 from versioned_catalog.schema.schema import Schema
 
 REWRITES = ("delete", "update", "merge", "overwrite")
@@ -73,6 +74,7 @@ class Commit:
     fence: int | None = None
     floor: int | None = None
     tags: Mapping[str, int] | None = None
+    pins: Mapping[str, Pin] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     manifest: Manifest | None = None
 

@@ -11,7 +11,9 @@ from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
 from versioned_catalog.log.features import MANIFEST, Features
 from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
 from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
+from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
 from versioned_catalog.log.record import record_from_json, record_to_json
+from versioned_catalog.schema.pins import Pin
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
 from versioned_catalog.storage.json_text import check_depth
 from versioned_catalog.storage.store import safe_path
@@ -64,6 +66,8 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["floor"] = commit.floor
     if commit.tags is not None:
         out["tags"] = dict(commit.tags)
+    if commit.pins is not None:
+        out["pins"] = pins_to_json(commit.pins)
     if commit.details:
         out["details"] = dict(commit.details)
     return dump_json(out)
@@ -114,6 +118,7 @@ def _commit(value: Json) -> Commit:
         fence=_fence(optional(value, "fence", int)),
         floor=_floor(value, head.version),
         tags=_tags(value, head.version - 1),
+        pins=_pins(optional(value, "pins", dict)),
         details=_details(optional(value, "details", dict) or {}),
         manifest=_manifest(optional(value, "manifest", dict), head.features),
     )
@@ -188,6 +193,10 @@ def _texts(value: dict[str, Any] | None) -> dict[str, str] | None:
 def _tags(value: Json, newest: int) -> dict[str, int] | None:
     tags = optional(value, "tags", dict)
     return None if tags is None else tags_from_json(tags, newest)
+
+
+def _pins(value: dict[str, Json] | None) -> dict[str, Pin] | None:
+    return None if value is None else pins_from_json(value)
 
 
 def tags_from_json(value: dict[str, Json], newest: int) -> dict[str, int]:

@@ -25,7 +25,15 @@ VIEWS = "views"
 SCHEMA_DELTAS = "schema-deltas"
 """Feature of a checkpoint that stores old schemas as deltas."""
 
-KNOWN_FEATURES: frozenset[str] = frozenset({KEYED, PATCH, MANIFEST, VIEWS, SCHEMA_DELTAS})
+PINS = "pins"
+"""Feature of tables that have, or had, schema pins."""
+
+HIDDEN = "hidden"
+"""Feature of tables with a schema that has a hidden column."""
+
+KNOWN_FEATURES: frozenset[str] = frozenset(
+    {KEYED, PATCH, MANIFEST, VIEWS, SCHEMA_DELTAS, PINS, HIDDEN}
+)
 """The features that this library implements, for reading and for writing."""
 
 

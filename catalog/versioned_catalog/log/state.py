@@ -12,7 +12,24 @@ from versioned_catalog.log.entry import NEW_INCARNATION, Commit
 from versioned_catalog.log.features import Features
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.segment_set import SegmentSet
+from versioned_catalog.schema.pins import Pin, PinnedSchema
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.seen import Overflow, Seen
+
+
+@dataclass(frozen=True)
+class Lens:
+    """How a user sees a table that is not seen in its current schema.
+
+    Args:
+        label: label of the pin, or number of the schema version.
+        seen: the columns that are seen.
+        overflow: what is shown of a value that does not fit the type that is seen.
+    """
+
+    label: str
+    seen: Seen
+    overflow: Overflow = Overflow.ERROR
 
 
 @dataclass(frozen=True)
@@ -28,9 +45,12 @@ class TableState:
         properties, comment: for users.
         applications: the last batch of each exactly-once sink.
         tags: names of versions, of this incarnation and of those that it replaced.
+        pins: schema pins by label.
         fence: commits that add segments must have been planned on this version or later.
         floor: the oldest retained version, apart from tagged ones.
         features: features that the table needs of readers and writers.
+        lens: the schema that the user of this state sees it through, and its label or version; None for
+            the current schema. It is not stored.
     """
 
     table_uuid: str
@@ -49,14 +69,34 @@ class TableState:
     segments: SegmentSet = field(default_factory=SegmentSet)
     applications: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
+    pins: Mapping[str, Pin] = field(default_factory=dict)
     fence: int = 0
     floor: int = 0
     features: Features = field(default_factory=Features)
+    lens: Lens | None = None
 
     @property
     def schema(self) -> Schema:
-        """The current schema."""
+        """The current schema, under which segments are written; it may have hidden columns."""
         return self.schemas[self.schema_version]
+
+    @property
+    def seen(self) -> Seen:
+        """The schema that the user of this state sees."""
+        return Seen.of(self.schema) if self.lens is None else self.lens.seen
+
+    @property
+    def known(self) -> Schema:
+        """The columns that a filter of this state's user may name, in the types that are stored now."""
+        return self.schema if self.lens is None else self.lens.seen.wide
+
+    @property
+    def pinned_schemas(self) -> dict[str, PinnedSchema]:
+        """The pins with the columns that they need."""
+        return {
+            label: PinnedSchema(pin, self.schemas[pin.schema_version].visible)
+            for label, pin in self.pins.items()
+        }
 
     def keeps(self, version: int) -> bool:
         """Whether a version up to this one is retained (FORMAT.md, section 9)."""
@@ -66,7 +106,9 @@ class TableState:
     def evolution(self) -> Evolution:
         """The schema and properties, as changes apply to them."""
         used = self.schemas.used_names(self.first_schema_version)
-        return Evolution(self.schema, self.next_column_id, self.properties, used)
+        return Evolution(
+            self.schema, self.next_column_id, self.properties, used, pins=self.pinned_schemas
+        )
 
     @property
     def own_schemas(self) -> list[Schema]:
@@ -93,7 +135,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
     applications = before.applications
     if commit.batch is not None:
         applications = {**applications, commit.batch.application: commit.batch.id}
-    return replace(
+    after = replace(
         before,
         version=commit.head.version,
         commit_id=commit.head.commit_id,
@@ -107,10 +149,29 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         segments=segments,
         applications=applications,
         tags=before.tags if commit.tags is None else commit.tags,
+        pins=before.pins if commit.pins is None else commit.pins,
+        lens=None,
         fence=before.fence if commit.fence is None else max(before.fence, commit.fence),
         floor=before.floor if commit.floor is None else max(before.floor, commit.floor),
         features=before.features | commit.head.features,
     )
+    if commit.pins is not None:
+        check_pins(after)
+    return after
+
+
+def check_pins(state: TableState) -> None:
+    """Refuse pins of schema versions that the incarnation does not have.
+
+    Raises:
+        CorruptTableError: naming the pin.
+    """
+    for label, pin in state.pins.items():
+        version = pin.schema_version
+        if version < state.first_schema_version or version not in state.schemas:
+            raise CorruptTableError(
+                f"the pin {label[:100]!r} has the schema version {version}, which does not exist"
+            )
 
 
 def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:

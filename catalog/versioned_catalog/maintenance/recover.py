@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from versioned_catalog.conflicts.entries.creation import features_of
 from versioned_catalog.errors import (
     AlreadyExistsError,
     CorruptTableError,
@@ -225,6 +226,8 @@ def _put(new: Store, commits: list[Commit]) -> TableState:
     for commit in commits:
         # A manifest is a feature, which later entries must list, too.
         features = Features() if state is None else state.features
+        if commit.schema is not None:
+            features |= features_of(commit.schema, commit.added)
         whole.append(
             write_manifest(replace(commit, head=replace(commit.head, features=features)), None, new)
         )

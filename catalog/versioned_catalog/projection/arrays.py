@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import repeat, scalar_of
 from versioned_catalog.types.types import Array, Column, Map, Struct
 
@@ -48,6 +49,31 @@ def map_of(
         hidden = pa.concat_arrays([mask, repeat(False, 1)])
         offsets = pc.if_else(hidden, scalar_of(None, offsets.type), offsets)
     return pa.MapArray.from_arrays(offsets, keys, values, type=type_)
+
+
+def cut_array(array: pa.Array, column: Column, cut: Column) -> pa.Array:
+    """The values of a column restricted to those of its fields that ``cut`` has."""
+    if column.type == cut.type:
+        return array
+    type_ = to_arrow_type(cut.type)
+    match column.type, cut.type:
+        case Struct(fields), Struct(kept):
+            places = {field.id: at for at, field in enumerate(fields)}
+            parts = [
+                cut_array(struct_child(array, places[one.id]), fields[places[one.id]], one)
+                for one in kept
+            ]
+            return struct_of(array, parts, type_)
+        case Array(element), Array(other):
+            offsets, values, mask = list_values(array)
+            return list_of(offsets, cut_array(values, element, other), mask, type_)
+        case Map(key, value), Map(other_key, other_value):
+            offsets, entries, mask = list_values(array)
+            keys = cut_array(struct_child(entries, 0), key, other_key)
+            values = cut_array(struct_child(entries, 1), value, other_value)
+            return map_of(offsets, keys, values, mask, type_)
+        case _:
+            return array
 
 
 def recast(array: pa.Array, type_: pa.DataType) -> pa.Array:

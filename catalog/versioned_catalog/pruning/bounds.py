@@ -74,6 +74,13 @@ class SegmentBounds:
         return one_array(self._segments.statistic(name, column, self._schemas))
 
 
+def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:
+    """The bounds of a seen column in the live segments; None if it is seen in an earlier type."""
+    if state.lens is not None and state.seen.widened(column).type != column.type:
+        return None
+    return SegmentBounds(state, state.known)(column.id)
+
+
 class RowGroupBounds:
     """ColumnBounds of some row groups of one file, by column ID of the plan's outputs.
 

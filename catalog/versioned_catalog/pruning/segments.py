@@ -15,11 +15,11 @@ from versioned_catalog.pruning.strict import all_match
 
 def some_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
     """Which live segments must be read; the others hold no row that the filter selects."""
-    bounds = SegmentBounds(state, state.schema)
+    bounds = SegmentBounds(state, state.known)
     found = may_match(bound, bounds, state.segments.count)
     return pc.and_(found, partition_may_match(bound, state))
 
 
 def every_match(state: TableState, bound: BoundFilter) -> pa.BooleanArray:
     """Which live segments are known to hold only rows that the filter selects."""
-    return all_match(bound, SegmentBounds(state, state.schema), state.segments.count)
+    return all_match(bound, SegmentBounds(state, state.known), state.segments.count)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.log.state import TableState
-from versioned_catalog.pruning.bounds import SegmentBounds
+from versioned_catalog.pruning.bounds import known_bounds
 from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.pruning.segments import every_match, some_match
 from versioned_catalog.scan.scan import Scan
@@ -63,6 +63,8 @@ def extreme(scan: Scan, column: Column, greatest: bool) -> tuple[bool, str | Non
 def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
     """The segments that match a scan entirely; None if one matches partially."""
     selected = scan.selected
+    if not scan.decides_by_statistics:
+        return None
     if scan.limit is not None or selected.groups:
         return None
     read = repeat(True, scan.state.segments.count) if selected.chosen is None else selected.chosen
@@ -76,7 +78,7 @@ def _whole_segments(scan: Scan) -> pa.BooleanArray | None:
 def _bounds(state: TableState, column: Column) -> ColumnBounds | None:
     """The bounds of a top-level column, one a segment."""
     top = column.id in {own.id for own in state.schema.columns}
-    return SegmentBounds(state, state.schema)(column.id) if top else None
+    return known_bounds(state, column) if top else None
 
 
 def _is_inexact(state: TableState, column: Column, greatest: bool) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from versioned_catalog.pruning.bounds import SegmentBounds
+from versioned_catalog.pruning.bounds import known_bounds
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.types.arrow_values import extreme_of
 from versioned_catalog.types.types import Atom, Column
@@ -39,7 +39,7 @@ def estimate(scan: Scan, column: Column) -> ColumnEstimate | None:
     All rows of the segments count, also those that the filter rejects. The column is at the top level,
     and neither nested nor opaque.
     """
-    bounds = SegmentBounds(scan.state, scan.state.schema)(column.id)
+    bounds = known_bounds(scan.state, column)
     if bounds is None:
         return None
     rows, nulls = scan.of_kept(bounds.rows), scan.of_kept(bounds.nulls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 
-from versioned_catalog.pruning.bounds import SegmentBounds
+from versioned_catalog.pruning.bounds import known_bounds
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.types.arrow_values import extreme_of
 from versioned_catalog.types.types import Column
@@ -31,7 +31,7 @@ def layout_columns(scan: Scan) -> tuple[Column, ...]:
 
 def _has_disjoint_ranges(scan: Scan, column: Column) -> bool:
     """Whether the range of one segment ends before that of another begins."""
-    bounds = SegmentBounds(scan.state, scan.state.schema)(column.id)
+    bounds = known_bounds(scan.state, column)
     if bounds is None:
         return False
     ends, begins = scan.of_kept(bounds.max).drop_null(), scan.of_kept(bounds.min).drop_null()

@@ -13,6 +13,7 @@ from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.merge_on_read.keys import Key, keys_or_none
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, is_metadata
+from versioned_catalog.projection.narrowing import Narrowing
 from versioned_catalog.pruning.bounds import SegmentBounds
 from versioned_catalog.scan.tasks import Row, TaskPlanner, order_of
 from versioned_catalog.types.types import Column
@@ -42,6 +43,7 @@ class MergePlanner:
         wanted: the columns shown, and after them those that only the filter needs.
         tombstones: whether deleted rows are wanted, too.
         prune: whether rows are skipped by the row key before they are merged.
+        narrowing: as of ``MergeTask``.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class MergePlanner:
         *,
         tombstones: bool = False,
         prune: bool = True,
+        narrowing: Narrowing | None = None,
     ) -> None:
         key_ids, internal = state.schema.row_key, {column.id for column in KEYED_METADATA_COLUMNS}
         keys = [state.schema.column(column_id) for column_id in key_ids]
@@ -70,6 +73,7 @@ class MergePlanner:
             filter=filter,
             shown=shown,
             tombstones=tombstones,
+            narrowing=narrowing,
         )
 
     def tasks(

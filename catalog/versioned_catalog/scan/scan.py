@@ -17,11 +17,12 @@ from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import BoundFilter, columns_of
+from versioned_catalog.expressions.filters import BoundFilter, columns_of, filter_on
 from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.projection.narrowing import Narrowing, narrowing
 from versioned_catalog.projection.resolver import SegmentPlan, plan_segment
 from versioned_catalog.pruning.segments import every_match
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
@@ -30,10 +31,19 @@ from versioned_catalog.scan.packing import TARGET_BYTES, pack
 from versioned_catalog.scan.selection import Selected, select
 from versioned_catalog.scan.tasks import Row, TaskPlanner, task_rows
 from versioned_catalog.scan.ttl_filter import age_time, with_ttl
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.seen import Overflow
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.arrow_values import FALSE, ZERO
-from versioned_catalog.types.types import Column, Struct, children, is_floating, walk
+from versioned_catalog.types.types import (
+    Column,
+    Struct,
+    children,
+    is_floating,
+    walk,
+    with_children,
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,9 @@ class Scan:
         self.store = store
         self.state = state
         self.columns = tuple(columns)
+        self._wide = self.columns
+        if state.lens is not None:
+            self._wide = tuple(map(state.seen.widened, self.columns))
         self._time: datetime | None = age_time(store, state) if like is None else like._time
         self.filter = with_ttl(state, filter, self._time)
         self._asked = filter
@@ -99,7 +112,7 @@ class Scan:
     def __repr__(self) -> str:
         parts = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
         if self._asked is not None:
-            parts.append(f"where {render_filter(self._asked, self.state.schema)}")
+            parts.append(f"where {render_filter(self._asked, self.state.known)}")
         if self.limit is not None:
             parts.append(f"limit={self.limit}")
         return f"Scan({self.store.url!r}, {', '.join(parts)})"
@@ -113,8 +126,8 @@ class Scan:
     def _wanted(self) -> tuple[Column, ...]:
         """The shown columns, followed by those that only the filter needs."""
         if self.filter is None:
-            return self.columns
-        shown = {column.id for column, _ in walk(self.columns)}
+            return self._wide
+        shown = {column.id for column, _ in walk(self._wide)}
         missing = columns_of(self.filter) - shown
         top = {self._top(column_id) for column_id in missing if column_id > 0}
         clash = top & {column.id for column in self.columns}
@@ -122,18 +135,56 @@ class Scan:
             raise InvalidRequestError(
                 "a filter refers to a field of a struct that the scan does not show"
             )
-        extra = [_cut(c, missing) for c in self.state.schema.columns if c.id in top]
+        extra = [_cut(c, missing) for c in self.state.known.columns if c.id in top]
         extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
-        return (*self.columns, *extra)
+        return (*self._wide, *extra)
 
     def _top(self, column_id: int) -> int:
-        above = self.state.schema.ancestors(column_id)
+        above = self.state.known.ancestors(column_id)
         return above[0].id if above else column_id
+
+    @cached_property
+    def narrowing(self) -> Narrowing | None:
+        """The columns that an earlier schema shows in narrower types; None if there are none."""
+        lens = self.state.lens
+        if lens is None:
+            return None
+        extra = [_like(column, lens.seen.schema) for column in self._wanted[len(self.columns) :]]
+        return narrowing(self._wanted, (*self.columns, *extra), lens.overflow)
+
+    @cached_property
+    def _inclusive(self) -> BoundFilter | None:
+        """A filter that statistics may evaluate: they do not know which values are shown as null."""
+        if self.filter is None or self.narrowing is None:
+            return self.filter
+        match self.narrowing.overflow:
+            case Overflow.ERROR:
+                return self.filter
+            case Overflow.NULL:
+                shown_as_null = {
+                    c.id for one in self.narrowing.columns for c, _ in walk((one.wide,))
+                }
+                return filter_on(self.filter, columns_of(self.filter) - shown_as_null)
+
+    @property
+    def _limit_of_segments(self) -> int | None:
+        """The number of rows that must be in the segments, if all of their rows are shown."""
+        return self.limit if self.filter is None else None
+
+    @property
+    def decides_by_statistics(self) -> bool:
+        """Whether the filter means on statistics what it means on the shown values."""
+        return self._inclusive is self.filter
+
+    @property
+    def _prunes(self) -> bool:
+        """Whether the filter may be evaluated on statistics of row groups and on keys before a merge."""
+        return self._prune and self.decides_by_statistics
 
     @cached_property
     def selected(self) -> Selected:
         """The segments to read, and those to merge."""
-        return select(self.state, self.filter, self.limit, prune=self._prune)
+        return select(self.state, self._inclusive, self._limit_of_segments, prune=self._prune)
 
     def of_kept(self, values: Any) -> Any:
         """Restrict values, one a live segment, to the segments that are read."""
@@ -172,7 +223,12 @@ class Scan:
         if groups:
             key = self.state.schema.row_key[0]
             planner = MergePlanner(
-                self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
+                self.state,
+                self._wanted,
+                self.filter,
+                len(self.columns),
+                prune=self._prunes,
+                narrowing=self.narrowing,
             )
             ends = ends_of(self.state, self.selected.chosen)
             for merge, size in planner.tasks(rows, deltas, ends, groups):
@@ -186,14 +242,19 @@ class Scan:
         """One task for each segment that is not merged."""
         free = self.nan_free()
         planner = TaskPlanner.of(
-            self.state, self._wanted, self.filter, len(self.columns), prune=self._prune
+            self.state,
+            self._wanted,
+            self.filter,
+            len(self.columns),
+            prune=self._prunes,
+            narrowing=self.narrowing,
         )
         return [(planner.task(rows[at], deltas[at], free[at]), rows[at]["bytes"]) for at in places]
 
     def nan_free(self) -> list[frozenset[int]]:
         """For each segment that is read, the columns of the filter that hold no NaN in it."""
         looked = columns_of(self.filter) if self.filter is not None else frozenset()
-        schema, segments = self.state.schema, self.state.segments
+        schema, segments = self.state.known, self.state.segments
         free: list[frozenset[int]] = [frozenset()] * self.kept.num_rows
         for column in (schema.column(i) for i in looked if i in schema.ids):
             if is_floating(column.type):
@@ -264,6 +325,15 @@ class Scan:
         return ScanReport(
             self.state.version, live, live - self.kept.num_rows, dict(sorted(by_version.items()))
         )
+
+
+def _like(column: Column, schema: Schema) -> Column:
+    """A wide column, or a part of one, in the types of a schema; metadata columns stay."""
+    if column.id not in schema.ids:
+        return column
+    inner = tuple(_like(child, schema) for child in children(column.type))
+    seen = schema.column(column.id)
+    return replace(column, type=with_children(seen.type, inner) if inner else seen.type)
 
 
 def _cut(column: Column, wanted: frozenset[int]) -> Column:

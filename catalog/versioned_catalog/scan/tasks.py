@@ -15,6 +15,7 @@ from versioned_catalog.log.delta import PLAIN, Delta
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.projection.narrowing import Narrowing
 from versioned_catalog.projection.resolver import SegmentPlan, plan_columns
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE
@@ -35,6 +36,7 @@ class TaskPlanner:
         schemas: the schemas that the segments were written under, by version.
         shown: how many of the columns are shown; None for all.
         prune: whether row groups are skipped by their statistics.
+        narrowing: as of ``SegmentTask``.
     """
 
     table_uuid: str
@@ -44,6 +46,7 @@ class TaskPlanner:
     filter: BoundFilter | None = None
     shown: int | None = None
     prune: bool = True
+    narrowing: Narrowing | None = None
     _plans: dict[tuple[int, bool, bool], SegmentPlan] = field(default_factory=dict, init=False)
 
     @staticmethod
@@ -54,10 +57,11 @@ class TaskPlanner:
         shown: int | None = None,
         *,
         prune: bool = True,
+        narrowing: Narrowing | None = None,
     ) -> TaskPlanner:
         """The planner for the live segments of a snapshot."""
         return TaskPlanner(
-            state.table_uuid, state.version, state.schemas, wanted, filter, shown, prune
+            state.table_uuid, state.version, state.schemas, wanted, filter, shown, prune, narrowing
         )
 
     def task(
@@ -78,6 +82,7 @@ class TaskPlanner:
             prune=self.prune,
             version=self.version,
             row_sequence=order_of(row, delta)[0],
+            narrowing=self.narrowing,
         )
 
     def _plan(self, schema_version: int, delta: Delta) -> SegmentPlan:

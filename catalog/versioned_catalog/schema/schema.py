@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.limits import TYPE_DEPTH
 from versioned_catalog.schema.ddl import parse_columns, render_columns
+from versioned_catalog.schema.hidden import is_hidden_name, visible
 from versioned_catalog.schema.key_types import check_key_type, check_time_index_type
 from versioned_catalog.types.paths import (
     ColumnPath,
@@ -110,8 +111,9 @@ class Schema:
 
     def __repr__(self) -> str:
         """One line: the DDL of the first columns, and the arrangement."""
-        shown = render_columns(self.columns[:_SHOWN])
-        more = len(self.columns) - _SHOWN
+        columns = visible(self.columns)
+        shown = render_columns(columns[:_SHOWN])
+        more = len(columns) - _SHOWN
         arranged = {
             "partitioned by": [
                 f"{field.transform} of {self.path_text(field.source)}"
@@ -198,7 +200,7 @@ class Schema:
 
     def __str__(self) -> str:
         """The columns as Spark's DDL."""
-        return render_columns(self.columns)
+        return render_columns(visible(self.columns))
 
     @property
     def row_key(self) -> tuple[int, ...]:
@@ -222,11 +224,19 @@ class Schema:
             return self
         twin = copy.copy(self)
         object.__setattr__(twin, "version", version)
+        vars(twin).pop("visible", None)
         return twin
 
     def same_but_version(self, other: Schema) -> bool:
         """Whether another schema is equal except for the version number."""
         return self == other.numbered(self.version)
+
+    @cached_property
+    def visible(self) -> Schema:
+        """This schema without hidden columns; the same object if it has none."""
+        if not any(column.hidden for column, _ in walk(self.columns)):
+            return self
+        return replace(self, columns=visible(self.columns))
 
     @property
     def names(self) -> list[str]:
@@ -254,7 +264,7 @@ class Schema:
             ) from None
 
     def find(self, path: ColumnPath) -> Column | None:
-        """The column at a path of names, regardless of case, or None."""
+        """The column at a path of names, regardless of case, or None; never a hidden column."""
         return self._by_path.get(tuple(map(name_key, path)))
 
     @cached_property
@@ -263,6 +273,7 @@ class Schema:
         return {
             tuple(name_key(c.name) for c in (*above, column)): column
             for column, above in walk(self.columns)
+            if not any(c.hidden for c in (*above, column))
         }
 
     def get(self, path: ColumnPath) -> Column:
@@ -281,7 +292,7 @@ class Schema:
 
     def _listing(self, path: ColumnPath) -> str:
         parent = self.find(path[:-1]) if len(path) > 1 else None
-        columns = children(parent.type) if parent else self.columns
+        columns = visible(children(parent.type) if parent else self.columns)
         return ", ".join(render_path((c.name,)) for c in columns[:50]) or "none"
 
     def path(self, column_id: int) -> ColumnPath:
@@ -334,10 +345,15 @@ def check_new_name(name: str) -> None:
     """Refuse a name that a new or renamed column can't have.
 
     Raises:
-        InvalidRequestError: it holds control characters.
+        InvalidRequestError: it holds control characters, or is reserved for hidden columns.
     """
     if has_control_characters(name):
         raise _control_characters(name)
+    if is_hidden_name(name):
+        raise InvalidRequestError(
+            f"the column name {name!r} is reserved for hidden columns; choose another name",
+            condition="INVALID_NAME",
+        )
 
 
 def _control_characters(name: str) -> InvalidRequestError:

@@ -96,6 +96,8 @@ def column_to_json(column: types.Column) -> Json:
         out["write_default"] = _write_default_to_json(column.write_default)
     if column.comment is not None:
         out["comment"] = column.comment
+    if column.hidden:
+        out["hidden"] = True
     return out
 
 
@@ -138,6 +140,7 @@ def _column(value: Json) -> types.Column:
         read_default=_constant(read),
         write_default=_write_default_from_json(value.get("write_default")),
         comment=optional(value, "comment", str),
+        hidden=optional(value, "hidden", bool) or False,
     )
 
 

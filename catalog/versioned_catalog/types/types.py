@@ -229,6 +229,7 @@ class Column:
         read_default: the value of rows that were written before the column existed; None is null.
         write_default: the value stored by a write that leaves the column out; None is null.
         comment: free text for people.
+        hidden: whether it was dropped while a schema pin needs it (FORMAT.md, section 4.6).
     """
 
     id: int
@@ -239,6 +240,7 @@ class Column:
     read_default: Constant | None = None
     write_default: WriteDefault | None = None
     comment: str | None = None
+    hidden: bool = False
 
 
 def children(type_: DataType) -> tuple[Column, ...]:

@@ -26,7 +26,7 @@ from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Store
-from versioned_catalog.write.update import Updater, changed_where
+from versioned_catalog.write.update import RowUpdater, changed_where
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _others(store: Store, task: SegmentTask) -> Iterator[pa.RecordBatch]:
 
 
 def with_updates(
-    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: RowUpdater
 ) -> Rewritten:
     """Update the rows that match a filter: write their segments again, with the new values.
 
@@ -146,7 +146,7 @@ def with_updates(
     return _rewrite(store, spec, tasks, lambda task: _updated(store, task, updater))
 
 
-def _updated(store: Store, task: SegmentTask, updater: Updater) -> Iterator[pa.RecordBatch]:
+def _updated(store: Store, task: SegmentTask, updater: RowUpdater) -> Iterator[pa.RecordBatch]:
     for batch, mask in read_marked(store, task):
         yield from changed_where(batch, mask, updater).to_batches()
 

@@ -9,9 +9,11 @@ import pyarrow.compute as pc
 
 from versioned_catalog.log.op_types import DELETE
 from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.schema.seen import Seen
 from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.types.arrow_values import scalar_of
 from versioned_catalog.write.row_schema import RowConverter
+from versioned_catalog.write.unseen import converter_of
 
 
 class DeltaConverter:
@@ -23,17 +25,15 @@ class DeltaConverter:
         InvalidRequestError: as for ``RowConverter``.
     """
 
-    def __init__(
-        self, arrow: pa.Schema, schema: Schema, table: str, now: datetime | None = None
-    ) -> None:
+    def __init__(self, arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> None:
         columns = pa.schema(list(arrow)[:-1])
-        key = Schema(tuple(c for c in schema.columns if c.id in schema.row_key))
+        key = key_schema(seen)
         names = {name_key(column.name) for column in key.columns}
-        self._schema = schema
+        self._schema = seen.stored
         self._key_positions = [
             at for at, name in enumerate(columns.names) if name_key(name) in names
         ]
-        self._rows = RowConverter(columns, schema, table, now)
+        self._rows = converter_of(columns, seen, table, now)
         self._keys = RowConverter(
             pa.schema([columns.field(at) for at in self._key_positions]), key, table, now
         )
@@ -53,6 +53,13 @@ class DeltaConverter:
         ops = pa.concat_arrays([ops.filter(deletes), ops.filter(pc.invert(deletes))])
         one = both.append_column("op", ops).combine_chunks().to_batches()
         return one[0] if one else with_op(put, DELETE)
+
+
+def key_schema(seen: Seen) -> Schema:
+    """The columns of the row key in the order of the stored schema, as they are seen."""
+    stored = seen.stored
+    ids = (column.id for column in stored.columns if column.id in stored.row_key)
+    return Schema(tuple(map(seen.schema.column, ids)))
 
 
 def tombstones(keys: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:

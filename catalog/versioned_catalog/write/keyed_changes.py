@@ -17,10 +17,10 @@ from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.paths import parse_path, render_path
-from versioned_catalog.write.delta_rows import tombstones, with_op
+from versioned_catalog.write.delta_rows import key_schema, tombstones, with_op
 from versioned_catalog.write.plan import WritePlan
 from versioned_catalog.write.row_schema import RowConverter
-from versioned_catalog.write.update import Updater
+from versioned_catalog.write.update import RowUpdater
 
 
 def delete_rows(
@@ -44,15 +44,14 @@ def write_tombstones(
     Raises:
         InvalidRequestError: they do not fit the row key of the table.
     """
-    schema = plan.spec.schema
-    keys = Schema(tuple(c for c in schema.columns if c.id in schema.row_key))
+    schema, keys = plan.spec.schema, key_schema(plan.seen)
     converter = RowConverter(arrow, keys, plan.table, plan.now)
     gone = (with_op(tombstones(converter.convert(one), schema), DELETE) for one in batches)
     return write_segments(store, plan.spec, gone)
 
 
 def update_rows(
-    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: Updater
+    store: Store, state: TableState, bound: BoundFilter | None, spec: WriteSpec, updater: RowUpdater
 ) -> list[SegmentRecord]:
     """Write the rows that match a filter with new values; if ``bound`` is None, every row.
 

@@ -19,11 +19,12 @@ from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.schema.seen import Seen
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.write.delta_rows import DeltaConverter
 from versioned_catalog.write.merge_schema import merging_changes
-from versioned_catalog.write.row_schema import RowConverter
+from versioned_catalog.write.unseen import converter_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class WritePlan:
         changes: schema changes to commit with the rows.
         spec: how to write segments.
         now: the value of ``current_timestamp`` in this write.
+        seen: the schema of the given rows, over the one that segments are written under.
     """
 
     location: Location
@@ -45,6 +47,7 @@ class WritePlan:
     changes: tuple[BoundChange, ...]
     spec: WriteSpec
     now: datetime
+    seen: Seen
 
     @property
     def based_on(self) -> Base:
@@ -68,8 +71,8 @@ class WritePlan:
         Raises:
             InvalidRequestError: the rows do not fit the table.
         """
-        kind = DeltaConverter if self.spec.ops else RowConverter
-        converter = kind(arrow, self.spec.schema, self.table, self.now)
+        convert = DeltaConverter if self.spec.ops else converter_of
+        converter = convert(arrow, self.seen, self.table, self.now)
         bound = (converter.convert(batch) for batch in batches)
         return write_segments(store or reopen(self.location), self.spec, bound, scratch)
 
@@ -91,25 +94,40 @@ def plan_write(
     if partial:
         check_keyed(state.schema, table)
     changes: tuple[BoundChange, ...] = ()
-    schema: Schema = state.schema
+    seen = state.seen
     if merge_schema:
-        requests = merging_changes(arrow, schema)
+        requests = merging_changes(arrow, seen.schema)
         if requests:
+            check_newest(state, table)
             changes, after = plan_changes(
                 requests, state.evolution, state.schemas.newest.version + 1
             )
-            schema = after.schema
+            seen = Seen.of(after.schema)
     spec = WriteSpec(
         state.table_uuid,
         state.version,
-        schema,
+        seen.stored,
         target_bytes(state.properties),
-        patch=assigned(arrow, schema) if partial else None,
+        patch=assigned(arrow, seen.schema) if partial else None,
     )
     now = datetime.now(UTC)
-    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now)
-    RowConverter(arrow, schema, table, now)  # refuse before anything is written
+    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now, seen)
+    converter_of(arrow, seen, table, now)  # refuse before anything is written
     return plan
+
+
+def check_newest(state: TableState, table: str) -> None:
+    """Refuse to change the schema of a table that is seen in an earlier one.
+
+    Raises:
+        InvalidRequestError: naming the pin or schema version.
+    """
+    if state.lens is not None:
+        raise InvalidRequestError(
+            f"{table} is seen in an earlier schema ({state.lens.label}), through which its schema can't "
+            "be changed; change it in the current schema",
+            condition="NOT_SUPPORTED",
+        )
 
 
 def assigned(arrow: pa.Schema, schema: Schema) -> tuple[int, ...]:
@@ -146,7 +164,7 @@ def plan_now(store: Store, state: TableState, table: str) -> WritePlan:
     """Plan a write of rows that have the snapshot's schema already."""
     size = target_bytes(state.properties)
     spec = WriteSpec(state.table_uuid, state.version, state.schema, size)
-    return WritePlan(store.location, table, Base.of(state), (), spec, datetime.now(UTC))
+    return WritePlan(store.location, table, Base.of(state), (), spec, datetime.now(UTC), state.seen)
 
 
 def plan_create(
@@ -160,10 +178,10 @@ def plan_create(
     base_version = -1 if state is None else state.version
     size = target_bytes(evolution.properties)
     spec = WriteSpec(operation.table_uuid, base_version, evolution.schema, size)
-    now = datetime.now(UTC)
+    now, seen = datetime.now(UTC), Seen.of(evolution.schema)
     if arrow is not None:
-        RowConverter(arrow, evolution.schema, table, now)  # refuse before anything is written
-    return WritePlan(store.location, table, None, (), spec, now)
+        converter_of(arrow, seen, table, now)  # refuse before anything is written
+    return WritePlan(store.location, table, None, (), spec, now, seen)
 
 
 def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -19,7 +19,8 @@ from versioned_catalog.write import keyed_changes
 from versioned_catalog.write.copy_on_write import with_updates, without_matches
 from versioned_catalog.write.key_check import key_check
 from versioned_catalog.write.plan import WritePlan, batches_of, plan_delta, plan_now
-from versioned_catalog.write.update import Updater
+from versioned_catalog.write.unseen import updater_of
+from versioned_catalog.write.update import RowUpdater
 
 MOST_ATTEMPTS = 32
 """How often a statement is evaluated while other writers keep writing the same row keys."""
@@ -28,7 +29,7 @@ MOST_ATTEMPTS = 32
 def delete(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
     """Delete the rows that match a filter. See ``Table.delete``."""
     state = handle.state
-    bound = bind_filters(filters, state.schema)
+    bound = bind_filters(filters, state.known)
     if state.schema.is_keyed and bound is not None:
         return _retry_on_key_conflict(
             handle, handle, lambda _: _delete_keyed(handle, bound, commit_id)
@@ -44,10 +45,10 @@ def update(
 ) -> int:
     """Assign new values in the rows that match a filter. See ``Table.update``."""
     state = handle.state
-    bound = bind_filters(filters, state.schema)
-    updater = Updater(assignments, state.schema, handle.name)
+    bound, now = bind_filters(filters, state.known), plan_now(handle.store, state, handle.name).now
+    updater = updater_of(assignments, state.seen, handle.name, now)
     if state.schema.is_keyed:
-        keyed_changes.check_assigns_no_key(assignments, state.schema, handle.name)
+        keyed_changes.check_assigns_no_key(assignments, state.seen.schema, handle.name)
         return _retry_on_key_conflict(
             handle, handle, lambda _: _update_keyed(handle, updater, bound, commit_id)
         )
@@ -75,7 +76,7 @@ def overwrite_where(
 ) -> int:
     """Replace the rows that match a filter. See ``Transaction.commit_overwrite_where``."""
     state = handle.planned_on(plan.based_on)
-    bound = bind_filters(filters, state.schema)
+    bound = bind_filters(filters, state.known)
     if state.schema.is_keyed:
         return _overwrite_where_keyed(handle, plan, records, filters, own_rows, commit_id)
     spec = plan_now(handle.store, state, handle.name).spec
@@ -109,7 +110,7 @@ def _delete_keyed(handle: TableHandle, bound: BoundFilter, commit_id: str | None
 
 
 def _update_keyed(
-    handle: TableHandle, updater: Updater, bound: BoundFilter | None, commit_id: str | None
+    handle: TableHandle, updater: RowUpdater, bound: BoundFilter | None, commit_id: str | None
 ) -> int:
     plan = plan_now(handle.store, handle.state, handle.name)
     records = keyed_changes.update_rows(handle.store, handle.state, bound, plan.spec, updater)
@@ -132,7 +133,7 @@ def _overwrite_where_keyed(
 
     def attempt(shown: TableHandle) -> int:
         deletes = plan_delta(shown.store, shown.state, shown.name)
-        bound = bind_filters(filters, shown.state.schema)
+        bound = bind_filters(filters, shown.state.known)
         gone = keyed_changes.delete_rows(shown.store, shown.state, bound, deletes.spec)
         added = (*gone, *records)
         written = added if own_rows else gone

@@ -167,23 +167,31 @@ class RowConverter:
         )
 
     def _default(self, column: Column, path: ColumnPath) -> Constant | None:
-        match column.write_default:
-            case Now.TIMESTAMP:
-                is_zoned = column.type is Atom.TIMESTAMP
-                now = self._now if is_zoned else self._now.replace(tzinfo=None)
-                return constant(now, column.type)
-            case Now.DATE:
-                return constant(self._now.date(), column.type)
-            case Constant() as value:
-                return value
-            case None:
-                if column.nullable:
-                    return None
-        raise InvalidRequestError(
-            f"{self._table}: the column {render_path(path)} is NOT NULL and has no default; write a "
-            f"value, or set a default with alter().set_default({render_path(path)!r}, ...)",
-            condition="NULL_VALUE",
-        )
+        return default_value(column, path, self._table, self._now)
+
+
+def default_value(column: Column, path: ColumnPath, table: str, now: datetime) -> Constant | None:
+    """The value that a write at the time ``now`` stores in a column that it is not given; None is null.
+
+    Raises:
+        InvalidRequestError: the column is NOT NULL and has no default.
+    """
+    match column.write_default:
+        case Now.TIMESTAMP:
+            is_zoned = column.type is Atom.TIMESTAMP
+            return constant(now if is_zoned else now.replace(tzinfo=None), column.type)
+        case Now.DATE:
+            return constant(now.date(), column.type)
+        case Constant() as value:
+            return value
+        case None:
+            if column.nullable:
+                return None
+    raise InvalidRequestError(
+        f"{table}: the column {render_path(path)} is NOT NULL and has no default; write a "
+        f"value, or set a default with alter().set_default({render_path(path)!r}, ...)",
+        condition="NULL_VALUE",
+    )
 
 
 def _canonical(arrow: pa.DataType) -> pa.DataType | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,6 +56,12 @@ class Inside:
 Node = Fixed | Computed | Evaluated | Inside
 
 
+class RowUpdater(Protocol):
+    """Gives rows of a schema their new values."""
+
+    def update(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
+
+
 class Updater:
     """Applies assignments to rows: Python values, ``expr(...)`` or Arrow expressions by column path.
 
@@ -82,6 +88,11 @@ class Updater:
         empty = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in arrow], schema=arrow)
         self._converter: RowConverter | None = None
         self.update(empty)  # refuse before anything is read or written
+
+    @property
+    def assigned(self) -> frozenset[int]:
+        """The IDs of the top-level columns that are assigned to, in whole or in part."""
+        return frozenset(self._assigned.fields)
 
     def _add(self, path: ColumnPath, value: Any) -> None:
         column = find_column(self._schema, path, self._table)
@@ -228,7 +239,7 @@ def find_column(schema: Schema, path: ColumnPath, table: str) -> Column:
     )
 
 
-def changed_where(batch: pa.RecordBatch, mask: pa.BooleanArray, updater: Updater) -> pa.Table:
+def changed_where(batch: pa.RecordBatch, mask: pa.BooleanArray, updater: RowUpdater) -> pa.Table:
     """Update the rows that a mask selects, keeping the order."""
     passing, others = batch.filter(mask), batch.filter(pc.invert(mask))
     if not passing.num_rows:

@@ -100,7 +100,7 @@ def _columns(
     _, state = open_table(like.table)
     return tuple(
         replace(column, read_default=read_default(column.write_default))
-        for column in state.schema.columns
+        for column in state.seen.schema.columns
     )
 
 

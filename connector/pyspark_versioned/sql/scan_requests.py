@@ -78,8 +78,8 @@ def _scan(
 ) -> Scan:
     """A scan of a snapshot with the filters that the catalog understands; Spark applies all of them."""
     opened, state = open_table(table)
-    columns = project(spark.StructType.fromJson(wanted), state.schema, opened.name)  # type: ignore[arg-type]
-    bound = _bound(filters, state.schema)
+    columns = project(spark.StructType.fromJson(wanted), state.seen.schema, opened.name)  # type: ignore[arg-type]
+    bound = _bound(filters, state.known)
     return Scan(opened.store, state, columns, And(tuple(bound)) if bound else None, limit=limit)
 
 
@@ -134,7 +134,7 @@ def _estimate(scan: Scan, column: Column) -> messages.ColumnStatistics:
 def aggregate(request: messages.Aggregate) -> messages.Aggregates:
     """COUNT, MIN and MAX of a snapshot, if metadata determines all of them."""
     table, state = open_table(request.table)
-    scan = Scan(table.store, state, state.schema.columns)
+    scan = Scan(table.store, state, state.seen.schema.columns)
     found: list[messages.TypedValue] = []
     for function in request.functions:
         value = _value(function, scan)
@@ -147,7 +147,7 @@ def aggregate(request: messages.Aggregate) -> messages.Aggregates:
 def _value(function: messages.AggregateFunction, scan: Scan) -> messages.TypedValue | None:
     if function.column is None:
         return _count(count_rows(scan))
-    column = scan.state.schema.find(tuple(function.column))
+    column = scan.state.seen.schema.find(tuple(function.column))
     if column is None:
         return None
     if function.function == "count":

@@ -31,8 +31,8 @@ def describe(
     ref = messages.TableRef(
         table.location, storage, hadoop, table.name, uuid, state.version, pending
     )
-    properties = {**user_properties(state.properties), **_schema_properties(state.schema)}
-    return describe_schema(ref, state.schema, properties, state.comment)
+    properties = {**user_properties(state.properties), **_schema_properties(state.schema.visible)}
+    return describe_schema(ref, state.seen.schema, properties, state.comment)
 
 
 def describe_schema(

@@ -10,12 +10,13 @@ from versioned_catalog.conflicts.entries.heads import next_head
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.evolution.evolution import Evolution, used_physical_names
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.features import KEYED, PATCH, Features
+from versioned_catalog.log.features import HIDDEN, KEYED, PATCH, Features
 from versioned_catalog.log.head import Head
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.column_ids import new_schema, rekey_defaults
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.types import walk
 
 
 def create_entry(attempt: Attempt[Create]) -> Commit:
@@ -49,6 +50,8 @@ def _first_commit(operation: Create, state: TableState | None, head: Head) -> Co
 def features_of(schema: Schema, records: Iterable[SegmentRecord]) -> Features:
     """The features that a schema and segments need of readers and writers."""
     names = {KEYED} if schema.row_key else set()
+    if any(column.hidden for column, _ in walk(schema.columns)):
+        names.add(HIDDEN)
     if any(record.delta.patch is not None for record in records):
         names.add(PATCH)
     return Features(frozenset(names), frozenset(names))

@@ -10,8 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from versioned_catalog.conflicts.attempt import Attempt, once
+from versioned_catalog.conflicts.entries.creation import features_of
 from versioned_catalog.conflicts.entries.heads import next_head
 from versioned_catalog.conflicts.operations import Rollback
+from versioned_catalog.evolution.apply_pins import (
+    check_no_breaks,
+    refuses_breaks,
+    without_unneeded,
+)
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import SegmentRecord
@@ -30,8 +36,10 @@ def rollback_entry(attempt: Attempt[Rollback]) -> Commit:
     added, removed = _missing(then, state, attempt.log), _paths_not_in(state, then)
     properties = None if dict(then.properties) == dict(state.properties) else then.properties
     sets_comment = then.comment != state.comment
+    head = next_head(attempt, "rollback")
+    restored = state.schema if schema is None else schema
     return Commit(
-        next_head(attempt, "rollback"),
+        replace(head, features=head.features | features_of(restored, ())),
         state.next_column_id,
         schema=schema,
         properties=properties,
@@ -52,9 +60,12 @@ def is_rolled_back(attempt: Attempt[Rollback]) -> bool:
 
 def _restored_schema(then: TableState, state: TableState) -> Schema | None:
     """The schema of the target as a new version, or None if it is the current one."""
-    if then.schema.same_but_version(state.schema):
+    schema = without_unneeded(then.schema, state.pinned_schemas.values())
+    if schema.same_but_version(state.schema):
         return None
-    return then.schema.numbered(state.schemas.newest.version + 1)
+    if refuses_breaks(state.properties):
+        check_no_breaks(state.pinned_schemas, state.schema, schema)
+    return schema.numbered(state.schemas.newest.version + 1)
 
 
 def _paths_not_in(state: TableState, other: TableState) -> list[str]:

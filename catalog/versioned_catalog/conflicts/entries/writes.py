@@ -8,7 +8,14 @@ from typing import Any
 from versioned_catalog.conflicts.attempt import Attempt, once
 from versioned_catalog.conflicts.entries.creation import features_of
 from versioned_catalog.conflicts.entries.heads import next_head
-from versioned_catalog.conflicts.operations import Append, Compact, Overwrite, Rewrite, Write
+from versioned_catalog.conflicts.operations import (
+    Append,
+    Base,
+    Compact,
+    Overwrite,
+    Rewrite,
+    Write,
+)
 from versioned_catalog.conflicts.removed_segments import removed_paths
 from versioned_catalog.evolution.apply import apply_all
 from versioned_catalog.evolution.changes import describe
@@ -68,8 +75,12 @@ def _entry(attempt: Attempt[Write], operation: str) -> Commit:
         attempt.state.next_column_id if evolved is None else evolved.next_column_id,
         schema=None if evolved is None else evolved.schema,
         added=records,
-        details=change_details(changes),
+        details=change_details(changes) | _seen_as(attempt.operation.base),
     )
+
+
+def _seen_as(base: Base) -> dict[str, Any]:
+    return {} if base.seen_as is None else {"seen_as": base.seen_as}
 
 
 def change_details(changes: tuple[BoundChange, ...]) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""Schema pins, and the columns that are hidden for them (FORMAT.md, section 4.6).
+
+A change that is not legal on the table raises InvalidRequestError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.evolution import actions
+from versioned_catalog.evolution.evolution import Evolution
+from versioned_catalog.schema.hidden import hidden_name
+from versioned_catalog.schema.pins import PinnedSchema, PinnedSchemas, pins_on
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.seen import breaks, seen_through
+from versioned_catalog.types.types import Column, children, is_nested, walk, with_children
+
+PINS = "pins"
+"""The table property that says whether an ALTER may make a pinned job fail."""
+
+ALLOW, REFUSE = "allow", "refuse"
+
+
+def refuses_breaks(properties: Mapping[str, str]) -> bool:
+    """Whether a change after which a pinned job may fail is refused.
+
+    Raises:
+        InvalidRequestError: the property has another value.
+    """
+    text = properties.get(PINS, ALLOW)
+    if text not in (ALLOW, REFUSE):
+        raise InvalidRequestError(
+            f"the property {PINS} is {text!r}; it must be {ALLOW!r} or {REFUSE!r}",
+            condition="INVALID_OPTION",
+        )
+    return text == REFUSE
+
+
+def set_pin(action: actions.SetPin, evolution: Evolution) -> Evolution:
+    """Set or remove a pin, and drop the hidden columns that no pin needs any more."""
+    pins = {label: one for label, one in evolution.pins.items() if label != action.label}
+    if action.pin is None:
+        if action.label not in evolution.pins:
+            raise InvalidRequestError(f"the pin {action.label!r} no longer exists")
+    else:
+        _check_seen(action.label, action.pin, evolution.schema)
+        pins[action.label] = action.pin
+    schema = without_unneeded(evolution.schema, pins.values())
+    return replace(evolution, schema=schema, pins=pins)
+
+
+def hide_or_remove(column_id: int, evolution: Evolution) -> Schema:
+    """Remove a column; hide it if a pin needs it."""
+    schema = evolution.schema
+    column = schema.column(column_id)
+    needing = pins_on(evolution.pins, frozenset(one.id for one, _ in walk((column,))))
+    if not needing:
+        return schema.edit_siblings(
+            column_id, lambda columns: tuple(one for one in columns if one.id != column_id)
+        )
+    if not column.nullable and column.write_default is None:
+        where = schema.path_text(column_id)
+        raise InvalidRequestError(
+            f"{where} can't be dropped, since the schema pin {needing[0]!r} needs it and it is NOT NULL "
+            "without a default, so writers that do not see it could not fill it; set a default, make "
+            f"{where} nullable, or retire the pin with retire_schema({needing[0]!r})",
+            condition="NOT_SUPPORTED",
+        )
+    hidden = replace(column, name=hidden_name(column_id), hidden=True)
+    return schema.replace_column(column_id, lambda _: hidden)
+
+
+def without_unneeded(schema: Schema, pins: Iterable[PinnedSchema]) -> Schema:
+    """A schema without the hidden columns that no pin needs."""
+    needed = frozenset[int]().union(*(one.schema.ids for one in pins))
+
+    def kept(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(
+            replace(one, type=with_children(one.type, kept(children(one.type))))
+            if is_nested(one.type)
+            else one
+            for one in columns
+            if not one.hidden or any(below.id in needed for below, _ in walk((one,)))
+        )
+
+    columns = kept(schema.columns)
+    return schema if columns == schema.columns else replace(schema, columns=columns)
+
+
+def check_pins(before: Evolution, after: Evolution) -> None:
+    """Check that every pinned job can still use the table after an ALTER."""
+    refuses = refuses_breaks(after.properties)
+    if after.schema is before.schema and not refuses:
+        return
+    for label, pinned in after.pins.items():
+        _check_seen(label, pinned, after.schema)
+    if refuses:
+        check_no_breaks(after.pins, before.schema, after.schema)
+
+
+def check_no_breaks(pins: PinnedSchemas, before: Schema, after: Schema) -> None:
+    """Refuse a schema with which a pinned job may fail, if it does not with the schema before."""
+    for label, pinned in pins.items():
+        known = set(breaks(pinned.schema, before))
+        for reason in breaks(pinned.schema, after):
+            if reason not in known:
+                raise InvalidRequestError(
+                    f"after this change, a job that uses the schema pin {label!r} (schema "
+                    f"{pinned.pin.schema_version}{_owned(pinned)}) may fail: {reason}. The table "
+                    f"property {PINS} is {REFUSE!r}; retire the pin with retire_schema({label!r}), or "
+                    f"set the property to {ALLOW!r}",
+                    condition="NOT_SUPPORTED",
+                )
+
+
+def _owned(pinned: PinnedSchema) -> str:
+    return "" if pinned.pin.owner is None else f", owner {pinned.pin.owner}"
+
+
+def _check_seen(label: str, pinned: PinnedSchema, schema: Schema) -> None:
+    try:
+        seen_through(pinned.schema, schema)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(
+            f"the schema pin {label!r} (schema {pinned.pin.schema_version}) can't be kept: {error}; pin "
+            f"a later schema version, or retire the pin with retire_schema({label!r})",
+            condition="NOT_SUPPORTED",
+        ) from None

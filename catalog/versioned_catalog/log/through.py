@@ -1,0 +1,98 @@
+"""A table as the user of an earlier schema sees it (FORMAT.md, section 4.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import InvalidRequestError, NotFoundError
+from versioned_catalog.log.state import Lens, TableState
+from versioned_catalog.schema.pins import check_pinned
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.seen import Overflow, seen_through
+
+
+@dataclass(frozen=True)
+class Through:
+    """An earlier schema of a table, through which its snapshots are seen.
+
+    Args:
+        label: label of the pin, or number of the schema version.
+        table_uuid: the incarnation that the schema belongs to.
+        schema: the earlier schema.
+        overflow: what is shown of a value that does not fit its earlier type.
+    """
+
+    label: str
+    table_uuid: str
+    schema: Schema
+    overflow: Overflow
+
+    def over(self, state: TableState, table: str) -> TableState:
+        """A snapshot, seen in the earlier schema.
+
+        Raises:
+            InvalidRequestError: the snapshot is of another incarnation, or lacks a column.
+        """
+        if state.lens is not None:
+            return state
+        asked = f"{table} can't be used in schema {self.schema.version} ({self.label})"
+        if state.table_uuid != self.table_uuid:
+            raise InvalidRequestError(
+                f"{asked}, since it was replaced; its columns have other IDs, and pins end with a "
+                "replacement: leave out the schema, or pin a schema of the new table"
+            )
+        try:
+            seen = seen_through(
+                self.schema, state.schema, newest=state.schema_version >= self.schema.version
+            )
+        except InvalidRequestError as error:
+            raise InvalidRequestError(
+                f"{asked}: {error}; use a later schema version, or the current one",
+                condition="COLUMN_NOT_FOUND",
+            ) from None
+        return replace(state, lens=Lens(self.label, seen, self.overflow))
+
+
+def see_as(state: TableState, schema: str | int, overflow: str, table: str) -> Through:
+    """Find the schema of a pin, or of a schema version, in the newest state of a table.
+
+    Args:
+        schema: label of a pin, or a schema version; digits in text are a version.
+        overflow: ``error`` or ``null``.
+
+    Raises:
+        NotFoundError: there is no such pin or schema version.
+        InvalidRequestError: an argument is malformed.
+    """
+    if isinstance(schema, bool) or not isinstance(schema, str | int):
+        raise InvalidRequestError(
+            f"{table}: schema must be the label of a pin or a schema version, got {schema!r}"
+        )
+    if isinstance(schema, str) and not (schema.isascii() and schema.isdigit() and len(schema) < 10):
+        check_pinned(state.pins, schema)
+        number = state.pins[schema].schema_version
+    else:
+        number = int(schema)
+    check_schema_version(state, number, table)
+    earlier = state.schemas[number].visible
+    return Through(str(schema), state.table_uuid, earlier, overflow_of(overflow, table))
+
+
+def check_schema_version(state: TableState, number: int, table: str) -> None:
+    """Check that a table has a schema version. Raises NotFoundError if it has not."""
+    first, last = state.first_schema_version, state.schema_version
+    if not first <= number <= last or number not in state.schemas:
+        raise NotFoundError(
+            f"{table} has no schema version {number}; it has those from {first} to {last}",
+            condition="VERSION_NOT_FOUND",
+        )
+
+
+def overflow_of(text: str, table: str) -> Overflow:
+    """What is shown of values that do not fit. Raises InvalidRequestError for any other text."""
+    try:
+        return Overflow(text)
+    except ValueError:
+        raise InvalidRequestError(
+            f"{table}: overflow must be 'error' or 'null', got {text!r}", condition="INVALID_OPTION"
+        ) from None

@@ -1,0 +1,170 @@
+"""A table in an earlier schema: the columns of a schema version over those that are stored now.
+
+Columns are matched by ID (FORMAT.md, section 4.6). What pgroll does with a view for each schema version,
+and Iceberg does not do, is one mapping here, for readers and for writers.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.ddl import render_type
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import (
+    Column,
+    Constant,
+    WriteDefault,
+    children,
+    is_nested,
+    walk,
+    with_children,
+)
+from versioned_catalog.types.widening import widens
+from versioned_catalog.values.narrowing import narrow
+
+
+class Overflow(enum.Enum):
+    """What is shown of a value that does not fit the type that is seen."""
+
+    ERROR = "error"
+    NULL = "null"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a user sees of a table.
+
+    Args:
+        schema: the columns as they are shown and given: with the names, places and types that the user
+            knows.
+        stored: the schema that segments are written under, hidden columns included.
+    """
+
+    schema: Schema
+    stored: Schema
+
+    @staticmethod
+    def of(stored: Schema) -> Seen:
+        """What a user of the current schema sees."""
+        return Seen(stored.visible, stored)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the table is seen as it is stored."""
+        return self.schema is self.stored
+
+    @cached_property
+    def wide(self) -> Schema:
+        """The seen columns in the types that are stored now, in which filters are evaluated."""
+        if self.is_whole or all(
+            column.id in self.stored.ids and self.stored.column(column.id).type == column.type
+            for column, _ in walk(self.schema.columns)
+            if not is_nested(column.type)
+        ):
+            return self.schema
+        return replace(self.schema, columns=tuple(map(self.widened, self.schema.columns)))
+
+    def widened(self, column: Column) -> Column:
+        """A seen column, or a part of one, in the types that are stored now."""
+        if column.id not in self.stored.ids:
+            return column
+        held = self.stored.column(column.id)
+        if is_nested(column.type):
+            inner = tuple(map(self.widened, children(column.type)))
+            return replace(column, type=with_children(column.type, inner))
+        if column.type == held.type or not widens(column.type, held.type):
+            return column
+        return replace(column, type=held.type, read_default=held.read_default)
+
+
+def seen_through(pinned: Schema, stored: Schema, *, newest: bool = True) -> Seen:
+    """See a stored schema through an earlier one, without the hidden columns of that.
+
+    Args:
+        newest: whether ``stored`` is of the version of ``pinned`` or a later one; else columns that it
+            lacks were added later, and show their read default.
+
+    Raises:
+        InvalidRequestError: a column was dropped for good, changed its kind, or has a write default that
+            does not fit the earlier type.
+    """
+    earlier = pinned.visible
+    columns = tuple(_seen(column, (column.name,), stored, newest) for column in earlier.columns)
+    if columns == stored.columns:
+        return Seen(stored, stored)
+    ids = {column.id for column, _ in walk(columns)}
+    return Seen(
+        Schema(
+            columns,
+            pinned.version,
+            tuple(field for field in stored.partitioning if field.source in ids),
+            () if stored.row_key else tuple(f for f in stored.sort_by if f.source in ids),
+            stored.primary_key,
+            stored.time_index,
+        ),
+        stored,
+    )
+
+
+def _seen(column: Column, path: ColumnPath, stored: Schema, newest: bool) -> Column:
+    if column.id not in stored.ids:
+        if newest:
+            raise InvalidRequestError(
+                f"the column {render_path(path)} (ID {column.id}) was dropped for good",
+                condition="COLUMN_NOT_FOUND",
+            )
+        return column
+    held = stored.column(column.id)
+    inner = tuple(
+        _seen(child, (*path, child.name), stored, newest) for child in children(column.type)
+    )
+    return replace(
+        column,
+        type=with_children(column.type, inner),
+        nullable=column.nullable or held.nullable,
+        write_default=_write_default(column, held, path),
+    )
+
+
+def _write_default(column: Column, held: Column, path: ColumnPath) -> WriteDefault | None:
+    """The write default of now, in the type that is seen."""
+    default = held.write_default
+    if not isinstance(default, Constant) or column.type == held.type or is_nested(column.type):
+        return default
+    found = narrow(default, held.type, column.type)
+    if found is None:
+        raise InvalidRequestError(
+            f"the default of {render_path(path)} does not fit its earlier type "
+            f"{render_type(column.type)}",
+            condition="INVALID_VALUE",
+        )
+    return found
+
+
+def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
+    """Why a job that uses an earlier schema may fail on rows of the stored one, or to write them."""
+    for column, above in walk(pinned.visible.columns):
+        path = render_path((*(c.name for c in above), column.name))
+        if column.id not in stored.ids:
+            yield f"{path} was dropped for good"
+            continue
+        held = stored.column(column.id)
+        if not is_nested(column.type) and not widens(held.type, column.type):
+            yield (
+                f"{path} is {render_type(held.type)}, and a value that does not fit "
+                f"{render_type(column.type)} can't be read"
+            )
+        if column.nullable and not held.nullable:
+            yield f"{path} is NOT NULL, and a null can't be written"
+        if not column.nullable and held.nullable:
+            yield f"{path} is no longer NOT NULL, and a null may be read"
+    for column, above in walk(stored.columns):
+        is_new = column.id not in pinned.ids and (not above or above[-1].id in pinned.ids)
+        if is_new and not column.nullable and column.write_default is None:
+            name = stored.path_text(column.id)
+            yield f"{name} is NOT NULL without a default, so rows without it can't be written"

@@ -1,0 +1,41 @@
+"""Commits that name or restore versions: tags and rollbacks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from versioned_catalog.conflicts.operations import Base, Rollback, Tag
+from versioned_catalog.conflicts.rollback import check_same_incarnation
+from versioned_catalog.conflicts.tags import check_tag
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.handle import TableHandle
+
+
+def roll_back(
+    handle: TableHandle,
+    version: int | None,
+    timestamp: datetime | str | None,
+    tag: str | None,
+    commit_id: str | None,
+) -> int:
+    """Restore a version. See ``Table.rollback``."""
+    if sum(given is not None for given in (version, timestamp, tag)) != 1:
+        raise InvalidRequestError(
+            f"{handle.name}: give one of version, timestamp and tag to roll back to"
+        )
+    then = handle.at(version if tag is None else check_tag(tag, handle.name), timestamp)
+    check_same_incarnation(then, handle.state, then.version, handle.name)
+    return handle.commit(Rollback(Base.of(handle.state), then.version), commit_id)
+
+
+def set_tag(handle: TableHandle, name: str, version: int | None, commit_id: str | None) -> int:
+    """Name a version. See ``Table.set_tag``."""
+    named = check_tag(name, handle.name)
+    operation = Tag(Base.of(handle.state), named, handle.at(version).version)
+    return handle.commit(operation, commit_id)
+
+
+def drop_tag(handle: TableHandle, name: str, commit_id: str | None) -> int:
+    """Remove a tag. See ``Table.drop_tag``."""
+    operation = Tag(Base.of(handle.state), check_tag(name, handle.name), None)
+    return handle.commit(operation, commit_id)

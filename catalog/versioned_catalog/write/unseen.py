@@ -1,0 +1,193 @@
+"""Writes of a user who does not see all stored columns, or sees them in an earlier schema.
+
+Rows are converted to the schema that the user sees, and from there by column ID to the stored one, as a
+read is in the other direction. Columns that are not seen take their write default in new rows, and keep
+their values in changed rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.projection.adapter import Adapter
+from versioned_catalog.projection.arrays import cut_array, recast, struct_child, struct_of
+from versioned_catalog.projection.narrowing import narrowing
+from versioned_catalog.projection.resolver import physical, plan_columns
+from versioned_catalog.schema.seen import Overflow, Seen
+from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
+from versioned_catalog.types.paths import ColumnPath
+from versioned_catalog.types.types import Column, Struct, children, with_children
+from versioned_catalog.write.row_schema import RowConverter, default_value
+from versioned_catalog.write.row_values import check_values
+from versioned_catalog.write.update import RowUpdater, Updater
+
+
+class Converter(Protocol):
+    """Converts given rows to rows of the stored schema."""
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
+
+
+def converter_of(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Converter:
+    """Return the converter of rows that a user gives by the names that they see; see ``RowConverter``.
+
+    Raises:
+        InvalidRequestError: rows of this schema do not fit the table.
+    """
+    rows = RowConverter(arrow, seen.schema, table, now)
+    return rows if seen.is_whole else _SeenRows(rows, Filler(seen, table, now))
+
+
+class _SeenRows:
+    def __init__(self, rows: RowConverter, filler: Filler) -> None:
+        self._rows = rows
+        self._filler = filler
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return self._filler.fill(self._rows.convert(batch))
+
+
+class _ById:
+    """Converts rows of some columns to rows of others, by column ID."""
+
+    def __init__(self, source: Sequence[Column], wanted: Sequence[Column]) -> None:
+        plan = plan_columns(source, wanted)
+        places = {column.id: at for at, column in enumerate(source)}
+        self._needed = [(places[one.id], source[places[one.id]], one) for one in plan.needed]
+        self._adapter = Adapter(plan)
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        # A plan is made for segments, whose nested fields have physical names.
+        arrays = [
+            recast(cut_array(batch.column(at), column, cut), to_arrow_type(physical(cut).type))
+            for at, column, cut in self._needed
+        ]
+        return self._adapter.adapt(arrays, batch.num_rows, {})
+
+
+class Filler:
+    """Converts rows of the seen schema to rows of the stored one.
+
+    Columns are matched by ID; those that are not seen take their write default.
+
+    Raises:
+        InvalidRequestError: a column that is not seen is NOT NULL without a default, or a rollback
+            made a column narrower than it is seen.
+    """
+
+    def __init__(self, seen: Seen, table: str, now: datetime) -> None:
+        self._table = table
+        self._stored = seen.stored
+        known = seen.schema.ids
+
+        def filled(column: Column, above: ColumnPath) -> Column:
+            path = (*above, column.name)
+            if column.id not in known:
+                return replace(column, read_default=default_value(column, path, table, now))
+            inner = tuple(filled(child, path) for child in children(column.type))
+            return replace(column, type=with_children(column.type, inner))
+
+        self.columns = tuple(filled(column, ()) for column in seen.stored.columns)
+        try:
+            self._by_id = _ById(seen.schema.columns, self.columns)
+        except CorruptTableError as error:
+            raise InvalidRequestError(
+                f"{table} can't be written in an earlier schema, since a rollback made a column "
+                f"narrower than that schema has it: {error}; write in the current schema"
+            ) from None
+
+    def fill(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of the stored schema.
+
+        Raises:
+            InvalidRequestError: a value is null, and its column is NOT NULL now.
+        """
+        found = self._by_id.convert(batch)
+        for array, column in zip(found.columns, self._stored.columns, strict=True):
+            check_values(array, column, (column.name,), self._table)
+        return found
+
+
+def updater_of(assignments: Any, seen: Seen, table: str, now: datetime) -> RowUpdater:
+    """Return the updater of stored rows, for assignments by seen names; see ``Updater``."""
+    updater = Updater(assignments, seen.schema, table)
+    return updater if seen.is_whole else _SeenUpdater(updater, seen, table, now)
+
+
+class _SeenUpdater:
+    """Updates stored rows by assignments to seen columns; other columns keep their values."""
+
+    def __init__(self, updater: Updater, seen: Seen, table: str, now: datetime) -> None:
+        self._updater = updater
+        self._seen = seen
+        self._table = table
+        wide = seen.wide.columns
+        self._by_id = _ById(seen.stored.columns, wide)
+        self._narrowing = narrowing(wide, seen.schema.columns, Overflow.ERROR)
+        self._filler = Filler(_assigned_only(seen, updater.assigned), table, now)
+
+    def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return stored rows with their new values.
+
+        Raises:
+            InvalidRequestError: a value does not fit its column.
+        """
+        shown = self._by_id.convert(batch)
+        if self._narrowing is not None:
+            shown = self._narrowing.show(shown, "a row to update")
+        changed = self._updater.update(shown)
+        new = self._filler.fill(changed.select(self._changed))
+        by_id = dict(zip((c.id for c in self._filler.columns), new.columns, strict=True))
+        arrays = [
+            _kept(array, by_id[column.id], column, self._seen) if column.id in by_id else array
+            for array, column in zip(batch.columns, self._seen.stored.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(self._seen.stored.columns))
+
+    @property
+    def _changed(self) -> list[int]:
+        assigned = self._updater.assigned
+        return [at for at, c in enumerate(self._seen.schema.columns) if c.id in assigned]
+
+
+def _assigned_only(seen: Seen, assigned: frozenset[int]) -> Seen:
+    """The assigned columns, as they are seen and as they are stored."""
+
+    def only(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(column for column in columns if column.id in assigned)
+
+    bare = {"partitioning": (), "sort_by": (), "primary_key": (), "time_index": None}
+    return Seen(
+        replace(seen.schema, columns=only(seen.schema.columns), **bare),  # type: ignore[arg-type]
+        replace(seen.stored, columns=only(seen.stored.columns), **bare),  # type: ignore[arg-type]
+    )
+
+
+def _kept(old: pa.Array, new: pa.Array, column: Column, seen: Seen) -> pa.Array:
+    """New values of a stored column, with the old values of the fields of structs that are not seen."""
+    if not isinstance(column.type, Struct):
+        return new
+    parts: list[pa.Array] = []
+    for at, field in enumerate(column.type.fields):
+        before, after = struct_child(old, at), struct_child(new, at)
+        if field.id in seen.schema.ids:
+            parts.append(_kept(before, after, field, seen))
+        else:
+            # Where the struct was null, there is no old value to keep.
+            parts.append(_choose(old.is_valid(), before, after))
+    return struct_of(new, parts, to_arrow_type(column.type))
+
+
+def _choose(condition: pa.BooleanArray, yes: pa.Array, no: pa.Array) -> pa.Array:
+    """``if_else`` for arrays of any type; Arrow's does not support all nested ones."""
+    rows = len(condition)
+    both = pa.concat_arrays([yes, no])
+    at = pc.add(pc.cumulative_sum(pa.repeat(pa.scalar(1), rows)), pa.scalar(-1))
+    return both.take(pc.if_else(condition, at, pc.add(at, pa.scalar(rows))))
