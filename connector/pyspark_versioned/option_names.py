@@ -19,6 +19,8 @@ _OF_BOTH = (
     "partialUpdate",
     "pushdown",
     "io",
+    "schemaVersion",
+    "onOverflow",
 )
 OF_SOURCE = ("path", "warehouse", *_OF_BOTH)
 """Options of the data source ``versioned``, which reads and writes a table by its path."""

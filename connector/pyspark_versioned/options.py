@@ -44,6 +44,8 @@ class Options:
         partition_by: the partitioning of a table that a write creates, or None.
         key: the row key of a table that a write creates.
         partial: whether a write keeps the values of columns that the frame lacks.
+        schema: the schema pin, or schema version, in which the table is seen; None for the current one.
+        overflow: what is shown of a value that does not fit its type there: ``error`` or ``null``.
         pushdown: whether to take filters from Spark; None to decide by Spark's version.
         segments: paths of the segments to read, or None for all; from the jar.
         pending: schema changes of the running statement, from the jar.
@@ -65,6 +67,8 @@ class Options:
     creates: bool = False
     key: KeyOptions = NO_KEY
     partial: bool = False
+    schema: str | None = None
+    overflow: str = "error"
     pushdown: bool | None = None
     segments: frozenset[str] | None = None
     pending: Sequence[Change] = ()
@@ -112,12 +116,22 @@ def parse_options(given: Mapping[str, str]) -> Options:
         creates=known["savemode"] == "create",
         key=_key(known["primarykey"], known["timeindex"]),
         partial=_flag("partialUpdate", known["partialupdate"]) is True,
+        schema=known["schemaversion"],
+        overflow=_overflow(known["onoverflow"]),
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else _segments(known["segments"]),
         pending=_message(Sequence[Change], "pending", known["pending"]) or (),
         compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
         commit=_message(PythonCommit, "commit", known["commit"]),
         storage=storage,
+    )
+
+
+def _overflow(text: str | None) -> str:
+    if text is None or text.lower() in ("error", "null"):
+        return "error" if text is None else text.lower()
+    raise InvalidRequestError(
+        f"onOverflow is {text!r}; it must be error or null", condition="INVALID_OPTION"
     )
 
 

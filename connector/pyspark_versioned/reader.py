@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
+from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.datafile.read_ahead import read_segments
@@ -61,6 +62,7 @@ class VersionedReader(DataSourceReader):
     ) -> None:
         self._location: Location = store.location
         self._columns = columns
+        self._shared = Shared.of(columns)
         self._shape = shape
         self._only = only
         self._filter: BoundFilter | None = None
@@ -75,7 +77,7 @@ class VersionedReader(DataSourceReader):
         assert self._planning is not None
         store, state = self._planning
         self._check_only(state)
-        scan = Scan(store, state, self._columns, self._filter)
+        scan = Scan(store, state, self._shared.read, self._filter)
         tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
         total = sum(size for _, size in tasks)
         wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
@@ -99,7 +101,7 @@ class VersionedReader(DataSourceReader):
             return  # Spark's own partition for a read without splits
         store = reopen(self._location)
         for batch in read_segments(store, partition.tasks):
-            yield shaped(batch, self._shape)
+            yield shaped(self._shared.split(batch), self._shape)
 
 
 @shows_errors

@@ -53,7 +53,18 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
 
 
 def _load(request: messages.LoadRelation) -> messages.Loaded:
-    return load(messages.Load(request.catalog, request.name, None, None, views=False, writes=False))
+    return load(
+        messages.Load(
+            request.catalog,
+            request.name,
+            version=None,
+            timestamp=None,
+            views=False,
+            writes=False,
+            schema_version=None,
+            overflow=None,
+        )
+    )
 
 
 class _Within:

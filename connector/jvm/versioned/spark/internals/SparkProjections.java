@@ -2,18 +2,26 @@ package versioned.spark.internals;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.ArrayTransform;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EvalMode$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.LambdaFunction;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -67,8 +75,21 @@ public final class SparkProjections {
         return new CreateNamedStruct(seq(members));
     }
 
+    /** An array with each element changed. */
+    public static Expression elements(Expression array, UnaryOperator<Expression> change) {
+        ArrayType type = (ArrayType) array.dataType();
+        NamedLambdaVariable element = new NamedLambdaVariable("element", type.elementType(), true,
+            NamedExpression$.MODULE$.newExprId(), new AtomicReference<>());
+        return new ArrayTransform(array, new LambdaFunction(change.apply(element), seq(List.of(element)), false));
+    }
+
+    /** One value where two others are equal, or both null, else a third. */
+    public static Expression ifSame(Expression one, Expression other, Expression then, Expression otherwise) {
+        return new If(new EqualNullSafe(one, other), then, otherwise);
+    }
+
     /** A compiled projection, for one task. */
-    public static java.util.function.UnaryOperator<InternalRow> compile(List<Expression> columns) {
+    public static UnaryOperator<InternalRow> compile(List<Expression> columns) {
         return UnsafeProjection.create(seq(columns))::apply;
     }
 

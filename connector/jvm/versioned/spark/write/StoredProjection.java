@@ -9,7 +9,9 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkDefaults;
@@ -62,13 +64,12 @@ final class StoredProjection implements Serializable {
     }
 
     private static List<Expression> all(StoredRows rows, StructType schema, List<Expression> given, List<Expression> old) {
-        List<Expression> found = new ArrayList<>();
+        List<Expression> values = new ArrayList<>();
         for (int i = 0; i < schema.size(); i++) {
             StructField column = schema.fields()[i];
-            Expression value = value(rows.sources().get(i), column, List.of(column.name()), given, old);
-            found.add(value);
+            values.add(value(rows.sources().get(i), column, List.of(column.name()), given, old));
         }
-        return found;
+        return values;
     }
 
     /**
@@ -78,37 +79,78 @@ final class StoredProjection implements Serializable {
     private static Expression value(ColumnSource source, StructField column, List<String> path, List<Expression> given,
             List<Expression> old) {
         if (source instanceof UnseenColumn unseen) {
-            return unseen.carried() != null && !old.isEmpty() ? old.get(unseen.carried()) : newValue(unseen, column);
+            return unseen.carried() != null && !old.isEmpty() ? old.get(unseen.carried()) : newValue(unseen, column, path);
         }
         GivenColumn seen = (GivenColumn) source;
         Expression value = given.get(seen.index());
+        Expression carried = seen.carried() != null && !old.isEmpty() ? old.get(seen.carried()) : null;
         Expression built = seen.fields() == null ? SparkProjections.widened(value, column.dataType())
-            : struct(seen, (StructType) column.dataType(), path, value, old);
+            : column.dataType() instanceof StructType type ? struct(seen, type, path, value, carried)
+            : array(seen, (ArrayType) column.dataType(), path, value, carried);
         return column.nullable() ? built : SparkProjections.notNull(built, path);
     }
 
-    private static Expression newValue(UnseenColumn unseen, StructField column) {
+    private static Expression newValue(UnseenColumn unseen, StructField column, List<String> path) {
         Object value = unseen.defaultValue() == null ? null
             : SparkDefaults.value(column.name(), column.dataType(), unseen.defaultValue());
-        return SparkProjections.constant(value, column.dataType());
+        Expression constant = SparkProjections.constant(value, column.dataType());
+        return value != null || column.nullable() ? constant : SparkProjections.notNull(constant, path);
     }
 
     /** A struct around its fields. Where there was no struct, its unseen fields have no old values. */
     private static Expression struct(GivenColumn seen, StructType type, List<String> path, Expression value,
-            List<Expression> old) {
-        Expression carried = seen.carried() != null && !old.isEmpty() ? old.get(seen.carried()) : null;
+            Expression carried) {
         List<Expression> given = fieldsOf(value);
-        List<Expression> oldFields = carried == null ? List.of() : fieldsOf(carried);
+        List<Expression> old = carried == null ? List.of() : fieldsOf(carried);
         List<Expression> fields = new ArrayList<>();
         for (int i = 0; i < type.size(); i++) {
             StructField field = type.fields()[i];
-            List<String> below = Stream.concat(path.stream(), Stream.of(field.name())).toList();
-            Expression found = value(seen.fields().get(i), field, below, given, oldFields);
-            boolean kept = carried != null && seen.fields().get(i) instanceof UnseenColumn unseen && unseen.carried() != null;
-            fields.add(kept ? SparkProjections.ifNull(carried, newValue((UnseenColumn) seen.fields().get(i), field), found)
-                : found);
+            List<String> below = below(path, field.name());
+            Expression found = value(seen.fields().get(i), field, below, given, old);
+            fields.add(carried != null && seen.fields().get(i) instanceof UnseenColumn unseen && unseen.carried() != null
+                ? SparkProjections.ifNull(carried, newValue(unseen, field, below), found) : found);
         }
         return SparkProjections.ifNull(value, SparkProjections.constant(null, type), SparkProjections.struct(type, fields));
+    }
+
+    /** An array around its elements. One whose seen parts are what they were keeps its unseen parts, too. */
+    private static Expression array(GivenColumn seen, ArrayType type, List<String> path, Expression value,
+            Expression carried) {
+        StructField element = new StructField("element", type.elementType(), type.containsNull(), Metadata.empty());
+        ColumnSource source = seen.fields().get(0);
+        Expression built = SparkProjections.elements(value,
+            one -> value(source, element, below(path, "element"), List.of(one), List.of()));
+        if (carried == null) {
+            return built;
+        }
+        Expression before = SparkProjections.widened(carried, type);
+        Expression blank = SparkProjections.elements(before, one -> blank(source, element, one));
+        Expression same = SparkProjections.elements(built, one -> blank(source, element, one));
+        return SparkProjections.ifSame(same, blank, before, built);
+    }
+
+    /** A stored value with null in its unseen parts. */
+    private static Expression blank(ColumnSource source, StructField column, Expression stored) {
+        if (source instanceof UnseenColumn) {
+            return SparkProjections.constant(null, column.dataType());
+        }
+        List<ColumnSource> inner = ((GivenColumn) source).fields();
+        if (inner != null && column.dataType() instanceof StructType type) {
+            List<Expression> fields = new ArrayList<>();
+            for (int i = 0; i < type.size(); i++) {
+                fields.add(blank(inner.get(i), type.fields()[i], SparkProjections.field(stored, i)));
+            }
+            return SparkProjections.ifNull(stored, SparkProjections.constant(null, type), SparkProjections.struct(type, fields));
+        }
+        if (inner != null && column.dataType() instanceof ArrayType type) {
+            StructField element = new StructField("element", type.elementType(), type.containsNull(), Metadata.empty());
+            return SparkProjections.elements(stored, one -> blank(inner.get(0), element, one));
+        }
+        return stored;
+    }
+
+    private static List<String> below(List<String> path, String name) {
+        return Stream.concat(path.stream(), Stream.of(name)).toList();
     }
 
     private static List<Expression> fieldsOf(Expression struct) {
