@@ -115,8 +115,9 @@ def stored_rows(
     Raises:
         InvalidRequestError: the rows can't be stored.
     """
-    known = unseen_columns(seen) if carried is not None else ()
-    given = _Given(seen.schema.columns, known, carried or ())
+    names = carried or ()
+    known = tuple(column for column in unseen_columns(seen) if column.name in names)
+    given = _Given(seen.schema.columns, known, names)
     try:
         sources = _Planner(table, now, carried is not None).sources(seen.stored.columns, given)
     except _InPython:
