@@ -51,6 +51,7 @@ class Options:
         pending: schema changes of the running statement, from the jar.
         compact: the compaction to carry out, from ``CALL system.compact``.
         commit: what to commit for the jar, of a write that it leaves to Python.
+        name: the table's name in errors of a read, from the jar; None for the table's own.
         creates: whether a write must create the table, from the jar, since Spark passes no save modes to
             a Python data source.
         storage: options of the file system; may hold credentials, so they have no repr.
@@ -73,6 +74,7 @@ class Options:
     segments: frozenset[str] | None = None
     pending: Sequence[Change] = ()
     compact: Mapping[str, Any] | None = None
+    name: str | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -122,6 +124,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         segments=None if known["segments"] is None else _segments(known["segments"]),
         pending=_message(Sequence[Change], "pending", known["pending"]) or (),
         compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
+        name=known["tablename"],
         commit=_message(PythonCommit, "commit", known["commit"]),
         storage=storage,
     )

@@ -17,6 +17,7 @@ from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, restrict
+from versioned_catalog.errors import naming_table
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.state import TableState
@@ -49,6 +50,7 @@ class VersionedReader(DataSourceReader):
 
     Args:
         shape: the Arrow schema that Spark expects of every batch.
+        table: the table's name in errors.
         only: the paths of the segments to read, or None for all.
     """
 
@@ -58,12 +60,14 @@ class VersionedReader(DataSourceReader):
         state: TableState,
         columns: tuple[Column, ...],
         shape: pa.Schema,
+        table: str,
         only: frozenset[str] | None = None,
     ) -> None:
         self._location: Location = store.location
         self._columns = columns
         self._shared = Shared.of(columns)
         self._shape = shape
+        self._table = table
         self._only = only
         self._filter: BoundFilter | None = None
         self._planning: tuple[Store, TableState] | None = (store, state)
@@ -100,8 +104,9 @@ class VersionedReader(DataSourceReader):
         if not isinstance(partition, Split):
             return  # Spark's own partition for a read without splits
         store = reopen(self._location)
-        for batch in read_segments(store, partition.tasks):
-            yield shaped(self._shared.split(batch), self._shape)
+        with naming_table(self._table, store.url):
+            for batch in read_segments(store, partition.tasks):
+                yield shaped(self._shared.split(batch), self._shape)
 
 
 @shows_errors

@@ -90,7 +90,8 @@ class VersionedDataSource(DataSource):
         columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         shape = arrow_schema(schema)
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
-        return kind(table.store, state, columns, shape, self._parsed.segments)
+        name = self._parsed.name or table.name
+        return kind(table.store, state, columns, shape, name, self._parsed.segments)
 
     def _takes_filters(self) -> bool:
         """Whether to take filters that Spark pushes down.

@@ -133,7 +133,7 @@ def check_projected(rows: messages.StoredRows | None, table: str) -> messages.St
     """
     if rows is None:
         raise InvalidRequestError(
-            f"{table}: Spark can't keep fields that it does not see, inside a map or an array with maps, "
+            f"{table}: Spark can't keep fields that it does not see, in a map or an array with maps, "
             "of rows that a statement changes; use update(), delete() and upsert() in Python",
             condition="NOT_SUPPORTED",
         )

@@ -20,6 +20,7 @@ final class PythonSegments {
     PythonSegments(TableRef table, StructType wanted, List<ScanPlan.Segment> segments) {
         Map<String, String> options = table.sourceOptions();
         options.put("versionAsOf", Long.toString(table.version()));
+        options.put("tableName", table.name());
         options.put("segments", Codec.text(segments.stream().map(ScanPlan.Segment::path).toList()));
         options.put("pending", Codec.text(table.pending()));
         if (table.seen() != null) {
