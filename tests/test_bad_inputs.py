@@ -503,6 +503,11 @@ WRONG: dict[str, list[Any]] = {
     "batch": [5, {}, {"application": "a"}, {"application": 5, "id": 1}],
     "fence": [True, "1", 1.5],
     "tags": [5, [], "x", *({"a": v} for v in (None, True, "0", 0.0, -1, 1, HUGE))],
+    "pins": [
+        *(5, [], "x", {"a": 5}, {"a": {}}),
+        *({"a": {"schema_version": v}} for v in (None, True, "0", -1, 7, HUGE)),
+        *({"a": {"schema_version": 0, **more}} for more in ({"owner": 5}, {"until": "noon"})),
+    ],
     "details": [5, "x", []],
     "added.0.path": [
         ...,
@@ -552,6 +557,7 @@ WRONG_SCHEMA: dict[str, list[Any]] = {
     "columns.0.read_default": [5, True],
     "columns.0.write_default": [5, "x", {"function": "rand"}, {"value": 5}],
     "columns.0.comment": [5, []],
+    "columns.0.hidden": [5, "true"],
     "columns.5.type.fields": [..., None, 5, [], [5]],
     "columns.6.type.element": [..., None, 5, {}],
     "columns.7.type.key": [..., None, 5, {}],
@@ -953,7 +959,7 @@ CHECKPOINTS: dict[str, Callable[[Path], Any]] = {
     for member in (
         *("features", "version", "time", "created_version", "dropped"),
         *("first_schema_version", "schemas", "schema_version", "properties", "next_column_id"),
-        *("fence", "floor", "applications"),
+        *("fence", "floor", "applications", "pins"),
     )
     for value in (..., None, "x", [5])
 }

@@ -17,12 +17,15 @@ from versioned_catalog.evolution.changes import (
     ChangeType,
     DropColumn,
     DropNotNull,
+    PinSchema,
     RenameColumn,
+    RetirePin,
     SetNotNull,
     SetProperty,
 )
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.op_types import DELETE
+from versioned_catalog.schema.pins import Pin, PinnedSchema
 from versioned_catalog.types.types import Atom
 
 # The errors.
@@ -293,6 +296,17 @@ by_id: Callable[[Planned], bool] = lambda t: (
     t.state.schema.column(2).name == "u" and t.state.schema.column(2).type is Atom.LONG
 )
 ok(ROW, "alter", widen, [rename], note=6, holds=by_id)
+pin: Step = lambda t: t.alter(PinSchema("job", PinnedSchema(Pin(0), t.planned.schemas[0])))
+hides: Callable[[Planned], bool] = lambda t: t.state.schema.column(2).hidden
+removes: Callable[[Planned], bool] = lambda t: 2 not in t.state.schema.ids
+refused(ROW, "alter", NOT_LEGAL, pin, [drop_v], note=6)
+ok(ROW, "alter", drop_v, [pin], note=6, holds=hides)
+ok(ROW, "alter", drop_v, [rename], note=6, holds=removes)
+retire: Step = lambda t: t.alter(RetirePin("job"))
+hidden_too: Callable[[Planned], bool] = lambda t: "job" not in t.state.pins and removes(t)
+ok(ROW, "alter", retire, [drop_v], note=6, before=(pin,), holds=hidden_too)
+ok(ROW, "alter", rename, [pin], note=6)
+refused(ROW, "alter", NOT_LEGAL, rename, [drop_v], note=6, before=(pin,))
 ends(ROW, rename)
 
 # compact

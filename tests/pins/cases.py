@@ -1,7 +1,7 @@
 """Every change of a schema, and what a pinned job and one that follows see of the rows after it.
 
-The expectations are written by hand: ``Change.now`` says what a row of the pinned schema is in the schema
-after the change, and ``AFTER`` what the pinned job must see after each of its operations.
+The expectations are written by hand: ``Change.now`` says what a row of the pinned schema is in the
+schema after the change, and ``AFTER`` what the pinned job must see after each of its operations.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ AFTER: dict[str, Callable[[str | None], list[Row]]] = {
 """What the pinned job sees after each operation, by ID, given the default of ``s``."""
 
 ADDED = {"insert": {4}, "merge": {5}, "upsert": {2, 6}, "partial upsert": {7}}
-"""The IDs of the rows that an operation writes as a whole: what the job does not see takes its default."""
+"""The IDs of the rows that an operation writes whole, with the defaults of what the job does not see."""
 
 
 def create(catalog: Catalog, keyed: bool, name: str = "t") -> Table:

@@ -87,11 +87,13 @@ def read_merged(store: Store, task: MergeTask) -> Iterator[pa.RecordBatch]:
         CorruptTableError: as for ``read_segment``.
     """
     if not store.is_remote:
-        yield from _merged(task, [_reader(store, member) for member in task.members])
+        yield from _merged(store, task, [_reader(store, member) for member in task.members])
         return
     with ThreadPoolExecutor(PREFETCH_SEGMENTS) as pool:
         ahead = MergePrefetch(store, [member.task for member in task.members], pool)
-        yield from _merged(task, [partial(ahead.read, at) for at in range(len(task.members))])
+        yield from _merged(
+            store, task, [partial(ahead.read, at) for at in range(len(task.members))]
+        )
 
 
 Reading = Callable[[int], Iterator[pa.RecordBatch]]
@@ -101,14 +103,14 @@ def _reader(store: Store, member: Member) -> Reading:
     return partial(read_segment, store, member.task)
 
 
-def _merged(task: MergeTask, readings: Sequence[Reading]) -> Iterator[pa.RecordBatch]:
+def _merged(store: Store, task: MergeTask, readings: Sequence[Reading]) -> Iterator[pa.RecordBatch]:
     pairs = zip(task.members, readings, strict=True)
     runs = [_run(member, reading) for member, reading in pairs]
     schema = to_arrow_schema(task.columns)
     for batch in merge(runs, Shape(task.keys, task.values), tombstones=task.tombstones):
         found = _wanted(batch, task, schema)
         if found.num_rows:
-            yield found
+            yield _narrowed(found, task, store)
 
 
 def _run(member: Member, reading: Reading) -> Run:
@@ -127,8 +129,11 @@ def _wanted(batch: pa.RecordBatch, task: MergeTask, schema: pa.Schema) -> pa.Rec
         found = found.filter(keep_mask(task.filter, lookup, found.num_rows))
     if task.shown == 0:
         return batch_of_nothing(found.num_rows)
-    shown = found if task.shown == len(task.places) else found.select(range(task.shown))
-    if task.narrowing is None or not shown.num_rows:
-        return shown
-    first = task.members[0].task.path
-    return task.narrowing.show(shown, f"{first} or a segment merged with it")
+    return found if task.shown == len(task.places) else found.select(range(task.shown))
+
+
+def _narrowed(found: pa.RecordBatch, task: MergeTask, store: Store) -> pa.RecordBatch:
+    if task.narrowing is None:
+        return found
+    first = f"{store.url}/{task.members[0].task.path}"
+    return task.narrowing.show(found, f"{first}, or a segment that is merged with it,")

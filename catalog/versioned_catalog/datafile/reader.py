@@ -66,7 +66,8 @@ def _read(store: Store, task: SegmentTask, batch_rows: int) -> Iterator[pa.Recor
         passed = batch if task.filter is None else _filtered(batch, task)
         if passed.num_rows:
             shown = _shown(passed, task)
-            yield shown if task.narrowing is None else task.narrowing.show(shown, task.path)
+            where = f"{store.url}/{task.path}"
+            yield shown if task.narrowing is None else task.narrowing.show(shown, where)
 
 
 def _adapted(

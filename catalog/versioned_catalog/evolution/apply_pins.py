@@ -95,7 +95,9 @@ def check_pins(before: Evolution, after: Evolution) -> None:
     if after.schema is before.schema and not refuses:
         return
     for label, pinned in after.pins.items():
-        _check_seen(label, pinned, after.schema)
+        # A rollback may have ended what a pin needs; other changes are still possible then.
+        if label in before.pins and _is_seen(pinned, before.schema):
+            _check_seen(label, pinned, after.schema)
     if refuses:
         check_no_breaks(after.pins, before.schema, after.schema)
 
@@ -117,6 +119,14 @@ def check_no_breaks(pins: PinnedSchemas, before: Schema, after: Schema) -> None:
 
 def _owned(pinned: PinnedSchema) -> str:
     return "" if pinned.pin.owner is None else f", owner {pinned.pin.owner}"
+
+
+def _is_seen(pinned: PinnedSchema, schema: Schema) -> bool:
+    try:
+        seen_through(pinned.schema, schema)
+    except InvalidRequestError:
+        return False
+    return True
 
 
 def _check_seen(label: str, pinned: PinnedSchema, schema: Schema) -> None:

@@ -78,7 +78,8 @@ def schemas(state: TableState, commits: Mapping[int, int]) -> pa.Table:
     """See ``Inspection.schemas``; ``commits`` has the commit of each schema version, if it is known."""
     names, first = dict[int, dict[str, None]](), dict[int, int]()
     rows: list[dict[str, Any]] = []
-    for version, schema in sorted(state.schemas.items()):
+    for version, stored in sorted(state.schemas.items()):
+        schema = stored.visible
         for position, (column, above) in enumerate(walk(schema.columns)):
             first.setdefault(column.id, version)
             names.setdefault(column.id, {})[schema.path_text(column.id)] = None

@@ -134,7 +134,7 @@ def _seen(column: Column, path: ColumnPath, stored: Schema, newest: bool) -> Col
 def _write_default(column: Column, held: Column, path: ColumnPath) -> WriteDefault | None:
     """The write default of now, in the type that is seen."""
     default = held.write_default
-    if not isinstance(default, Constant) or column.type == held.type or is_nested(column.type):
+    if not isinstance(default, Constant) or column.type == held.type:
         return default
     found = narrow(default, held.type, column.type)
     if found is None:

@@ -10,18 +10,23 @@ import pyarrow.compute as pc
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import scalar_of
 from versioned_catalog.types.types import (
+    Array,
     Atom,
     Char,
     Constant,
     DataType,
     Decimal,
     LeafType,
+    Map,
+    Struct,
     Varchar,
     is_integer,
     is_text,
 )
 from versioned_catalog.types.widening import widens
-from versioned_catalog.values.constants import from_scalar, to_scalar
+from versioned_catalog.values.constants import from_scalar_text, to_constant, to_scalar
+from versioned_catalog.values.fitting import widen_text
+from versioned_catalog.values.value_text import ValueText, constant_of, field_key, parse_json
 
 _BITS = {Atom.BYTE: 8, Atom.SHORT: 16, Atom.INT: 32, Atom.LONG: 64}
 
@@ -42,15 +47,50 @@ def fitting(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:
 
 
 def narrow(constant: Constant, source: DataType, target: DataType) -> Constant | None:
-    """A constant of a type as one of a type that widens to it; None if it does not fit.
+    """A constant of a column's current type in an earlier type; None if a value in it does not fit.
 
-    If the types do not widen in this direction but in the other one, the constant is widened.
+    Fields of structs are matched by ID. A leaf whose earlier type is the wider one, as after a
+    rollback, is widened.
     """
-    value = to_scalar(constant, source)
-    if not widens(target, source):
-        return from_scalar(value, target)
-    (found,) = narrow_array(pa.repeat(value, 1), source, target)  # type: ignore[arg-type]
-    return from_scalar(found, target)
+    try:
+        return to_constant(_narrow_text(parse_json(constant.json), source, target))
+    except _Misfit:
+        return None
+
+
+class _Misfit(Exception):
+    """A value does not fit the earlier type."""
+
+
+def _narrow_text(text: ValueText, source: DataType, target: DataType) -> ValueText:
+    if text is None or source == target:
+        return text
+    match source, target:
+        case Struct(fields), Struct(kept) if isinstance(text, dict):
+            types = {field_key(field): field.type for field in fields}
+            return {
+                key: _narrow_text(text[key], types[key], field.type)
+                for field in kept
+                if (key := field_key(field)) in types and key in text
+            }
+        case Array(element), Array(other) if isinstance(text, list):
+            return [_narrow_text(one, element.type, other.type) for one in text]
+        case Map(key, value), Map(other_key, other_value) if isinstance(text, list):
+            return [
+                [
+                    _narrow_text(k, key.type, other_key.type),
+                    _narrow_text(v, value.type, other_value.type),
+                ]
+                for k, v in text
+            ]
+        case _ if widens(target, source):
+            value = pa.repeat(to_scalar(constant_of(text), source), 1)
+            (found,) = narrow_array(value, source, target)  # type: ignore[arg-type]
+            if not found.is_valid:
+                raise _Misfit
+            return from_scalar_text(found, target)
+        case _:
+            return widen_text(text, source, target)
 
 
 def _fits(array: pa.Array, source: LeafType, target: LeafType) -> pa.Array:

@@ -39,7 +39,7 @@ def bind(name: Name, state: TableState, paths: Iterable[ColumnPath]) -> ReadTabl
     Raises:
         NotFoundError: there is no such column.
     """
-    schema = state.schema
+    schema = state.schema.visible
     found = {schema.get(path).id: path for path in paths}
     columns = tuple(
         ReadColumn(one, schema.path(one), _below(schema.column(one))) for one in sorted(found)
@@ -53,7 +53,7 @@ def problems(
     """Find the columns of one table that a view can no longer read, by the table's current state."""
     bound = state.table_uuid == read.table_uuid
     for column in read.columns:
-        text = (_bound if bound else _by_name)(view, read, column, state.schema, shown)
+        text = (_bound if bound else _by_name)(view, read, column, state.schema.visible, shown)
         if text is not None:
             yield Problem(view.name, read.name, column.path, column.id, text)
 

@@ -7,7 +7,7 @@ their values in changed rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ from versioned_catalog.projection.adapter import Adapter
 from versioned_catalog.projection.arrays import cut_array, recast, struct_child, struct_of
 from versioned_catalog.projection.narrowing import narrowing
 from versioned_catalog.projection.resolver import physical, plan_columns
+from versioned_catalog.schema.schema import Schema, name_key
 from versioned_catalog.schema.seen import Overflow, Seen
 from versioned_catalog.types.arrow import to_arrow_schema, to_arrow_type
 from versioned_catalog.types.paths import ColumnPath
@@ -42,7 +43,20 @@ def converter_of(arrow: pa.Schema, seen: Seen, table: str, now: datetime) -> Con
         InvalidRequestError: rows of this schema do not fit the table.
     """
     rows = RowConverter(arrow, seen.schema, table, now)
-    return rows if seen.is_whole else _SeenRows(rows, Filler(seen, table, now))
+    if seen.is_whole:
+        return rows
+    # A column that is not given takes the default of the stored column, whose type may be wider.
+    names = {name_key(name) for name in arrow.names}
+    given = Seen(
+        bare(seen.schema, (c for c in seen.schema.columns if name_key(c.name) in names)),
+        seen.stored,
+    )
+    return _SeenRows(RowConverter(arrow, given.schema, table, now), Filler(given, table, now))
+
+
+def bare(schema: Schema, columns: Iterable[Column]) -> Schema:
+    """Some columns of a schema, without its arrangement."""
+    return Schema(tuple(columns), schema.version)
 
 
 class _SeenRows:
@@ -163,10 +177,8 @@ def _assigned_only(seen: Seen, assigned: frozenset[int]) -> Seen:
     def only(columns: tuple[Column, ...]) -> tuple[Column, ...]:
         return tuple(column for column in columns if column.id in assigned)
 
-    bare = {"partitioning": (), "sort_by": (), "primary_key": (), "time_index": None}
     return Seen(
-        replace(seen.schema, columns=only(seen.schema.columns), **bare),  # type: ignore[arg-type]
-        replace(seen.stored, columns=only(seen.stored.columns), **bare),  # type: ignore[arg-type]
+        bare(seen.schema, only(seen.schema.columns)), bare(seen.stored, only(seen.stored.columns))
     )
 
 
