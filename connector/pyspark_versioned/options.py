@@ -44,11 +44,14 @@ class Options:
         partition_by: the partitioning of a table that a write creates, or None.
         key: the row key of a table that a write creates.
         partial: whether a write keeps the values of columns that the frame lacks.
+        schema: the schema pin, or schema version, in which the table is seen; None for the current one.
+        overflow: what is shown of a value that does not fit its type there: ``error`` or ``null``.
         pushdown: whether to take filters from Spark; None to decide by Spark's version.
         segments: paths of the segments to read, or None for all; from the jar.
         pending: schema changes of the running statement, from the jar.
         compact: the compaction to carry out, from ``CALL system.compact``.
         commit: what to commit for the jar, of a write that it leaves to Python.
+        name: the table's name in errors of a read, from the jar; None for the table's own.
         creates: whether a write must create the table, from the jar, since Spark passes no save modes to
             a Python data source.
         storage: options of the file system; may hold credentials, so they have no repr.
@@ -65,10 +68,13 @@ class Options:
     creates: bool = False
     key: KeyOptions = NO_KEY
     partial: bool = False
+    schema: str | None = None
+    overflow: str = "error"
     pushdown: bool | None = None
     segments: frozenset[str] | None = None
     pending: Sequence[Change] = ()
     compact: Mapping[str, Any] | None = None
+    name: str | None = None
     commit: PythonCommit | None = field(default=None, repr=False)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -112,12 +118,23 @@ def parse_options(given: Mapping[str, str]) -> Options:
         creates=known["savemode"] == "create",
         key=_key(known["primarykey"], known["timeindex"]),
         partial=_flag("partialUpdate", known["partialupdate"]) is True,
+        schema=known["schemaversion"],
+        overflow=_overflow(known["onoverflow"]),
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else _segments(known["segments"]),
         pending=_message(Sequence[Change], "pending", known["pending"]) or (),
         compact=None if known["compact"] is None else _json("compact", known["compact"], dict),
+        name=known["tablename"],
         commit=_message(PythonCommit, "commit", known["commit"]),
         storage=storage,
+    )
+
+
+def _overflow(text: str | None) -> str:
+    if text is None or text.lower() in ("error", "null"):
+        return "error" if text is None else text.lower()
+    raise InvalidRequestError(
+        f"onOverflow is {text!r}; it must be error or null", condition="INVALID_OPTION"
     )
 
 

@@ -15,20 +15,25 @@ from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import Array, Column, Map, Struct, children
 
 
-def project(wanted: spark.StructType, schema: Schema, table: str) -> tuple[Column, ...]:
+def project(
+    wanted: spark.StructType, schema: Schema, table: str, unseen: tuple[Column, ...] = ()
+) -> tuple[Column, ...]:
     """The columns of a Spark schema, in its order and spelling.
 
     Args:
         wanted: the schema, from the user or from Spark; structs may lack fields.
+        unseen: metadata columns for what a statement does not see (see ``unseen``).
 
     Raises:
         NotFoundError: the table has no such column.
         InvalidRequestError: a column has another type, or is NOT NULL only in ``wanted``.
     """
-    return tuple(
-        _match(field, schema.find((field.name,)) or find_metadata(field.name), (field.name,), table)
-        for field in wanted.fields
-    )
+    more = {name_key(column.name): column for column in unseen}
+
+    def find(name: str) -> Column | None:
+        return schema.find((name,)) or more.get(name_key(name)) or find_metadata(name)
+
+    return tuple(_match(field, find(field.name), (field.name,), table) for field in wanted.fields)
 
 
 def _match(field: spark.StructField, column: Column | None, path: ColumnPath, table: str) -> Column:

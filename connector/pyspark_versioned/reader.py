@@ -12,10 +12,12 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from pyspark_versioned.projection import finder
 from pyspark_versioned.pushdown import to_unbound
+from pyspark_versioned.unseen import Shared
 from pyspark_versioned.worker_errors import shows_errors
 from versioned_catalog import CorruptTableError, InvalidRequestError, NotFoundError
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, restrict
+from versioned_catalog.errors import naming_table
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter
 from versioned_catalog.log.state import TableState
@@ -48,6 +50,7 @@ class VersionedReader(DataSourceReader):
 
     Args:
         shape: the Arrow schema that Spark expects of every batch.
+        table: the table's name in errors.
         only: the paths of the segments to read, or None for all.
     """
 
@@ -57,11 +60,14 @@ class VersionedReader(DataSourceReader):
         state: TableState,
         columns: tuple[Column, ...],
         shape: pa.Schema,
+        table: str,
         only: frozenset[str] | None = None,
     ) -> None:
         self._location: Location = store.location
         self._columns = columns
+        self._shared = Shared.of(columns)
         self._shape = shape
+        self._table = table
         self._only = only
         self._filter: BoundFilter | None = None
         self._planning: tuple[Store, TableState] | None = (store, state)
@@ -75,7 +81,7 @@ class VersionedReader(DataSourceReader):
         assert self._planning is not None
         store, state = self._planning
         self._check_only(state)
-        scan = Scan(store, state, self._columns, self._filter)
+        scan = Scan(store, state, self._shared.read, self._filter)
         tasks = scan.tasks() if self._only is None else _only(scan.tasks(), self._only)
         total = sum(size for _, size in tasks)
         wanted = max(MIN_SPLIT_BYTES, min(TARGET_BYTES, total // WANTED_SPLITS))
@@ -98,8 +104,9 @@ class VersionedReader(DataSourceReader):
         if not isinstance(partition, Split):
             return  # Spark's own partition for a read without splits
         store = reopen(self._location)
-        for batch in read_segments(store, partition.tasks):
-            yield shaped(batch, self._shape)
+        with naming_table(self._table, store.url):
+            for batch in read_segments(store, partition.tasks):
+                yield shaped(self._shared.split(batch), self._shape)
 
 
 @shows_errors

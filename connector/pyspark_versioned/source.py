@@ -17,6 +17,7 @@ from pyspark_versioned.reader import PushdownReader, VersionedReader
 from pyspark_versioned.spark_types import arrow_schema, from_spark_schema, to_spark_schema
 from pyspark_versioned.streams import refuse_stream
 from pyspark_versioned.target import Target
+from pyspark_versioned.unseen import shown_columns, unseen_columns
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import plan_writer
 from versioned_catalog import InvalidRequestError, NotFoundError, Table
@@ -76,18 +77,21 @@ class VersionedDataSource(DataSource):
         _, state = self._snapshot()
         names = self._parsed.columns
         if names is None:
-            return to_spark_schema(state.seen.schema.columns)
-        return to_spark_schema(tuple(resolve(state.seen.schema, (name,)) for name in names))
+            return to_spark_schema(shown_columns(state))
+        return to_spark_schema(
+            shown_columns(state, tuple(resolve(state.seen.schema, (name,)) for name in names))
+        )
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of all columns, or of those in the user's schema."""
         if self._parsed.compact is not None:
             return CompactingReader(self._target.load(), self._parsed.compact)
         table, state = self._snapshot()
-        columns = project(schema, state.seen.schema, table.name)
+        columns = project(schema, state.seen.schema, table.name, unseen_columns(state.seen))
         shape = arrow_schema(schema)
         kind = PushdownReader if self._takes_filters() and _pushing_down() else VersionedReader
-        return kind(table.store, state, columns, shape, self._parsed.segments)
+        name = self._parsed.name or table.name
+        return kind(table.store, state, columns, shape, name, self._parsed.segments)
 
     def _takes_filters(self) -> bool:
         """Whether to take filters that Spark pushes down.

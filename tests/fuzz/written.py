@@ -364,9 +364,14 @@ def make_request(random: Random) -> bytes:
     if isinstance(request, dict):
         body = request.setdefault("body", {})
         if isinstance(body, dict):
-            body["catalog"] = {"name": "c", "warehouse": "memory:/" + ROOT, "storage": {}}
+            body["catalog"] = {
+                "name": "c",
+                "warehouse": "memory:/" + ROOT,
+                "storage": {},
+                "schema_label": None,
+            }
             if request.get("request") == "load":
-                body |= {"views": False, "writes": False}
+                body |= {"views": False, "writes": False, "schema_version": None, "overflow": None}
         request.setdefault("request", strange(random))
     return dumped(request)
 

@@ -17,7 +17,14 @@ from versioned_catalog import Catalog
 
 Json = dict[str, Any]
 CATALOG = ("load", "alter", "list_tables", "load_namespace", "create_namespace", "drop_namespace")
-LOAD = {"version": None, "timestamp": None, "views": False, "writes": False}
+LOAD = {
+    "version": None,
+    "timestamp": None,
+    "views": False,
+    "writes": False,
+    "schema_version": None,
+    "overflow": None,
+}
 
 
 def exchange(given: Any) -> Json:
@@ -30,7 +37,12 @@ def ask(tmp_path: Path) -> Any:
     catalog = Catalog(tmp_path)
     catalog.create_namespace("n")
     catalog.create_table("n.t", "a INT, k STRING", partitioned_by=["k"])
-    where = {"name": "versioned", "warehouse": str(tmp_path), "storage": {}}
+    where = {
+        "name": "versioned",
+        "warehouse": str(tmp_path),
+        "storage": {},
+        "schema_label": None,
+    }
 
     def request(name: str, /, commit_id: str = "c" * 36, retry: bool = False, **body: Any) -> Json:
         if name in (*CATALOG, "rename"):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import describe_partitioning
 from pyspark_versioned.sql.values import parse_type
 from versioned_catalog import InvalidRequestError
@@ -66,14 +68,18 @@ def _sort_keys(schema: Schema) -> list[messages.SortKey]:
     ]
 
 
-def plan_delta(request: messages.PlanDelta) -> messages.Distribution:
-    """The distribution of the changes of a table with a primary key.
+def plan_delta(request: messages.PlanDelta) -> messages.DeltaPlan:
+    """How the changes of a table with a primary key are written.
 
     A statement changes each row key once, so the order of changes does not matter.
     """
-    _, state = open_table(request.table)
-    found = distribution_of(state.schema, state.properties, ordered=False)
-    return replace(found, order_by=())
+    table, state = open_table(request.table)
+    seen, now = state.seen, datetime.now(UTC)
+    found = distribution_of(seen.schema, state.properties, ordered=False)
+    rows = None
+    if not seen.is_whole:
+        rows = check_projected(stored_rows(seen, request.carried, table.name, now), table.name)
+    return messages.DeltaPlan(replace(found, order_by=()), rows)
 
 
 def check_transform(request: messages.CheckTransform) -> messages.Applicability:

@@ -8,7 +8,7 @@ from pyspark_versioned.sql import stage_requests
 from pyspark_versioned.sql.protocol.base import Commit
 from pyspark_versioned.sql.protocol.rows import PythonCommit
 from pyspark_versioned.sql.snapshots import open_snapshot, open_table
-from pyspark_versioned.sql.write_plans import plan_of
+from pyspark_versioned.sql.write_plans import of_stored_rows, plan_of
 from pyspark_versioned.sql.write_requests import commit_records
 from pyspark_versioned.worker_errors import shows_errors
 from pyspark_versioned.writer import PlannedWriter, records_of
@@ -30,7 +30,8 @@ class JarWriter(PlannedWriter):
         if asked.creation is not None:
             return JarWriter(stage_requests.plan_creation(asked.creation), asked)
         if asked.write is not None:
-            return JarWriter(plan_of(open_snapshot(asked.write.table), asked.write.mode), asked)
+            plan = plan_of(open_snapshot(asked.write.table), asked.write.mode)
+            return JarWriter(of_stored_rows(plan) if asked.stored else plan, asked)
         raise InvalidRequestError("the option commit names neither a write nor a table to create")
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

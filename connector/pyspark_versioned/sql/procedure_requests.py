@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
-from pyspark_versioned.sql import compact_procedure, maintenance_procedures, version_procedures
+from pyspark_versioned.sql import (
+    compact_procedure,
+    maintenance_procedures,
+    pin_procedures,
+    version_procedures,
+)
 from pyspark_versioned.sql import procedure as defined
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, SparkType
@@ -17,6 +24,7 @@ _NAMESPACE = ("system",)
 
 PROCEDURES: dict[str, defined.Procedure] = {
     **version_procedures.PROCEDURES,
+    **pin_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
 }
@@ -76,7 +84,9 @@ def call(request: messages.Call, commit: Commit) -> messages.CallResult:
     return messages.ProcedureRows(rows, [request.catalog.name, *name] if known.writes else None)
 
 
-def _cell(value: object) -> str | None:
+def _cell(value: object) -> Any:
+    if isinstance(value, list):
+        return [_cell(one) for one in value]
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pyspark_versioned.native import is_exact
 from pyspark_versioned.spark_types import to_spark
@@ -24,7 +24,14 @@ from versioned_catalog.projection.resolver import (
 )
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import name_key
-from versioned_catalog.types.types import Atom, Column, Struct, is_floating
+from versioned_catalog.types.types import (
+    Atom,
+    Column,
+    Struct,
+    children,
+    is_floating,
+    is_repeated,
+)
 
 Path = tuple[str, ...]
 
@@ -48,6 +55,7 @@ class ReadGroups:
         self._filters = [
             (at, columns_of(one)) for at, one in enumerate(filters) if is_for_parquet(one)
         ]
+        self._narrowed = narrowed_columns(scan)
         self._indexes: dict[tuple[int, frozenset[int], bool], int] = {}
         self.shows_row_sequence = any(
             column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
@@ -74,21 +82,58 @@ class ReadGroups:
     def _group(
         self, plan: SegmentPlan, nan_free: frozenset[int], alone: bool
     ) -> messages.ReadGroup:
-        if not (self._in_spark and alone and is_exact(plan)):
+        if self._narrowed is None or not (self._in_spark and alone and is_exact(plan)):
             return messages.PythonGroup()
         names: dict[Path, Path] = {}
+        ids = narrowed_ids(self._scan)
         filters = []
         for at, columns in self._filters:
-            found = {column: physical_path(column, plan, nan_free) for column in columns}
+            found = {column: physical_path(column, plan, nan_free, ids) for column in columns}
             known = {column: path for column, path in found.items() if path is not None}
             if len(known) == len(columns):
                 filters.append(at)
                 names |= known
-        return native_group(plan, filters, names)
+        return native_group(plan, filters, names, self._narrowed)
+
+
+def narrowed_ids(scan: Scan) -> frozenset[int]:
+    """The columns that are shown in narrower types, those around them included."""
+    narrowing = scan.narrowing
+    columns = () if narrowing is None else narrowing.columns
+    return frozenset(part.id for one in columns for part in _narrowed_parts(one.wide, one.narrow))
+
+
+def narrowed_columns(scan: Scan) -> list[messages.NarrowedColumn] | None:
+    """The columns that the jar narrows; None if it can't do it for one of them."""
+    narrowing = scan.narrowing
+    columns = () if narrowing is None else narrowing.columns
+    shown = [one for one in columns if one.place < len(scan.columns)]
+    if any(is_repeated(tuple(_narrowed_parts(one.wide, one.narrow))) for one in shown):
+        return None
+    return [
+        messages.NarrowedColumn(
+            one.place,
+            one.narrow.name,
+            SparkType(to_spark(one.wide.type).jsonValue()),
+            SparkType(to_spark(one.narrow.type, declared=True).jsonValue()),
+        )
+        for one in shown
+    ]
+
+
+def _narrowed_parts(wide: Column, narrow: Column) -> Iterator[Column]:
+    """The column, and the columns in it, that differ in type."""
+    if wide.type != narrow.type:
+        yield wide
+        for one, other in zip(children(wide.type), children(narrow.type), strict=True):
+            yield from _narrowed_parts(one, other)
 
 
 def native_group(
-    plan: SegmentPlan, filters: Sequence[int] = (), names: dict[Path, Path] | None = None
+    plan: SegmentPlan,
+    filters: Sequence[int] = (),
+    names: dict[Path, Path] | None = None,
+    narrowed: Sequence[messages.NarrowedColumn] = (),
 ) -> messages.NativeGroup:
     """One way of reading by Spark's Parquet reader; the filters are those that Parquet may evaluate."""
     stored = [output.column for output in plan.outputs if _is_stored(output)]
@@ -101,6 +146,7 @@ def native_group(
         _order(plan.outputs, len(stored)),
         filters,
         [messages.PhysicalName(*pair) for pair in sorted((names or {}).items())],
+        narrowed,
     )
 
 
@@ -143,12 +189,18 @@ def _constant(output: Output) -> messages.ConstantColumn:
     return messages.ConstantColumn(column.name, type_, member, value)
 
 
-def physical_path(path: Path, plan: SegmentPlan, nan_free: frozenset[int]) -> Path | None:
+def physical_path(
+    path: Path,
+    plan: SegmentPlan,
+    nan_free: frozenset[int],
+    narrowed: frozenset[int] = frozenset(),
+) -> Path | None:
     """The physical path of a column in a segment, or None if Parquet may not filter by it.
 
     Args:
         nan_free: floating columns without NaN in the segment. Parquet's bounds leave NaN out, and in
             Spark NaN is the greatest value.
+        narrowed: columns that are shown in a narrower type than they are stored in.
     """
     outputs, found, names = plan.outputs, None, []
     for part in path:
@@ -157,7 +209,9 @@ def physical_path(path: Path, plan: SegmentPlan, nan_free: frozenset[int]) -> Pa
             return None
         names.append(found.column.physical_name)
         outputs = found.step.children if isinstance(found.step, Rebuild) else _fields(found.column)
-    return tuple(names) if found is not None and _filters_alike(found, nan_free) else None
+    if found is None or found.column.id in narrowed or not _filters_alike(found, nan_free):
+        return None
+    return tuple(names)
 
 
 def _fields(column: Column) -> tuple[Output, ...]:

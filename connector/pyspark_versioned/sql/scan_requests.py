@@ -13,8 +13,9 @@ from pyspark_versioned.spark_types import to_spark
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
-from pyspark_versioned.sql.read_groups import ReadGroups
+from pyspark_versioned.sql.read_groups import ReadGroups, narrowed_ids
 from pyspark_versioned.sql.snapshots import open_table
+from pyspark_versioned.unseen import Shared, unseen_columns
 from versioned_catalog import InvalidRequestError, NotFoundError
 from versioned_catalog.expressions.filter_binding import bind_filter
 from versioned_catalog.expressions.filters import And, BoundFilter
@@ -35,9 +36,10 @@ _ESTIMATED = (
 
 def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     """The segments to read, in groups that are read in one way each."""
-    scan = _scan(request.table, request.schema, request.filters, request.limit)
+    scan, shared = _scan(request.table, request.schema, request.filters, request.limit)
     kept = scan.kept
-    groups = ReadGroups(scan, request.filters, in_spark=request.allow_native)
+    in_spark = request.allow_native and shared.is_plain
+    groups = ReadGroups(scan, request.filters, in_spark=in_spark)
     row_sequences = _row_sequences(kept)
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
@@ -75,12 +77,15 @@ def _scan(
     wanted: SparkType,
     filters: Sequence[messages.Term],
     limit: int | None = None,
-) -> Scan:
+) -> tuple[Scan, Shared]:
     """A scan of a snapshot with the filters that the catalog understands; Spark applies all of them."""
     opened, state = open_table(table)
-    columns = project(spark.StructType.fromJson(wanted), state.seen.schema, opened.name)  # type: ignore[arg-type]
+    asked = spark.StructType.fromJson(wanted)  # type: ignore[arg-type]
+    columns = project(asked, state.seen.schema, opened.name, unseen_columns(state.seen))
+    shared = Shared.of(columns)
     bound = _bound(filters, state.known)
-    return Scan(opened.store, state, columns, And(tuple(bound)) if bound else None, limit=limit)
+    where = And(tuple(bound)) if bound else None
+    return Scan(opened.store, state, shared.read, where, limit=limit), shared
 
 
 def _bound(filters: Sequence[messages.Term], schema: Schema) -> list[BoundFilter]:
@@ -109,8 +114,13 @@ def _row_sequences(kept: pa.Table) -> list[int | None]:
 
 def estimate_columns(request: messages.EstimateColumns) -> messages.ColumnEstimates:
     """Column statistics for Spark's cost-based optimizer."""
-    scan = _scan(request.table, request.schema, request.filters)
-    columns = [column for column in scan.columns if column.id > 0 and _is_estimated(column)]
+    scan, _ = _scan(request.table, request.schema, request.filters)
+    narrowed = narrowed_ids(scan)
+    columns = [
+        column
+        for column in scan.columns
+        if column.id > 0 and column.id not in narrowed and _is_estimated(column)
+    ]
     return messages.ColumnEstimates([_estimate(scan, column) for column in columns])
 
 
@@ -148,7 +158,7 @@ def _value(function: messages.AggregateFunction, scan: Scan) -> messages.TypedVa
     if function.column is None:
         return _count(count_rows(scan))
     column = scan.state.seen.schema.find(tuple(function.column))
-    if column is None:
+    if column is None or column.id in narrowed_ids(scan):
         return None
     if function.function == "count":
         return _count(count_values(scan, column))

@@ -14,6 +14,7 @@ from versioned_catalog import Catalog, NotFoundError, Table
 from versioned_catalog.evolution.bind import plan_changes
 from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.state import TableState
+from versioned_catalog.write.plan import check_newest
 
 REMEMBERED = 32
 """Number of tables, and of snapshots, that a worker keeps."""
@@ -45,6 +46,7 @@ _Options = tuple[tuple[str, str], ...]
 _catalogs: _Memory[tuple[str, _Options], Catalog] = _Memory()
 _tables: _Memory[tuple[str, _Options], Table] = _Memory()
 _states: _Memory[tuple[str, str, int], TableState] = _Memory()
+_seen: _Memory[tuple[str, str, int, str, str], TableState] = _Memory()
 
 
 def _options(storage: Mapping[str, str]) -> _Options:
@@ -98,7 +100,8 @@ def apply_pending(
     """
     if not pending:
         return state, ()
-    changes = parse_changes(pending, state.schema, table)
+    check_newest(state, table)
+    changes = parse_changes(pending, state.seen.schema, table)
     bound, after = plan_changes(changes, state.evolution, state.schemas.newest.version + 1)
     same = after.schema.version == state.schema_version
     grown = state.schemas if same else state.schemas.grown(after.schema)
@@ -116,8 +119,8 @@ class Opened:
     """A table at one version.
 
     Args:
-        table: the table.
-        base: the snapshot.
+        table: the table, in the schema in which it is seen.
+        base: the snapshot, in that schema.
         state: the snapshot with the pending schema changes of the statement.
         changes: the pending changes.
     """
@@ -154,4 +157,7 @@ def open_snapshot(ref: TableRef) -> Opened:
             condition="TABLE_NOT_FOUND",
         )
     table.name = ref.name
+    if ref.seen is not None:
+        table = table.seen_as(ref.seen, overflow=ref.overflow)
+        state = _seen.get((*key, ref.seen, ref.overflow), lambda: table.at(ref.version))
     return Opened(table, state, *apply_pending(state, ref.pending, table.name))

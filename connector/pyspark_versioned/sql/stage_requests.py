@@ -47,6 +47,8 @@ def stage(request: messages.Stage) -> messages.Staged:
         placement.table_uuid,
         max(placement.base_version, 0),
         pending=(),
+        seen=None,
+        overflow="error",
     )
     schema = plan.spec.schema
     described = describe_schema(table, schema, dict(declared.properties), declared.comment)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark_versioned.hadoop import hadoop_folder
 from pyspark_versioned.spark_types import declared_type
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.unseen import shown_columns, unseen_columns
 from versioned_catalog import Table
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
@@ -25,14 +27,27 @@ def describe(
     state: TableState,
     storage: Mapping[str, str],
     pending: Sequence[messages.Change] = (),
+    overflow: str = "error",
 ) -> messages.LoadedTable:
     """A table at one version, which has the pending changes of the running statement already."""
-    hadoop, uuid = hadoop_folder(table.location, storage), state.table_uuid
     ref = messages.TableRef(
-        table.location, storage, hadoop, table.name, uuid, state.version, pending
+        table.location,
+        storage,
+        hadoop_folder(table.location, storage),
+        table.name,
+        state.table_uuid,
+        state.version,
+        pending,
+        seen=None if state.lens is None else state.lens.label,
+        overflow=overflow,
     )
-    properties = {**user_properties(state.properties), **_schema_properties(state.schema.visible)}
-    return describe_schema(ref, state.seen.schema, properties, state.comment)
+    properties = {**user_properties(state.properties), **_schema_properties(state.seen.schema)}
+    described = describe_schema(ref, state.seen.schema, properties, state.comment)
+    return replace(
+        described,
+        columns=[_column(column) for column in shown_columns(state)],
+        unseen=[_column(column) for column in unseen_columns(state.seen)],
+    )
 
 
 def describe_schema(
@@ -52,6 +67,7 @@ def describe_schema(
         [schema.column(key).name for key in schema.row_key] if keyed else [],
         properties,
         comment,
+        unseen=(),
     )
 
 

@@ -24,6 +24,7 @@ from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.conflicts.tags import version_or_tag
 from versioned_catalog.evolution.changes import ChangeType
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.through import overflow_of
 from versioned_catalog.types.paths import render_path
 from versioned_catalog.types.widening import widens
 
@@ -33,8 +34,13 @@ def load(request: messages.Load) -> messages.Loaded:
     catalog, name = open_catalog(request.catalog), tuple(request.name)
     if not catalog.table_exists(name):
         return messages.Loaded(_load_metadata(catalog, request), ())
-    table = _opened(catalog.load_table(name), request.catalog, name)
-    loaded = describe(table, _snapshot(table, request), request.catalog.storage)
+    table = _seen(_opened(catalog.load_table(name), request.catalog, name), request)
+    loaded = describe(
+        table,
+        _snapshot(table, request),
+        request.catalog.storage,
+        overflow=(request.overflow or "error").lower(),
+    )
     hidden = hidden_warning(catalog, name)
     return messages.Loaded(loaded, () if hidden is None else (hidden,))
 
@@ -58,6 +64,30 @@ def _opened(table: Table, catalog: messages.CatalogRef, name: Sequence[str]) -> 
     return remembered
 
 
+def _seen(table: Table, request: messages.Load) -> Table:
+    """The table in the schema that the statement's option names, or else the session.
+
+    Raises:
+        NotFoundError: the option names no pin or schema version of the table.
+        InvalidRequestError: the session's label is a number.
+    """
+    overflow = (request.overflow or "error").lower()
+    overflow_of(overflow, table.name)
+    if request.schema_version is not None:
+        return table.seen_as(request.schema_version, overflow=overflow)
+    label = request.catalog.schema_label
+    if label is not None and label.isdigit():
+        raise InvalidRequestError(
+            f"spark.sql.catalog.{request.catalog.name}.schema_label is {label}, and must be the label "
+            "of a schema pin; for a schema version, use the option schemaVersion of a statement",
+            condition="INVALID_OPTION",
+        )
+    # The label is that of a job, which may use tables that have no such pin.
+    if label is None or label not in table.state.pins:
+        return table
+    return table.seen_as(label, overflow=overflow)
+
+
 def _snapshot(table: Table, request: messages.Load) -> TableState:
     if request.version is not None:
         return table.at(version_or_tag(request.version))
@@ -69,9 +99,10 @@ def _snapshot(table: Table, request: messages.Load) -> TableState:
 def load_format(request: messages.LoadFormat) -> messages.LoadedTable:
     """Load the table that options of the data source name."""
     options = parse_options(request.options)
-    storage = dict(options.storage)
-    table = remember(Target.of(options).load(), storage)
-    return describe(table, table.at(options.version, options.timestamp), storage)
+    storage, target = dict(options.storage), Target.of(options)
+    table = target.seen(remember(target.open(), storage))
+    state = table.at(options.version, options.timestamp)
+    return describe(table, state, storage, overflow=options.overflow)
 
 
 def format_exists(request: messages.FormatExists) -> messages.Exists:
@@ -106,6 +137,13 @@ def alter(request: messages.Alter, commit: Commit) -> messages.Altered:
     table = _opened(catalog.load_table(name), request.catalog, name)
     if landed(commit, table) is not None:
         return messages.Altered(describe(table, table.state, request.catalog.storage), ())
+    label = request.catalog.schema_label
+    if label in table.state.pins:
+        raise InvalidRequestError(
+            f"{table.name} is seen in an earlier schema ({label}), through which it can't be altered; "
+            f"unset spark.sql.catalog.{request.catalog.name}.schema_label and alter the current schema",
+            condition="NOT_SUPPORTED",
+        )
     changes = parse_changes(request.changes, table.schema, table.name)
     before = view_problems(catalog, request.catalog, name)
     if changes:
@@ -129,10 +167,10 @@ def needs_change(request: messages.NeedsChange) -> messages.Needed:
     changes no schema.
     """
     table, state = open_table(request.table)
-    (change,) = parse_changes([request.change], state.schema, table.name)
+    (change,) = parse_changes([request.change], state.seen.schema, table.name)
     if not isinstance(change, ChangeType):
         return messages.Needed(True)
-    return messages.Needed(widens(state.schema.get(change.path).type, change.type))
+    return messages.Needed(widens(state.seen.schema.get(change.path).type, change.type))
 
 
 def drop(request: messages.Drop, commit: Commit) -> messages.Dropped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -31,6 +32,8 @@ from versioned_catalog.warehouse.view import (
 def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     """Load a table or a view.
 
+    The query of a view is bound to the current schema, whatever the session's schema label.
+
     Raises:
         InvalidRequestError: the view ``within`` reads columns that were renamed or dropped.
     """
@@ -38,6 +41,8 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     if catalog.view_exists(name):
         return messages.Loaded(_describe(catalog.load_view(name), request.catalog), ())
     within = None if request.within is None else _Within(request.within)
+    if within is not None:
+        request = replace(request, catalog=replace(request.catalog, schema_label=None))
     if within is None or within.catalog != request.catalog.name:
         return _load(request)
     try:
@@ -53,7 +58,18 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
 
 
 def _load(request: messages.LoadRelation) -> messages.Loaded:
-    return load(messages.Load(request.catalog, request.name, None, None, views=False, writes=False))
+    return load(
+        messages.Load(
+            request.catalog,
+            request.name,
+            version=None,
+            timestamp=None,
+            views=False,
+            writes=False,
+            schema_version=None,
+            overflow=None,
+        )
+    )
 
 
 class _Within:
@@ -175,6 +191,12 @@ def _reads(catalog: Catalog, reads: messages.ViewReads) -> tuple[ReadTable, ...]
     paths: dict[str, list[Name]] = {}
     states = {}
     for one in reads.tables:
+        if one.table.seen is not None:
+            raise InvalidRequestError(
+                f"{one.table.name} is seen in an earlier schema ({one.table.seen}), and a view is bound "
+                "to the current one; unset the schema label of the catalog, and leave out schemaVersion",
+                condition="NOT_SUPPORTED",
+            )
         _, state = open_table(one.table)
         name = catalog.name_of(state.created_uuid)
         if name is not None:

@@ -15,6 +15,7 @@ from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from pyspark_versioned.sql.snapshots import Opened, open_snapshot
+from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
 from pyspark_versioned.sql.table_description import name_and_size
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.conflicts.operations import Base
@@ -22,7 +23,8 @@ from versioned_catalog.datafile.file_schema import file_schema
 from versioned_catalog.expressions.filters import AllOf
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.schema.schema import PartitionField, Schema
-from versioned_catalog.types.types import Char, Varchar, walk
+from versioned_catalog.schema.seen import Seen
+from versioned_catalog.types.types import Char, Varchar, map_columns, walk
 from versioned_catalog.write import plan as planning
 
 
@@ -36,23 +38,32 @@ def plan_write(request: messages.PlanWrite) -> messages.WritePlan:
     check_write_options(request.options, table)
     overwrite_condition(request.filters, table)
     if request.creation is not None:
-        spec = stage_requests.plan_creation(request.creation).spec
+        plan = stage_requests.plan_creation(request.creation)
         properties = request.creation.declaration.properties
     else:
         opened = open_snapshot(request.table)
-        spec, properties = plan_of(opened).spec, opened.state.properties
+        plan, properties = plan_of(opened), opened.state.properties
+    spec, seen = plan.spec, plan.seen
     schema = spec.schema
-    _check_columns(request.schema, schema, table)
+    _check_columns(request.schema, seen.schema, table)
+    is_native = _is_native(seen, lengths_checked=request.lengths_checked)
+    rows = None
+    if not seen.is_whole:
+        rows = stored_rows(seen, request.carried, table, plan.now)
+        if request.carried is not None:
+            check_projected(rows, table)
+        is_native = is_native and rows is not None
     footer = file_schema(schema, spec.table_uuid).metadata
     return messages.WritePlan(
-        is_native=_is_native(schema, lengths_checked=request.lengths_checked),
+        is_native=is_native,
         prefix=f"{max(spec.base_version, 0)}-",
         schema=SparkType(write_schema(schema.columns).jsonValue()),
         ids=field_ids(schema.columns),
         footer={key.decode(): value.decode() for key, value in footer.items()},
         target_bytes=spec.target_bytes,
         partitioning=[_source(field, schema) for field in schema.partitioning],
-        distribution=distribution_of(schema, properties, request.distribution_mode),
+        distribution=distribution_of(seen.schema, properties, request.distribution_mode),
+        rows=rows if is_native or request.carried is not None else None,
     )
 
 
@@ -61,6 +72,18 @@ def plan_of(opened: Opened, mode: str = "append") -> planning.WritePlan:
     make = planning.plan_delta if mode == "delta" else planning.plan_now
     plan = make(opened.table.store, opened.state, opened.table.name)
     return replace(plan, base=Base.of(opened.base), changes=opened.changes)
+
+
+def of_stored_rows(plan: planning.WritePlan) -> planning.WritePlan:
+    """The plan for rows that have the stored columns already, hidden ones included."""
+    schema = plan.spec.schema
+    shown = replace(
+        schema,
+        columns=tuple(
+            map_columns(column, lambda one: replace(one, hidden=False)) for column in schema.columns
+        ),
+    )
+    return replace(plan, seen=Seen(shown, shown))
 
 
 def overwrite_condition(filters: Sequence[messages.Term], table: str) -> AllOf:
@@ -100,14 +123,15 @@ def _check_columns(rows: SparkType, schema: Schema, table: str) -> None:
     )
 
 
-def _is_native(schema: Schema, *, lengths_checked: bool) -> bool:
+def _is_native(seen: Seen, *, lengths_checked: bool) -> bool:
     """Whether Spark can write the rows itself.
 
     Python checks lengths that Spark does not check or can't declare, and sorts the rows of a table
     with a row key.
     """
+    schema = seen.stored
     bounded = any(isinstance(column.type, Char | Varchar) for column, _ in walk(schema.columns))
-    declared = all(can_declare(column.type) for column in schema.columns)
+    declared = all(can_declare(column.type) for column in (*schema.columns, *seen.schema.columns))
     checked = declared and (lengths_checked or not bounded)
     return checked and is_written_alike(schema.columns) and not schema.row_key
 

@@ -22,6 +22,7 @@ import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableContext;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
@@ -30,6 +31,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.catalog.CatalogRequests;
 import versioned.spark.catalog.Changes;
 import versioned.spark.catalog.StagedVersionedTable;
+import versioned.spark.catalog.TableStates;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.function.Functions;
@@ -44,6 +46,7 @@ import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 import versioned.spark.python.Refusal.Reason;
+import versioned.spark.python.SchemaOptions;
 
 /**
  * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
@@ -109,6 +112,18 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
     @Override
     public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
         return requests.load(ident, null, timestamp);
+    }
+
+    /** Options that choose the state of a table; Spark asks for them since 4.3. */
+    public Set<String> tableStateOptionKeys() {
+        return SchemaOptions.keys();
+    }
+
+    /** Loads a table in the schema that options choose; Spark calls this since 4.3. */
+    public Table loadTable(Identifier ident, TableContext context, CaseInsensitiveStringMap options)
+            throws NoSuchTableException {
+        return TableStates.isAsked(options) ? TableStates.load(requests, ident, context, options)
+            : VersionedTables.super.loadTable(ident, context, options);
     }
 
     /** Spark calls this before it starts a stream to a table, and would create the table if there is none. */

@@ -122,6 +122,7 @@ class CatalogRef(Message):
     name: str
     warehouse: str
     storage: Mapping[str, str]
+    schema_label: str | None
 
 
 class HadoopFolder(Message):
@@ -137,6 +138,8 @@ class TableRef(Message):
     uuid: str
     version: int
     pending: Sequence[Change]
+    seen: str | None
+    overflow: str
 
 
 class PredicateTerm(Variant):

@@ -46,6 +46,14 @@ class NativeGroup(Variant):
     order: Sequence[int]
     filters: Sequence[int]
     names: Sequence[PhysicalName]
+    narrowed: Sequence[NarrowedColumn]
+
+
+class NarrowedColumn(Message):
+    index: int
+    name: str
+    stored: SparkType
+    shown: SparkType
 
 
 class ConstantColumn(Message):
@@ -113,6 +121,28 @@ class WritePlan(Message):
     target_bytes: int
     partitioning: Sequence[PartitionSource]
     distribution: Distribution
+    rows: StoredRows | None
+
+
+class StoredRows(Message):
+    schema: SparkType
+    sources: Sequence[ColumnSource]
+
+
+class GivenColumn(Variant):
+    index: int
+    carried: int | None
+    fields: Sequence[ColumnSource] | None
+
+
+class UnseenColumn(Variant):
+    carried: int | None
+    default_value: str | None
+
+
+class DeltaPlan(Message):
+    distribution: Distribution
+    rows: StoredRows | None
 
 
 class PartitionSource(Message):
@@ -162,6 +192,7 @@ class PythonCommit(Message):
     commit_id: str
     write: Write | None
     creation: Creation | None
+    stored: bool
 
 
 class Whole(Message):
@@ -191,6 +222,7 @@ class Creation(Message):
 
 
 SortKey: TypeAlias = TransformKey | HashKey
+ColumnSource: TypeAlias = GivenColumn | UnseenColumn
 
 
 class PlanWrite(Request[WritePlan]):
@@ -201,10 +233,12 @@ class PlanWrite(Request[WritePlan]):
     options: Sequence[str]
     lengths_checked: bool
     distribution_mode: str | None
+    carried: Sequence[str] | None
 
 
-class PlanDelta(Request[Distribution]):
+class PlanDelta(Request[DeltaPlan]):
     table: TableRef
+    carried: Sequence[str]
 
 
 class CommitWrite(CommittingRequest[Committed]):

@@ -37,6 +37,7 @@ class LoadedTable(Variant):
     row_key: Sequence[str]
     properties: Mapping[str, str]
     comment: str | None
+    unseen: Sequence[LoadedColumn]
 
 
 class LoadedColumn(Message):
@@ -161,6 +162,8 @@ class Load(Request[Loaded]):
     timestamp: int | None
     views: bool
     writes: bool
+    schema_version: str | None
+    overflow: str | None
 
 
 class LoadRelation(Request[Loaded]):

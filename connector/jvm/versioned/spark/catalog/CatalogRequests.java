@@ -19,9 +19,11 @@ import versioned.spark.protocol.CommonMessages.CatalogRef;
 import versioned.spark.protocol.Request;
 import versioned.spark.protocol.TableMessages.*;
 import versioned.spark.python.Commits;
+import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
 import versioned.spark.python.Refusal;
 import versioned.spark.python.Refusal.Reason;
+import versioned.spark.python.SchemaOptions;
 
 /** Requests about one catalog. Refusals become Spark's own exceptions. */
 public record CatalogRequests(CatalogRef catalog) {
@@ -29,7 +31,13 @@ public record CatalogRequests(CatalogRef catalog) {
 
     /** The requests of a catalog as Spark is configured. */
     public static CatalogRequests of(String name, String warehouse, Map<String, String> storage) {
-        return new CatalogRequests(new CatalogRef(name, warehouse, new TreeMap<>(storage)));
+        return new CatalogRequests(new CatalogRef(name, warehouse, new TreeMap<>(storage), null));
+    }
+
+    /** The catalog, with the schema label of the session that asks. */
+    @Override
+    public CatalogRef catalog() {
+        return new CatalogRef(catalog.name(), catalog.warehouse(), catalog.storage(), SchemaOptions.label(catalog.name()));
     }
 
     /** Sends a request, and its commit if it has one. */
@@ -89,6 +97,12 @@ public record CatalogRequests(CatalogRef catalog) {
         return table(load(ident, version, timestamp, false, false), version != null || timestamp != null);
     }
 
+    /** Loads a table in the schema that options choose; see {@link SchemaOptions}. */
+    Table loadSeen(Identifier ident, String version, Long timestamp, boolean writes, String schema, String overflow)
+            throws NoSuchTableException {
+        return table(load(ident, version, timestamp, !writes, writes, schema, overflow), version != null || timestamp != null);
+    }
+
     /** Loads a table that may not be a view. */
     public Table loadTableOnly(Identifier ident) throws NoSuchTableException {
         return table(load(ident, null, null, true, false), false);
@@ -101,12 +115,24 @@ public record CatalogRequests(CatalogRef catalog) {
 
     /** Loads a table whose schema one statement may change in the commit of its rows. */
     public VersionedTable loadEvolving(Identifier ident) throws NoSuchTableException {
-        return VersionedTable.evolving((LoadedTable) load(ident, null, null, false, true));
+        LoadedTable loaded = (LoadedTable) load(ident, null, null, false, true);
+        if (loaded.table().seen() != null) {
+            throw Condition.NOT_SUPPORTED.error(loaded.table().name() + " is seen in an earlier schema ("
+                + loaded.table().seen() + "), through which a write can't change the schema; leave out WITH SCHEMA EVOLUTION and "
+                + "mergeSchema, or unset " + SchemaOptions.labelKey(catalog.name()));
+        }
+        return VersionedTable.evolving(loaded);
     }
 
     private Relation load(Identifier ident, String version, Long timestamp, boolean views, boolean writes)
             throws NoSuchTableException {
-        Loaded loaded = ofTable(ident, new Load(catalog, name(ident), version, timestamp, views, writes));
+        return load(ident, version, timestamp, views, writes, null, null);
+    }
+
+    private Relation load(Identifier ident, String version, Long timestamp, boolean views, boolean writes,
+            String schema, String overflow) throws NoSuchTableException {
+        Loaded loaded = ofTable(ident,
+            new Load(catalog(), name(ident), version, timestamp, views, writes, schema, overflow));
         log(loaded.warnings());
         return loaded.relation();
     }

@@ -23,6 +23,9 @@ final class Columns {
     // A row that is written again has no position yet.
     private static final String NOT_KEPT = "{\"__preserve_on_update\":false,\"__preserve_on_reinsert\":false}";
 
+    private static final String KEPT =
+        "{\"__preserve_on_delete\":false,\"__preserve_on_update\":true,\"__preserve_on_reinsert\":true}";
+
     private Columns() {}
 
     static Column[] of(List<LoadedColumn> columns) {
@@ -36,8 +39,12 @@ final class Columns {
             value);
     }
 
-    static MetadataColumn[] metadata(List<LoadedColumn> columns) {
-        return columns.stream().map(column -> new Metadata(column.name(), column.type(), column.comment()))
+    /** @param unseen the columns that an updated row keeps */
+    static MetadataColumn[] metadata(List<LoadedColumn> columns, List<LoadedColumn> unseen) {
+        Stream<MetadataColumn> known = columns.stream()
+            .map(column -> new Metadata(column.name(), column.type(), column.comment(), false, NOT_KEPT));
+        return Stream.concat(known, unseen.stream()
+            .map(column -> new Metadata(column.name(), column.type(), column.comment(), true, KEPT)))
             .toArray(MetadataColumn[]::new);
     }
 
@@ -74,15 +81,6 @@ final class Columns {
         }
     }
 
-    private record Metadata(String name, DataType dataType, String comment) implements MetadataColumn {
-        @Override
-        public boolean isNullable() {
-            return false;
-        }
-
-        @Override
-        public String metadataInJSON() {
-            return NOT_KEPT;
-        }
-    }
+    private record Metadata(String name, DataType dataType, String comment, boolean isNullable, String metadataInJSON)
+            implements MetadataColumn {}
 }

@@ -1,10 +1,14 @@
 package versioned.spark.catalog;
 
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.protocol.CommonMessages.Term;
 import versioned.spark.python.Terms;
@@ -28,7 +32,20 @@ public final class CopyOnWrite extends RowChange implements Rewrite {
     /** Spark reads the segment of each row, so that a runtime filter can leave out segments without rows to change. */
     @Override
     public NamedReference[] requiredMetadataAttributes() {
-        return RewrittenScanBuilder.segmentOf(table().schema());
+        return Stream.concat(Stream.of(RewrittenScanBuilder.segmentOf(table().schema())), Stream.of(unseen()))
+            .toArray(NamedReference[]::new);
+    }
+
+    @Override
+    public StructType carried() {
+        StructType carried = new StructType();
+        for (NamedReference segment : RewrittenScanBuilder.segmentOf(table().schema())) {
+            carried = carried.add(segment.fieldNames()[0], DataTypes.StringType);
+        }
+        for (StructField column : table().unseen().fields()) {
+            carried = carried.add(column);
+        }
+        return carried;
     }
 
     @Override

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDelta;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.python.Terms;
 import versioned.spark.scan.VersionedScanBuilder;
@@ -33,6 +34,12 @@ public final class DeltaOperation extends RowChange implements SupportsDelta {
         return rowKey.stream().map(FieldReference::column).toArray(NamedReference[]::new);
     }
 
+    /** A DELETE needs no old values. */
+    @Override
+    public NamedReference[] requiredMetadataAttributes() {
+        return command() == Command.DELETE ? new NamedReference[0] : unseen();
+    }
+
     /** Without runtime filters: they would read the matching rows twice, and fail for a column that is a map. */
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
@@ -44,6 +51,7 @@ public final class DeltaOperation extends RowChange implements SupportsDelta {
     @Override
     public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         List<Predicate> filters = readsAll() || read == null ? List.of() : read.filters();
-        return new DeltaRowsBuilder(table(), table().schema(), rowKey, operation(), Terms.of(filters), info);
+        StructType carried = command() == Command.DELETE ? new StructType() : table().unseen();
+        return new DeltaRowsBuilder(table(), table().schema(), carried, rowKey, operation(), Terms.of(filters), info);
     }
 }

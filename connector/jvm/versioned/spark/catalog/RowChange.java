@@ -1,6 +1,9 @@
 package versioned.spark.catalog;
 
 import java.util.Locale;
+import java.util.stream.Stream;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.write.RowLevelOperation;
 
 /** A DELETE, UPDATE or MERGE of a table. */
@@ -27,6 +30,11 @@ public abstract class RowChange implements RowLevelOperation {
     /** {@code delete}, {@code update} or {@code merge}. */
     public final String operation() {
         return command.name().toLowerCase(Locale.ROOT);
+    }
+
+    /** The metadata columns that hold what the statement does not see of a row. */
+    final NamedReference[] unseen() {
+        return Stream.of(table.unseen().fieldNames()).map(FieldReference::column).toArray(NamedReference[]::new);
     }
 
     /** Notes that the statement also reads the table elsewhere. */

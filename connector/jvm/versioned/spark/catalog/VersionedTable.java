@@ -24,12 +24,14 @@ import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import versioned.spark.protocol.TableMessages.LoadedColumn;
 import versioned.spark.protocol.TableMessages.LoadedTable;
 import versioned.spark.protocol.TableRef;
 import versioned.spark.protocol.WriteMessages.*;
 import versioned.spark.python.Commits;
 import versioned.spark.python.Condition;
 import versioned.spark.python.Python;
+import versioned.spark.python.SchemaOptions;
 import versioned.spark.python.TableOptions;
 import versioned.spark.python.Terms;
 import versioned.spark.python.Transforms;
@@ -43,6 +45,7 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
         SupportsRowLevelOperations, ListedPartitions, WriteTarget {
     enum Role { NEWEST, PAST, EVOLVING }
 
+    private final LoadedTable loaded;
     private final TableRef ref;
     private final Role role;
     private final Column[] columns;
@@ -56,10 +59,11 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     private Rerun rerun = Rerun.NEVER;
 
     VersionedTable(Role role, LoadedTable loaded) {
+        this.loaded = loaded;
         this.ref = loaded.table();
         this.role = role;
         this.columns = Columns.of(loaded.columns());
-        this.metadataColumns = Columns.metadata(loaded.metadataColumns());
+        this.metadataColumns = Columns.metadata(loaded.metadataColumns(), loaded.unseen());
         this.partitioning = Transforms.of(loaded.partitioning());
         this.constraints = Constraints.of(loaded.primaryKey());
         this.rowKey = loaded.rowKey();
@@ -94,6 +98,22 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
             properties.put(TableCatalog.PROP_COMMENT, loaded.comment());
         }
         return properties;
+    }
+
+    /** The same table without the metadata columns that only statements use. */
+    public VersionedTable described() {
+        LoadedTable shown = new LoadedTable(ref, loaded.columns(), loaded.metadataColumns(), loaded.partitioning(),
+            loaded.primaryKey(), loaded.rowKey(), loaded.properties(), loaded.comment(), List.of());
+        return loaded.unseen().isEmpty() ? this : new VersionedTable(role, shown);
+    }
+
+    /** The metadata columns that hold what a statement does not see of a row that it changes. */
+    public StructType unseen() {
+        StructType unseen = new StructType();
+        for (LoadedColumn column : loaded.unseen()) {
+            unseen = unseen.add(column.name(), column.type(), true);
+        }
+        return unseen;
     }
 
     /** Which table this is. */
@@ -208,18 +228,22 @@ public class VersionedTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
         TableOptions.check(name(), options);
+        SchemaOptions.check(ref, options);
         return new VersionedScanBuilder(ref, schema(), options, true);
     }
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         refusePast();
+        SchemaOptions.check(ref, info.options());
         return new VersionedWriteBuilder(this, info, readsAll);
     }
 
     @Override
     public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
         refusePast();
+        SchemaOptions.check(ref, info.options());
+        SchemaOptions.checkWritable(ref);
         return () -> rowKey.isEmpty() ? new CopyOnWrite(this, info.command())
             : new DeltaOperation(this, info.command(), rowKey);
     }

@@ -10,7 +10,7 @@ public interface CommonMessages {
 
     record Done() {}
 
-    record CatalogRef(String name, String warehouse, Map<String, String> storage) {}
+    record CatalogRef(String name, String warehouse, Map<String, String> storage, @Nullable String schemaLabel) {}
 
     /** A filter, or a part of one. */
     sealed interface Term extends Variant permits PredicateTerm, ColumnTerm, LiteralTerm, OtherTerm {}

@@ -1,5 +1,6 @@
 package versioned.spark.protocol;
 
+import java.io.Serializable;
 import java.util.List;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -22,7 +23,9 @@ public interface ScanMessages {
     record PythonGroup() implements ReadGroup {}
 
     record NativeGroup(StructType readSchema, boolean rowPosition, List<ConstantColumn> constants, int[] order,
-            int[] filters, List<PhysicalName> names) implements ReadGroup {}
+            int[] filters, List<PhysicalName> names, List<NarrowedColumn> narrowed) implements ReadGroup {}
+
+    record NarrowedColumn(int index, String name, DataType stored, DataType shown) implements Serializable {}
 
     record ConstantColumn(String name, DataType type, @Nullable String member, @Nullable String value) {}
 

@@ -14,7 +14,8 @@ import versioned.spark.protocol.CommonMessages.Done;
 /** Requests about tables, and their responses. See {@code connector/PROTOCOL.md}. */
 public interface TableMessages {
     record Load(CatalogRef catalog, List<String> name, @Nullable String version, @Nullable Long timestamp,
-            boolean views, boolean writes) implements Request<Loaded> {}
+            boolean views, boolean writes, @Nullable String schemaVersion, @Nullable String overflow)
+            implements Request<Loaded> {}
 
     record LoadRelation(CatalogRef catalog, List<String> name, @Nullable String within) implements Request<Loaded>
             {}
@@ -26,7 +27,8 @@ public interface TableMessages {
 
     record LoadedTable(TableRef table, List<LoadedColumn> columns, List<LoadedColumn> metadataColumns,
             List<PartitionTransform> partitioning, @Nullable PrimaryKey primaryKey, List<String> rowKey,
-            Map<String, String> properties, @Nullable String comment) implements Relation {}
+            Map<String, String> properties, @Nullable String comment, List<LoadedColumn> unseen)
+            implements Relation {}
 
     record LoadedColumn(long id, String name, DataType type, boolean nullable, @Nullable String comment,
             @Nullable String defaultValue) {}

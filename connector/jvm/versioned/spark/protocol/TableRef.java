@@ -1,5 +1,6 @@
 package versioned.spark.protocol;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -9,7 +10,7 @@ import versioned.spark.protocol.WriteMessages.PythonCommit;
 
 /** A table at one version. Its file system options may hold secrets, so they are never shown. */
 public record TableRef(String location, Map<String, String> storage, @Nullable HadoopFolder hadoop, String name,
-        String uuid, long version, List<Change> pending) {
+        String uuid, long version, List<Change> pending, @Nullable String seen, String overflow) {
 
     /** Whether Spark itself can read and write the table's files. */
     public boolean canReach() {
@@ -33,7 +34,7 @@ public record TableRef(String location, Map<String, String> storage, @Nullable H
 
     /** What two references to the same snapshot have in common, whatever the table is called. */
     public List<Object> identity() {
-        return List.of(location, uuid, version, pending);
+        return Arrays.asList(location, uuid, version, pending, seen, overflow);
     }
 
     @Override

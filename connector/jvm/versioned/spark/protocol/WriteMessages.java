@@ -13,12 +13,23 @@ import versioned.spark.protocol.TableMessages.PartitionTransform;
 /** Requests about writes, and their responses. See {@code connector/PROTOCOL.md}. */
 public interface WriteMessages {
     record PlanWrite(TableRef table, @Nullable Creation creation, StructType schema, List<Term> filters,
-            List<String> options, boolean lengthsChecked, @Nullable String distributionMode)
+            List<String> options, boolean lengthsChecked, @Nullable String distributionMode,
+            @Nullable List<String> carried)
             implements Request<WritePlan> {}
 
     record WritePlan(boolean isNative, String prefix, StructType schema, Map<String, Integer> ids,
             Map<String, String> footer, long targetBytes, List<PartitionSource> partitioning,
-            Distribution distribution) {}
+            Distribution distribution, @Nullable StoredRows rows) {}
+
+    record StoredRows(StructType schema, List<ColumnSource> sources) {}
+
+    /** Where the value of a stored column comes from. */
+    sealed interface ColumnSource extends Variant permits GivenColumn, UnseenColumn {}
+
+    record GivenColumn(int index, @Nullable Integer carried, @Nullable List<ColumnSource> fields)
+            implements ColumnSource {}
+
+    record UnseenColumn(@Nullable Integer carried, @Nullable String defaultValue) implements ColumnSource {}
 
     record PartitionSource(int[] ordinals, String transform, @Nullable Integer size) implements Serializable {}
 
@@ -31,7 +42,9 @@ public interface WriteMessages {
 
     record HashKey(List<PartitionTransform> by) implements SortKey {}
 
-    record PlanDelta(TableRef table) implements Request<Distribution> {}
+    record PlanDelta(TableRef table, List<String> carried) implements Request<DeltaPlan> {}
+
+    record DeltaPlan(Distribution distribution, @Nullable StoredRows rows) {}
 
     record WrittenSegment(String path, long rows, long bytes, List<@Nullable String> partition, byte[] footer)
             implements Serializable {}
@@ -43,7 +56,8 @@ public interface WriteMessages {
 
     record Committed(long version) {}
 
-    record PythonCommit(String commitId, @Nullable Write write, @Nullable Creation creation) {}
+    record PythonCommit(String commitId, @Nullable Write write, @Nullable Creation creation,
+            boolean stored) {}
 
     record Truncate(TableRef table) implements CommittingRequest<Committed> {}
 

@@ -4,6 +4,7 @@ package versioned.spark.python;
 public enum Condition {
     COMMIT_OUTCOME_UNKNOWN("40003"),
     INVALID_OPTION("42616"),
+    INVALID_VALUE("22023"),
     KEY_NOT_UPDATABLE("42808"),
     NOT_SUPPORTED("0A000"),
     PYTHON_UNREACHABLE("58000"),

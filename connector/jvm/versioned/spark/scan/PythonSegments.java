@@ -11,6 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.Codec;
 import versioned.spark.protocol.TableRef;
+import versioned.spark.python.SchemaOptions;
 
 /** Segments that the Python data source reads. */
 final class PythonSegments {
@@ -19,8 +20,13 @@ final class PythonSegments {
     PythonSegments(TableRef table, StructType wanted, List<ScanPlan.Segment> segments) {
         Map<String, String> options = table.sourceOptions();
         options.put("versionAsOf", Long.toString(table.version()));
+        options.put("tableName", table.name());
         options.put("segments", Codec.text(segments.stream().map(ScanPlan.Segment::path).toList()));
         options.put("pending", Codec.text(table.pending()));
+        if (table.seen() != null) {
+            options.put(SchemaOptions.SCHEMA_VERSION, table.seen());
+            options.put(SchemaOptions.ON_OVERFLOW, table.overflow());
+        }
         this.batch = new TranslatingBatch(SparkPython.scan("versioned", wanted, new CaseInsensitiveStringMap(options)));
     }
 

@@ -1,31 +1,44 @@
 package versioned.spark.scan;
 
 import java.io.IOException;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.ProjectingInternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.mutable.ArrayBuffer;
 
-/** Readers with their columns in another order. */
+/** Readers with their columns in another order, and some in narrower types. */
 final class Reordered {
     private Reordered() {}
 
-    private static boolean isInOrder(int[] order) {
+    private static boolean isInOrder(int[] order, Narrowing[] narrowed) {
         for (int i = 0; i < order.length; i++) {
             if (order[i] != i) {
                 return false;
             }
         }
-        return true;
+        return !isNarrowed(narrowed);
     }
 
-    static PartitionReader<InternalRow> rows(PartitionReader<InternalRow> reader, int[] order, StructType wanted) {
-        if (isInOrder(order)) {
+    private static boolean isNarrowed(Narrowing[] narrowed) {
+        return Stream.of(narrowed).anyMatch(one -> one != null);
+    }
+
+    /** @param narrowed for each wanted column, how it is narrowed; null if it is shown as it is read */
+    static PartitionReader<InternalRow> rows(PartitionReader<InternalRow> reader, int[] order, Narrowing[] narrowed,
+            StructType wanted) {
+        if (isInOrder(order, narrowed)) {
             return reader;
         }
+        return isNarrowed(narrowed) ? narrowedRows(reader, order, narrowed, wanted) : orderedRows(reader, order, wanted);
+    }
+
+    private static PartitionReader<InternalRow> orderedRows(PartitionReader<InternalRow> reader, int[] order,
+            StructType wanted) {
         ArrayBuffer<Object> places = new ArrayBuffer<>();
         for (int place : order) {
             places.append(place);
@@ -40,8 +53,26 @@ final class Reordered {
         };
     }
 
-    static PartitionReader<ColumnarBatch> batches(PartitionReader<ColumnarBatch> reader, int[] order) {
-        if (isInOrder(order)) {
+    private static PartitionReader<InternalRow> narrowedRows(PartitionReader<InternalRow> reader, int[] order,
+            Narrowing[] narrowed, StructType wanted) {
+        return new Reader<>(reader) {
+            @Override
+            public InternalRow get() {
+                InternalRow row = reader.get();
+                Object[] values = new Object[order.length];
+                for (int i = 0; i < values.length; i++) {
+                    Narrowing narrow = narrowed[i];
+                    Object value = row.isNullAt(order[i]) ? null
+                        : row.get(order[i], narrow == null ? wanted.fields()[i].dataType() : narrow.stored());
+                    values[i] = narrow == null ? value : narrow.value(value);
+                }
+                return new GenericInternalRow(values);
+            }
+        };
+    }
+
+    static PartitionReader<ColumnarBatch> batches(PartitionReader<ColumnarBatch> reader, int[] order, Narrowing[] narrowed) {
+        if (isInOrder(order, narrowed)) {
             return reader;
         }
         return new Reader<>(reader) {
@@ -54,7 +85,8 @@ final class Reordered {
                 if (batch != source) { // Spark fills one batch again and again
                     ColumnVector[] columns = new ColumnVector[order.length];
                     for (int i = 0; i < order.length; i++) {
-                        columns[i] = batch.column(order[i]);
+                        ColumnVector column = batch.column(order[i]);
+                        columns[i] = narrowed[i] == null ? column : new NarrowedVector(column, narrowed[i]);
                     }
                     source = batch;
                     ordered = new ColumnarBatch(columns);

@@ -22,8 +22,8 @@ import versioned.spark.python.Terms;
 
 /** Makes the readers of all partitions of a scan, native or in Python; all yield columns, or all yield rows. */
 final class SegmentReaderFactory implements PartitionReaderFactory {
-    /** A native way of reading: Spark's factory, and the index of each wanted column in its rows. */
-    private record Way(PartitionReaderFactory factory, int[] order) implements Serializable {}
+    /** A native way of reading: Spark's factory, the index of each wanted column in its rows, and how it is narrowed. */
+    private record Way(PartitionReaderFactory factory, int[] order, Narrowing[] narrowed) implements Serializable {}
 
     private final String table;
     private final StructType wanted;
@@ -44,12 +44,12 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         List<Way> ways = new ArrayList<>();
         SparkParquetReading reading = plan.isAnyNative() ? SparkParquetReading.of(table.hadoop()) : null;
         for (ReadGroup group : plan.groups()) {
-            ways.add(group instanceof NativeGroup found ? way(reading, found, filters) : null);
+            ways.add(group instanceof NativeGroup found ? way(table, reading, found, filters) : null);
         }
         return new SegmentReaderFactory(table.name(), wanted, ways.toArray(Way[]::new), python);
     }
 
-    private static Way way(SparkParquetReading reading, NativeGroup group, List<Predicate> filters) {
+    private static Way way(TableRef table, SparkParquetReading reading, NativeGroup group, List<Predicate> filters) {
         StructType constants = new StructType();
         for (ConstantColumn column : group.constants()) {
             constants = constants.add(column.name(), column.type());
@@ -60,7 +60,16 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         }
         List<Predicate> inFile = filters.isEmpty() ? List.of()
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
-        return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order());
+        return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order(),
+            narrowed(table, group));
+    }
+
+    private static Narrowing[] narrowed(TableRef table, NativeGroup group) {
+        Narrowing[] narrowed = new Narrowing[group.order().length];
+        for (NarrowedColumn column : group.narrowed()) {
+            narrowed[column.index()] = Narrowing.of(table, column);
+        }
+        return narrowed;
     }
 
     private static boolean isColumnar(Way[] ways) {
@@ -84,7 +93,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         if (partition instanceof NativePartition found) {
             return new ChainedReader<>(table, found.runs(), row -> 1, run -> {
                 Way way = ways[run.group()];
-                return Reordered.rows(way.factory.createReader(files(run)), way.order, wanted);
+                return Reordered.rows(way.factory.createReader(files(run)), way.order, way.narrowed, wanted);
             });
         }
         return python.createReader(partition);
@@ -95,7 +104,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         if (partition instanceof NativePartition found) {
             return new ChainedReader<>(table, found.runs(), ColumnarBatch::numRows, run -> {
                 Way way = ways[run.group()];
-                return Reordered.batches(way.factory.createColumnarReader(files(run)), way.order);
+                return Reordered.batches(way.factory.createColumnarReader(files(run)), way.order, way.narrowed);
             });
         }
         return SparkFiles.columns(python.createReader(partition), wanted);

@@ -47,26 +47,26 @@ record DeltaRows(BatchWrite python, DeltaLayout layout, RowDistribution distribu
     private record Factory(DataWriterFactory python, DeltaLayout layout) implements DeltaWriterFactory {
         @Override
         public DeltaWriter<InternalRow> createWriter(int partition, long task) {
-            return new Writer(python.createWriter(partition, task), layout, new SparkRows(layout.written()));
+            return new Writer(python.createWriter(partition, task), layout, layout.task(), new SparkRows(layout.written()));
         }
     }
 
-    private record Writer(DataWriter<InternalRow> python, DeltaLayout layout, SparkRows rows)
+    private record Writer(DataWriter<InternalRow> python, DeltaLayout layout, DeltaLayout.Task changes, SparkRows rows)
             implements DeltaWriter<InternalRow> {
         @Override
         public void insert(InternalRow row) {
-            rows.add(layout.put(row));
+            rows.add(changes.insert(row));
         }
 
         @Override
         public void update(InternalRow metadata, InternalRow id, InternalRow row) {
             layout.checkKey(id, row);
-            rows.add(layout.put(row));
+            rows.add(changes.update(metadata, row));
         }
 
         @Override
         public void delete(InternalRow metadata, InternalRow id) {
-            rows.add(layout.tombstone(id));
+            rows.add(changes.delete(id));
         }
 
         @Override

@@ -8,6 +8,7 @@ import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.CommonMessages.Term;
 import versioned.spark.protocol.TableRef;
+import versioned.spark.protocol.WriteMessages.DeltaPlan;
 import versioned.spark.protocol.WriteMessages.PlanDelta;
 import versioned.spark.protocol.WriteMessages.PythonCommit;
 import versioned.spark.protocol.WriteMessages.Write;
@@ -16,20 +17,22 @@ import versioned.spark.python.Python;
 /**
  * Builds the write of a DELETE, UPDATE or MERGE of a table with a primary key.
  *
+ * @param carried the metadata columns that come with an updated row
  * @param operation {@code delete}, {@code update} or {@code merge}
  * @param filters the rows that the statement read
  * @param info Spark's description; the rows of a DELETE have no columns but keys
  */
-public record DeltaRowsBuilder(WriteTarget target, StructType schema, List<String> rowKey, String operation,
-        List<Term> filters, LogicalWriteInfo info) implements DeltaWriteBuilder {
+public record DeltaRowsBuilder(WriteTarget target, StructType schema, StructType carried, List<String> rowKey,
+        String operation, List<Term> filters, LogicalWriteInfo info) implements DeltaWriteBuilder {
     @Override
     public DeltaWrite build() {
         TableRef table = target.table();
-        DeltaLayout layout = DeltaLayout.of(table.name(), schema, rowKey, info.schema());
-        RowDistribution distribution = RowDistribution.of(Python.send(new PlanDelta(table)));
+        DeltaPlan plan = Python.send(new PlanDelta(table, List.of(carried.fieldNames())));
+        DeltaLayout layout = DeltaLayout.of(table.name(), schema, carried, rowKey, info.schema(), plan.rows());
+        RowDistribution distribution = RowDistribution.of(plan.distribution());
         Write write = new Write(table, "delta", operation, filters, false, List.of());
         return new DeltaRows(TranslatingWrite.of(SparkPython.write("versioned", info.queryId(), layout.written(),
-            table.sourceOptions(new PythonCommit(target.commitId(), write, null))), target::commitByPython),
+            table.sourceOptions(new PythonCommit(target.commitId(), write, null, plan.rows() != null))), target::commitByPython),
             layout, distribution);
     }
 }

@@ -1,6 +1,7 @@
 package versioned.spark.write;
 
 import java.util.List;
+import org.apache.spark.sql.types.StructType;
 import versioned.spark.protocol.CommonMessages.Term;
 
 /** A DELETE, UPDATE or MERGE by copy on write: what its rows replace. */
@@ -10,6 +11,9 @@ public interface Rewrite {
 
     /** The rows that the statement read. */
     List<Term> filters();
+
+    /** The metadata columns that Spark passes with each row that replaces another. */
+    StructType carried();
 
     /** Paths of the segments to replace, after the query has run. */
     List<String> removed();

@@ -15,9 +15,13 @@ import versioned.spark.internals.SparkRows;
  * The rows of a DELETE, UPDATE or MERGE, written by Python. Spark writes these rows one by one, but the Python data source
  * takes all rows of a task together and silently drops single ones; so they are kept until the end of the task.
  */
-record RewriteInPython(BatchWrite python, StructType schema) implements Write, BatchWrite {
-    static Write of(Write python, StructType schema) {
-        return new RewriteInPython(python.toBatch(), schema);
+record RewriteInPython(BatchWrite python, StructType schema, StoredProjection projection) implements Write, BatchWrite {
+    /**
+     * @param schema of the rows that Python takes
+     * @param projection of Spark's rows to these; null if they are that
+     */
+    static Write of(Write python, StructType schema, StoredProjection projection) {
+        return new RewriteInPython(python.toBatch(), schema, projection);
     }
 
     @Override
@@ -27,7 +31,7 @@ record RewriteInPython(BatchWrite python, StructType schema) implements Write, B
 
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-        return new Factory(python.createBatchWriterFactory(info), schema);
+        return new Factory(python.createBatchWriterFactory(info), schema, projection);
     }
 
     @Override
@@ -40,17 +44,25 @@ record RewriteInPython(BatchWrite python, StructType schema) implements Write, B
         python.abort(messages);
     }
 
-    private record Factory(DataWriterFactory python, StructType schema) implements DataWriterFactory {
+    private record Factory(DataWriterFactory python, StructType schema, StoredProjection projection)
+            implements DataWriterFactory {
         @Override
         public DataWriter<InternalRow> createWriter(int partition, long task) {
-            return new Writer(python.createWriter(partition, task), new SparkRows(schema));
+            return new Writer(python.createWriter(partition, task), new SparkRows(schema),
+                projection == null ? null : projection.task());
         }
     }
 
-    private record Writer(DataWriter<InternalRow> python, SparkRows rows) implements DataWriter<InternalRow> {
+    private record Writer(DataWriter<InternalRow> python, SparkRows rows, StoredProjection.Task projection)
+            implements DataWriter<InternalRow> {
         @Override
         public void write(InternalRow row) {
-            rows.add(row);
+            rows.add(projection == null ? row : projection.insert(row));
+        }
+
+        @Override
+        public void write(InternalRow metadata, InternalRow row) {
+            rows.add(projection == null ? row : projection.replace(metadata, row));
         }
 
         @Override

@@ -19,6 +19,7 @@ final class TaskWriter implements DataWriter<InternalRow> {
     private final SegmentWriterFactory factory;
     private final SparkParquetWriting.Files files;
     private final PartitionKey key;
+    private final StoredProjection.Task projection;
     private final FinishedSegments finished = new FinishedSegments();
     private List<String> partition;
     private OpenSegment open;
@@ -28,10 +29,20 @@ final class TaskWriter implements DataWriter<InternalRow> {
         this.factory = factory;
         this.files = factory.writing().files();
         this.key = new PartitionKey(factory.partitioning(), factory.writing().schema());
+        this.projection = factory.projection() == null ? null : factory.projection().task();
     }
 
     @Override
     public void write(InternalRow row) throws IOException {
+        store(projection == null ? row : projection.insert(row));
+    }
+
+    @Override
+    public void write(InternalRow metadata, InternalRow row) throws IOException {
+        store(projection == null ? row : projection.replace(metadata, row));
+    }
+
+    private void store(InternalRow row) throws IOException {
         List<String> values = key.of(row);
         if (open != null && !values.equals(partition)) {
             finish();

@@ -13,7 +13,7 @@ import versioned.spark.protocol.WriteMessages.WritePlan;
 import versioned.spark.protocol.WriteMessages.WrittenSegment;
 
 /** Rows written by Spark's own Parquet writer; {@code commit} takes the segments of all tasks. */
-record VersionedWrite(TableRef table, WritePlan plan, RowDistribution distribution,
+record VersionedWrite(TableRef table, WritePlan plan, StoredProjection projection, RowDistribution distribution,
         Consumer<List<WrittenSegment>> commit) implements DistributedWrite, BatchWrite {
     @Override
     public String description() {
@@ -29,7 +29,7 @@ record VersionedWrite(TableRef table, WritePlan plan, RowDistribution distributi
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
         SparkParquetWriting writing = SparkParquetWriting.of(table.hadoop(), plan.schema(), plan.ids(), plan.footer());
         return new SegmentWriterFactory(writing, table.hadoop().url(), plan.prefix(), plan.targetBytes(),
-            new ArrayList<>(plan.partitioning()));
+            new ArrayList<>(plan.partitioning()), projection);
     }
 
     @Override

@@ -2,12 +2,14 @@ package versioned.spark.write;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
 import versioned.spark.internals.SparkPython;
 import versioned.spark.protocol.CommonMessages.Term;
 import versioned.spark.protocol.TableRef;
@@ -72,17 +74,22 @@ public final class VersionedWriteBuilder implements SupportsOverwriteV2, Support
         Creation creation = target.creation();
         WritePlan plan = Python.send(new PlanWrite(table, creation, info.schema(), condition,
             new ArrayList<>(info.options().asCaseSensitiveMap().keySet()), !SQLConf.get().charVarcharAsString(),
-            info.options().get(DISTRIBUTION_MODE)));
+            info.options().get(DISTRIBUTION_MODE), rewrite == null ? null : List.of(rewrite.carried().fieldNames())));
+        StoredProjection projection = StoredProjection.of(plan.rows(), info.schema(),
+            IntStream.range(0, info.schema().size()).toArray(), info.schema().size(),
+            rewrite == null ? new StructType() : rewrite.carried());
         RowDistribution distribution = RowDistribution.of(plan.distribution());
         if (plan.isNative() && !TableOptions.isPython(info.options()) && table.canReach()) {
-            return new VersionedWrite(table, plan, distribution,
+            return new VersionedWrite(table, plan, projection, distribution,
                 segments -> target.commit(write(rewrite == null ? List.of() : rewrite.removed()), segments));
         }
         Write write = write(rewrite == null ? List.of() : rewrite.fixRemoved());
-        PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation);
+        PythonCommit commit = new PythonCommit(target.commitId(), creation == null ? write : null, creation,
+            rewrite != null && projection != null);
+        StructType rows = commit.stored() ? projection.schema() : info.schema();
         org.apache.spark.sql.connector.write.Write python = TranslatingWrite.of(SparkPython.write("versioned",
-            info.queryId(), info.schema(), table.sourceOptions(commit)), target::commitByPython);
-        return new DistributedPythonWrite(rewrite == null ? python : RewriteInPython.of(python, info.schema()),
+            info.queryId(), rows, table.sourceOptions(commit)), target::commitByPython);
+        return new DistributedPythonWrite(rewrite == null ? python : RewriteInPython.of(python, rows, projection),
             distribution.unordered());
     }
 

@@ -1,0 +1,20 @@
+package versioned.spark.extension;
+
+import java.util.Optional;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.plans.logical.DescribeRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import versioned.spark.catalog.VersionedTable;
+
+/** Leaves the metadata columns that only statements use out of DESCRIBE EXTENDED. */
+public final class HideUnseenColumns extends PlanRule {
+    @Override
+    Optional<LogicalPlan> replace(LogicalPlan node) {
+        if (node instanceof DescribeRelation && node.productElement(0) instanceof ResolvedTable resolved
+                && resolved.table() instanceof VersionedTable table && table.described() != table) {
+            LogicalPlan shown = (LogicalPlan) resolved.makeCopy(with(resolved, 2, table.described()));
+            return Optional.of((LogicalPlan) node.makeCopy(with(node, 0, shown)));
+        }
+        return Optional.empty();
+    }
+}

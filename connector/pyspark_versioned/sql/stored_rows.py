@@ -1,0 +1,158 @@
+"""How the rows of a writer who does not see all columns, or sees them otherwise, become stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark_versioned.spark_types import to_spark_schema
+from pyspark_versioned.sql.protocol import messages
+from pyspark_versioned.sql.protocol.base import SparkType
+from pyspark_versioned.unseen import unseen_columns
+from versioned_catalog import InvalidRequestError
+from versioned_catalog.schema.seen import Seen
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.types import (
+    Array,
+    Atom,
+    Column,
+    Map,
+    Struct,
+    children,
+    is_nested,
+    walk,
+)
+from versioned_catalog.types.widening import type_name, widens
+from versioned_catalog.values.literals import to_sql
+from versioned_catalog.write.row_schema import default_value
+
+_Sources = list[messages.ColumnSource]
+
+
+class _InPython(Exception):
+    """The jar can't project the rows."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The columns of the rows, or the fields of a struct in them, and those that hold old values."""
+
+    seen: tuple[Column, ...]
+    carried: tuple[Column, ...]
+    names: Sequence[str]
+
+    def index(self, stored: Column) -> int | None:
+        """The index of a stored column among those given, if it is seen."""
+        return next((at for at, one in enumerate(self.seen) if one.id == stored.id), None)
+
+    def carried_index(self, stored: Column) -> int | None:
+        """The index of the old value of a stored column, or of the unseen parts of it."""
+        found = next((one for one in self.carried if one.id == stored.id), None)
+        return None if found is None else self.names.index(found.name)
+
+    def inside(self, stored: Column) -> _Given:
+        """The children of a nested column."""
+        seen = next(one for one in self.seen if one.id == stored.id)
+        carried = next((children(c.type) for c in self.carried if c.id == stored.id), ())
+        return _Given(children(seen.type), carried, [one.name for one in carried])
+
+
+@dataclass(frozen=True)
+class _Planner:
+    table: str
+    now: datetime
+    replaces: bool
+
+    def sources(self, stored: Sequence[Column], given: _Given, above: ColumnPath = ()) -> _Sources:
+        return [self._source(column, given, (*above, column.name)) for column in stored]
+
+    def _source(self, stored: Column, given: _Given, path: ColumnPath) -> messages.ColumnSource:
+        at = given.index(stored)
+        carried = given.carried_index(stored)
+        if at is None:
+            return messages.UnseenColumn(carried, self._default(stored, path))
+        seen = given.seen[at]
+        if _is_cast(seen, stored):
+            return messages.GivenColumn(at, None, None)
+        match stored.type:
+            case Map():
+                raise _InPython
+            case Array() if carried is not None and not _is_comparable(stored):
+                raise _InPython
+            case Struct() | Array():
+                inner = self.sources(children(stored.type), given.inside(stored), path)
+                return messages.GivenColumn(at, carried, inner)
+            case _:
+                raise InvalidRequestError(
+                    f"{self.table} can't be written in an earlier schema, since a rollback made the "
+                    f"column {render_path(path)} {type_name(stored.type)}, narrower than "
+                    f"{type_name(seen.type)} in that schema; write in the current schema"
+                )
+
+    def _default(self, column: Column, path: ColumnPath) -> str | None:
+        """The write default as SQL.
+
+        A statement that replaces rows may add none, so Spark refuses a new row if there is no value.
+        """
+        try:
+            found = default_value(column, path, self.table, self.now)
+        except InvalidRequestError:
+            if self.replaces:
+                return None
+            raise
+        return None if found is None else to_sql(found, column.type)
+
+
+def stored_rows(
+    seen: Seen, carried: Sequence[str] | None, table: str, now: datetime
+) -> messages.StoredRows | None:
+    """How rows of the seen columns become rows of the stored ones; None if the jar can't do it.
+
+    Args:
+        carried: the metadata columns that come with rows which replace others; None if all rows are new.
+
+    Raises:
+        InvalidRequestError: the rows can't be stored.
+    """
+    names = carried or ()
+    known = tuple(column for column in unseen_columns(seen) if column.name in names)
+    given = _Given(seen.schema.columns, known, names)
+    try:
+        sources = _Planner(table, now, carried is not None).sources(seen.stored.columns, given)
+    except _InPython:
+        return None
+    return messages.StoredRows(SparkType(to_spark_schema(seen.stored.columns).jsonValue()), sources)
+
+
+def check_projected(rows: messages.StoredRows | None, table: str) -> messages.StoredRows:
+    """Refuse a statement that replaces rows whose unseen parts the jar can't keep.
+
+    Raises:
+        InvalidRequestError: always for None.
+    """
+    if rows is None:
+        raise InvalidRequestError(
+            f"{table}: Spark can't keep fields that it does not see, in a map or an array with maps, "
+            "of rows that a statement changes; use update(), delete() and upsert() in Python",
+            condition="NOT_SUPPORTED",
+        )
+    return rows
+
+
+def _is_cast(seen: Column, stored: Column) -> bool:
+    """Whether a cast by position makes a stored value of a seen one, and no null needs a check."""
+    if not is_nested(stored.type):
+        return widens(seen.type, stored.type)
+    inner = list(zip(children(seen.type), children(stored.type), strict=False))
+    return len(children(seen.type)) == len(children(stored.type)) and all(
+        one.id == other.id and (other.nullable or not one.nullable) and _is_cast(one, other)
+        for one, other in inner
+    )
+
+
+def _is_comparable(column: Column) -> bool:
+    """Whether Spark can compare values of the column's type."""
+    return not any(
+        isinstance(one.type, Map) or one.type is Atom.VARIANT for one, _ in walk((column,))
+    )

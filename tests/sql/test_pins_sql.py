@@ -1,0 +1,378 @@
+"""Jobs pinned to an earlier schema in SQL, and statements on a table with hidden columns.
+
+Needs a JVM because Spark plans the statements, and the jar projects and writes the rows;
+``tests/test_pins.py`` tests the same rules with PyArrow, with the same expectations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pins.cases import AFTER, ARROW, CHANGES, Change, Row, create, expected_now, touch
+from sql.plans import is_native
+from versioned_catalog import Catalog, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LABEL = "spark.sql.catalog.versioned.schema_label"
+STATEMENTS = {
+    "read": [],
+    "insert": [
+        "INSERT INTO {t} (id, n, p, l, k, j) "
+        "VALUES (4, 40, named_struct('x', 4, 'y', 't'), array(named_struct('a', 4)), 4, 4)"
+    ],
+    "update": ["UPDATE {t} SET n = 21, p.x = 22 WHERE s = 'b'"],
+    "delete": ["DELETE FROM {t} WHERE n = 10"],
+    "merge": [
+        "MERGE INTO {t} USING (SELECT * FROM VALUES (1, 11, 12), (2, 0, 0), (5, 50, 5) AS g(i, v, w)) "
+        "ON id = i WHEN MATCHED AND v = 0 THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET n = v, p.x = w "
+        "WHEN NOT MATCHED THEN INSERT (id, n, j, k, p, l) "
+        "VALUES (i, v, 5, 5, named_struct('x', w, 'y', 'm'), array(named_struct('a', 5)))"
+    ],
+    "upsert": [
+        "INSERT INTO {t} VALUES (2, 200, 'u', 2, 2, null, array(named_struct('a', 2))), "
+        "(6, 60, 'v', 6, 6, named_struct('x', 6, 'y', 'w'), array(named_struct('a', 6)))"
+    ],
+}
+"""What the pinned job runs; ``AFTER`` has the rows that it then sees."""
+
+
+@pytest.fixture(scope="module")
+def job(spark: SparkSession) -> SparkSession:
+    """A session that sets nothing but the label of its pin."""
+    session = spark.newSession()
+    session.conf.set("spark.versioned.io", "native")
+    session.conf.set(LABEL, "job")
+    return session
+
+
+@pytest.fixture(params=["native", "python"])
+def io(request: pytest.FixtureRequest, job: SparkSession) -> Iterator[str]:
+    job.conf.set("spark.versioned.io", request.param)
+    yield request.param
+    job.conf.set("spark.versioned.io", "native")
+
+
+def rows_of(spark: SparkSession, query: str) -> list[Row]:
+    return [row.asDict(recursive=True) for row in spark.sql(query).collect()]
+
+
+def by_id(rows: list[Row]) -> list[list[tuple[str, Any]]]:
+    """Rows in order, with their columns in order: a dictionary would compare equal in any order."""
+    return [list(row.items()) for row in sorted(rows, key=lambda row: row["id"])]
+
+
+def stored(table: Table) -> list[Row]:
+    found: list[Row] = table.refresh().scan().to_arrow().to_pylist()
+    return found
+
+
+CASES = [
+    pytest.param(
+        change,
+        operation,
+        keyed,
+        id=f"{change.name} / {operation} / {'key' if keyed else 'no key'}",
+        marks=[]
+        if change.name in ("several at once", "add a field to elements")
+        else [pytest.mark.thorough],
+    )
+    for change in CHANGES
+    for operation in STATEMENTS
+    for keyed in (False, True)
+    if change.keyed in (None, keyed) and (keyed or operation != "upsert")
+]
+
+
+@pytest.mark.parametrize(("change", "operation", "keyed"), CASES)
+def test_a_pinned_job_works_as_before_the_change(
+    job: SparkSession,
+    catalog: Catalog,
+    ns: str,
+    io: str,
+    change: Change,
+    operation: str,
+    keyed: bool,
+) -> None:
+    table = create(catalog, keyed, f"{ns}.t")
+    change.alter(table.alter()).commit()
+    touch(table, change)
+    t = f"versioned.{ns}.t"
+    assert job.table(t).columns == ARROW.names
+    for statement in STATEMENTS[operation]:
+        job.sql(statement.format(t=t))
+    assert by_id(rows_of(job, f"SELECT * FROM {t}")) == by_id(AFTER[operation](change.default))
+    assert by_id(stored(table)) == by_id(expected_now(change, operation))
+
+
+# Choosing a schema
+
+
+@pytest.fixture
+def usage(catalog: Catalog, ns: str) -> Table:
+    """A table whose column ``usage`` was renamed since its pin, and one was added; schemas 0 to 2."""
+    table = catalog.create_table(f"{ns}.t", "id INT, usage INT", properties={"comment": "x"})
+    table.pin_schema("job", owner="billing")
+    table.alter().rename_column("usage", "used").commit()
+    table.alter().add_column("e", "INT", default=5).commit()
+    return table
+
+
+@pytest.fixture
+def t(ns: str) -> str:
+    return f"versioned.{ns}.t"
+
+
+def tuples(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def test_the_label_may_be_set_and_unset_at_run_time(
+    spark: SparkSession, usage: Table, t: str
+) -> None:
+    session = spark.newSession()
+    assert session.table(t).columns == ["id", "used", "e"]
+    session.conf.set(LABEL, "job")
+    assert session.table(t).columns == ["id", "usage"]
+    session.conf.unset(LABEL)
+    assert session.table(t).columns == ["id", "used", "e"]
+
+
+def test_an_option_of_each_statement_chooses_the_schema(
+    sql_spark: SparkSession, usage: Table, t: str
+) -> None:
+    pinned = f"{t} WITH ('schemaVersion' = 'job')"
+    sql_spark.sql(f"INSERT INTO {pinned} (id, usage) VALUES (1, 10), (2, 20), (3, 30)")
+    sql_spark.sql(f"UPDATE {t} SET e = 7")
+    sql_spark.sql(f"UPDATE {pinned} SET usage = usage + 1 WHERE usage > 10")
+    sql_spark.sql(f"DELETE FROM {pinned} WHERE usage = 31")
+    sql_spark.sql(
+        f"MERGE INTO {pinned} USING (SELECT * FROM VALUES (1, 11), (4, 40) AS s(i, v)) ON id = i "
+        "WHEN MATCHED THEN UPDATE SET usage = v WHEN NOT MATCHED THEN INSERT (id, usage) VALUES (i, v)"
+    )
+    assert tuples(sql_spark.sql(f"SELECT usage, id FROM {pinned} WHERE usage < 40")) == [
+        (11, 1),
+        (21, 2),
+    ]
+    assert tuples(sql_spark.table(t)) == [(1, 11, 7), (2, 21, 7), (4, 40, 5)]
+
+
+def test_the_option_wins_over_the_label(job: SparkSession, usage: Table, t: str) -> None:
+    assert job.sql(f"SELECT * FROM {t} WITH ('schemaVersion' = '1')").columns == ["id", "used"]
+    assert job.read.option("schemaVersion", "2").table(t).columns == ["id", "used", "e"]
+
+
+def test_dataframes_take_the_option(sql_spark: SparkSession, usage: Table, t: str) -> None:
+    frame = sql_spark.createDataFrame([(1, 10)], "id INT, usage INT")
+    frame.writeTo(t).option("schemaVersion", "job").append()
+    assert tuples(sql_spark.read.option("schemaVersion", "job").table(t)) == [(1, 10)]
+    assert tuples(sql_spark.read.option("schemaVersion", 0).table(t)) == [(1, 10)]
+    assert tuples(sql_spark.table(t)) == [(1, 10, 5)]
+
+
+@pytest.mark.parametrize("via", ["native", "python"])
+def test_the_data_source_takes_the_option(sql_spark: SparkSession, usage: Table, via: str) -> None:
+    frame = sql_spark.createDataFrame([(1, 10)], "id INT, usage INT")
+    write = frame.write.format("versioned").option("io", via).option("schemaVersion", "job")
+    write.mode("append").save(usage.location)
+    read = sql_spark.read.format("versioned").option("io", via).option("schemaVersion", "job")
+    assert tuples(read.load(usage.location).where("usage = 10")) == [(1, 10)]
+    assert tuples(sql_spark.read.format("versioned").load(usage.location)) == [(1, 10, 5)]
+
+
+def test_an_unknown_label_is_an_error_in_an_option_only(
+    sql_spark: SparkSession, job: SparkSession, catalog: Catalog, usage: Table, ns: str, t: str
+) -> None:
+    with pytest.raises(Exception, match="there is no schema pin 'nobody'"):
+        sql_spark.sql(f"SELECT * FROM {t} WITH ('schemaVersion' = 'nobody')")
+    catalog.create_table(f"{ns}.other", "a INT")
+    assert job.table(f"versioned.{ns}.other").columns == ["a"]
+    job.sql(f"ALTER TABLE versioned.{ns}.other ADD COLUMN b INT")
+    with pytest.raises(Exception, match=r"overflow must be 'error' or 'null'"):
+        sql_spark.sql(f"SELECT * FROM {t} WITH ('onOverflow' = 'wrap')")
+
+
+def test_an_older_version_is_shown_in_the_schema_of_the_pin(
+    sql_spark: SparkSession, job: SparkSession, usage: Table, t: str
+) -> None:
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 10, 1)")
+    version = usage.refresh().version
+    sql_spark.sql(f"INSERT INTO {t} VALUES (2, 20, 2)")
+    assert tuples(job.sql(f"SELECT * FROM {t} VERSION AS OF {version}")) == [(1, 10)]
+    assert job.sql(f"SELECT * FROM {t} VERSION AS OF 0").columns == ["id", "usage"]
+
+
+def test_a_table_is_not_altered_through_a_pin(job: SparkSession, usage: Table, t: str) -> None:
+    for change in (
+        "ADD COLUMN z INT",
+        "DROP COLUMN used",
+        "RENAME COLUMN usage TO u",
+        "ALTER COLUMN used TYPE BIGINT",
+        "SET TBLPROPERTIES ('a' = 'b')",
+    ):
+        with pytest.raises(Exception, match=f"unset {LABEL}"):
+            job.sql(f"ALTER TABLE {t} {change}")
+    with pytest.raises(Exception, match="WITH SCHEMA EVOLUTION"):
+        job.sql(
+            f"MERGE WITH SCHEMA EVOLUTION INTO {t} USING (SELECT 1 AS id, 2 AS x) s ON t.id = s.id "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
+    frame = job.createDataFrame([(1, 10, 3)], "id INT, usage INT, x INT")
+    with pytest.raises(Exception, match="mergeSchema"):
+        frame.writeTo(t).option("mergeSchema", "true").append()
+    assert usage.refresh().schema.names == ["id", "used", "e"]
+
+
+def test_metadata_tables_ignore_pins(job: SparkSession, usage: Table, t: str) -> None:
+    assert job.sql(f"SELECT max(version) FROM {t}.history").collect()[0][0] == usage.version
+    assert "operation" in job.table(f"{t}.history").columns
+
+
+def test_a_write_names_its_pin_in_the_log(job: SparkSession, usage: Table, t: str) -> None:
+    job.sql(f"INSERT INTO {t} VALUES (1, 10)")
+    job.sql(f"DELETE FROM {t} WHERE usage = 10")
+    (row,) = job.sql(
+        f"CALL versioned.system.schema_pins('{t.removeprefix('versioned.')}')"
+    ).collect()
+    assert (row.label, row.schema_version, row.owner, row.writes) == ("job", 0, "billing", 2)
+    assert (row.may_fail, row.needs_hidden) == ([], [])
+
+
+def test_views_are_bound_to_the_current_schema(
+    sql_spark: SparkSession, job: SparkSession, usage: Table, t: str
+) -> None:
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 10, 1)")
+    sql_spark.sql(f"CREATE VIEW {t}_view AS SELECT used + e AS both FROM {t}")
+    assert tuples(job.sql(f"SELECT v.both, t.usage FROM {t}_view v, {t}")) == [(11, 10)]
+    with pytest.raises(Exception, match="a view is bound to the current one"):
+        job.sql(f"CREATE VIEW {t}_other AS SELECT usage FROM {t}")
+
+
+def test_caches_tell_schemas_apart(sql_spark: SparkSession, usage: Table, t: str) -> None:
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 10, 1)")
+    pinned = f"{t} WITH ('schemaVersion' = 'job')"
+    joined = f"SELECT a.used, b.usage FROM {t} a JOIN (SELECT * FROM {pinned}) b ON a.id = b.id"
+    assert tuples(sql_spark.sql(joined)) == [(10, 10)]
+
+
+# Native paths
+
+
+def test_reads_and_writes_through_a_pin_are_native(job: SparkSession, usage: Table, t: str) -> None:
+    job.sql(f"INSERT INTO {t} VALUES (1, 10), (2, 20)")
+    assert is_native(job.table(t).where("usage = 10"))
+    for statement in (
+        f"INSERT INTO {t} VALUES (3, 30)",
+        f"UPDATE {t} SET usage = 21 WHERE id = 2",
+        f"DELETE FROM {t} WHERE usage + id = 11",  # one that statistics can't decide
+    ):
+        plan = str(job.sql(f"EXPLAIN {statement}").collect()[0][0])
+        assert "VersionedWrite" in plan, plan
+        assert "python={" not in plan, plan
+        job.sql(statement)
+    assert written_by(usage) == {"parquet-mr"}
+    assert tuples(job.table(t)) == [(2, 21), (3, 30)]
+
+
+def written_by(table: Table) -> set[str]:
+    """The programs that wrote the live segments."""
+    paths = table.refresh().inspect.segments()["path"].to_pylist()
+    files = (pq.ParquetFile(f"{table.location}/{path}") for path in paths)
+    return {file.metadata.created_by.split()[0] for file in files}
+
+
+# Statements of those who do not see hidden columns
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["no key", "key"])
+def test_statements_on_the_current_schema_keep_hidden_values(
+    sql_spark: SparkSession,
+    job: SparkSession,
+    catalog: Catalog,
+    ns: str,
+    t: str,
+    keyed: bool,
+    io: str,
+) -> None:
+    sql_spark.conf.set("spark.versioned.io", io)
+    table = catalog.create_table(
+        f"{ns}.t",
+        "id INT NOT NULL, v INT, s STRING DEFAULT 'd', p STRUCT<x: INT, y: STRING>",
+        primary_key=["id"] if keyed else (),
+    )
+    table.pin_schema("job")
+    job.sql(
+        f"INSERT INTO {t} VALUES (1, 1, 'one', named_struct('x', 1, 'y', 'i')), "
+        "(2, 2, 'two', named_struct('x', 2, 'y', 'ii')), (3, 3, 'three', NULL)"
+    )
+    table.alter().drop_column("s").drop_column("p.y").commit()
+    assert sql_spark.table(t).columns == ["id", "v", "p"]
+    sql_spark.sql(f"UPDATE {t} SET v = 20, p.x = 22 WHERE id = 2")
+    sql_spark.sql(
+        f"MERGE INTO {t} USING (SELECT * FROM VALUES (1, 10), (4, 40) AS s(i, w)) ON id = i "
+        "WHEN MATCHED THEN UPDATE SET v = w "
+        "WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (i, w, named_struct('x', i))"
+    )
+    sql_spark.sql(f"DELETE FROM {t} WHERE v = 3")
+    sql_spark.conf.set("spark.versioned.io", "native")
+    assert tuples(job.table(t).select("id", "v", "s", "p.x", "p.y")) == [
+        (1, 10, "one", 1, "i"),
+        (2, 20, "two", 22, "ii"),
+        (4, 40, "d", 4, None),
+    ]
+    assert tuples(sql_spark.table(t).select("id", "v", "p.x")) == [
+        (1, 10, 1),
+        (2, 20, 22),
+        (4, 40, 4),
+    ]
+
+
+def test_hidden_columns_are_not_described(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, t: str
+) -> None:
+    table = catalog.create_table(f"{ns}.t", "id INT, s STRING")
+    table.pin_schema("job")
+    table.alter().drop_column("s").commit()
+    for query in (f"DESCRIBE EXTENDED {t}", f"SHOW CREATE TABLE {t}", f"SHOW COLUMNS IN {t}"):
+        text = repr(sql_spark.sql(query).collect())
+        assert "hidden" not in text, text
+        assert "unseen" not in text, text
+    assert "_segment" in repr(sql_spark.sql(f"DESCRIBE EXTENDED {t}").collect())
+    sql_spark.sql(f"ALTER TABLE {t} ADD COLUMN s INT")
+    assert sql_spark.table(t).columns == ["id", "s"]
+
+
+# Procedures
+
+
+def test_pins_are_declared_listed_and_retired(
+    sql_spark: SparkSession, job: SparkSession, catalog: Catalog, ns: str, t: str
+) -> None:
+    catalog.create_table(f"{ns}.t", "id INT, s STRING")
+    name = f"{ns}.t"
+    pinned = sql_spark.sql(
+        f"CALL versioned.system.pin_schema(table => '{name}', label => 'job', owner => 'billing', "
+        "until => '2027-03-31')"
+    ).collect()
+    assert [tuple(row) for row in pinned] == [("job", 0, 1)]
+    sql_spark.sql(f"INSERT INTO {t} VALUES (1, 'a')")
+    sql_spark.sql(f"ALTER TABLE {t} DROP COLUMN s")
+    (row,) = sql_spark.sql(f"CALL versioned.system.schema_pins('{name}')").collect()
+    assert (row.label, row.schema_version, row.owner, row.declared) == ("job", 0, "billing", True)
+    assert (row.needs_hidden, row.may_fail, row.writes) == (["s"], [], 0)
+    assert str(row.until) == "2027-03-31 00:00:00"
+    assert tuples(job.table(t)) == [(1, "a")]
+    retire = f"CALL versioned.system.retire_schema(table => '{name}', label => 'job'"
+    (dry,) = sql_spark.sql(f"{retire}, dry_run => true)").collect()
+    assert (dry.label, dry.dropped, dry.segments, dry.rows) == ("job", ["s"], 1, 1)
+    assert tuples(job.table(t)) == [(1, "a")]
+    (done,) = sql_spark.sql(f"{retire})").collect()
+    assert (done.dropped, done.version) == (["s"], dry.version + 1)
+    assert job.table(t).columns == ["id"]
+    assert sql_spark.sql(f"CALL versioned.system.schema_pins('{name}')").collect() == []
