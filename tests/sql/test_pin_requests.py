@@ -207,7 +207,7 @@ def test_a_new_row_needs_a_value_for_an_unseen_column_that_is_not_null(
     assert "response" in jar.plan_write(ref, columns, ["_segment", "__unseen_2"])
 
 
-def test_extremes_of_a_narrowed_column_are_not_taken_from_metadata(
+def test_aggregates_of_a_narrowed_column_are_not_taken_from_metadata(
     catalog: Catalog, tmp_path: Path
 ) -> None:
     table = made(catalog, "n INT, r INT")
@@ -215,8 +215,14 @@ def test_extremes_of_a_narrowed_column_are_not_taken_from_metadata(
     table.alter().change_type("n", "BIGINT").commit()
     jar = Jar(tmp_path)
     ref = jar.load()["table"]
-    for name, values in (("n", None), ("r", [{"type": "integer", "value": "6"}])):
-        functions = [{"function": "max", "column": [name]}]
+    six, one = {"type": "integer", "value": "6"}, {"type": "long", "value": "1"}
+    for function, name, values in (
+        ("max", "n", None),
+        ("max", "r", [six]),
+        ("count", "n", None),  # of those that fit, if null is shown in place of others
+        ("count", "r", [one]),
+    ):
+        functions = [{"function": function, "column": [name]}]
         found = jar.send("aggregate", table=ref, functions=functions)["response"]["values"]
         assert found == values
 

@@ -244,14 +244,29 @@ def test_a_write_names_its_pin_in_the_log(job: SparkSession, usage: Table, t: st
     assert (row.may_fail, row.needs_hidden) == ([], [])
 
 
-def test_views_are_bound_to_the_current_schema(
+def test_a_view_sees_what_its_statement_sees_if_its_columns_are_in_that_schema(
     sql_spark: SparkSession, job: SparkSession, usage: Table, t: str
 ) -> None:
     sql_spark.sql(f"INSERT INTO {t} VALUES (1, 10, 1)")
-    sql_spark.sql(f"CREATE VIEW {t}_view AS SELECT used + e AS both FROM {t}")
-    assert tuples(job.sql(f"SELECT v.both, t.usage FROM {t}_view v, {t}")) == [(11, 10)]
+    sql_spark.sql(f"CREATE VIEW {t}_ids AS SELECT id FROM {t}")
+    sql_spark.sql(f"CREATE VIEW {t}_both AS SELECT used + e AS both FROM {t}")
+    assert tuples(job.sql(f"SELECT v.id, t.usage FROM {t}_ids v, {t}")) == [(1, 10)]
+    with pytest.raises(Exception, match=f"reads the column used .* unset {LABEL}"):
+        job.sql(f"SELECT * FROM {t}_both")
     with pytest.raises(Exception, match="a view is bound to the current one"):
         job.sql(f"CREATE VIEW {t}_other AS SELECT usage FROM {t}")
+
+
+def test_a_view_does_not_read_another_column_of_the_same_name(
+    sql_spark: SparkSession, job: SparkSession, catalog: Catalog, ns: str, t: str
+) -> None:
+    table = catalog.create_table(f"{ns}.t", "a INT, b INT")
+    table.pin_schema("job")
+    table.alter().rename_column("a", "x").rename_column("b", "a").rename_column("x", "b").commit()
+    sql_spark.sql(f"CREATE VIEW {t}_a AS SELECT a FROM {t}")
+    # Spark loads the table for the statement, and not again for the view.
+    with pytest.raises(Exception, match=rf"reads the column a \(ID 2\) .* unset {LABEL}"):
+        job.sql(f"SELECT v.a FROM {t}, {t}_a v").collect()
 
 
 def test_caches_tell_schemas_apart(sql_spark: SparkSession, usage: Table, t: str) -> None:
