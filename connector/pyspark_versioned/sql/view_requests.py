@@ -113,9 +113,9 @@ class _Within:
             if here is None or (here.id, below) != (column.id, column.below):
                 raise InvalidRequestError(
                     f"the view {_name_in(self.catalog, self.view.name)} reads the column "
-                    f"{render_path(column.path)} (ID {column.id}) of {table.name}, which is another one, "
-                    f"or none, in the schema in which this session sees the table ({table.seen}); unset "
-                    f"spark.sql.catalog.{self.catalog}.schema_label to read the view",
+                    f"{render_path(column.path)} (ID {column.id}) of {table.name}, which is another "
+                    f"one, or none, in the schema in which this session sees the table ({table.seen}); "
+                    f"unset spark.sql.catalog.{self.catalog}.schema_label to read the view",
                     condition="COLUMN_NOT_FOUND",
                 )
 
