@@ -1,6 +1,6 @@
 """How sessions, statements and DataFrames choose the schema in which they use a table.
 
-Needs a JVM because Spark loads the tables; ``test_pin_requests.py`` tests Python's responses without one.
+Needs a JVM because Spark loads the tables; ``test_pin_requests.py`` tests the responses of Python.
 """
 
 from __future__ import annotations
