@@ -25,6 +25,7 @@ INTERNALS = {
     *("schema.ddl", "schema.keying", "schema.partition_changes", "schema.partition_values"),
     *(
         "schema.schema",
+        "schema.seen",
         "schema.sorting",
         "schema.transform_values",
         "schema.transforms",
@@ -55,6 +56,7 @@ INTERNALS = {
     # writing
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
+    "write.row_schema",
     # maintenance
     *("compaction.tasks", "maintenance.retention"),
     # views

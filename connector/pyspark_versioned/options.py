@@ -119,7 +119,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         key=_key(known["primarykey"], known["timeindex"]),
         partial=_flag("partialUpdate", known["partialupdate"]) is True,
         schema=known["schemaversion"],
-        overflow=_overflow(known["onoverflow"]),
+        overflow=parse_overflow(known["onoverflow"]),
         pushdown=None if known["pushdown"] == "auto" else _flag("pushdown", known["pushdown"]),
         segments=None if known["segments"] is None else _segments(known["segments"]),
         pending=_message(Sequence[Change], "pending", known["pending"]) or (),
@@ -130,7 +130,12 @@ def parse_options(given: Mapping[str, str]) -> Options:
     )
 
 
-def _overflow(text: str | None) -> str:
+def parse_overflow(text: str | None) -> str:
+    """The option ``onOverflow``: ``error`` or ``null``.
+
+    Raises:
+        InvalidRequestError: it is neither.
+    """
     if text is None or text.lower() in ("error", "null"):
         return "error" if text is None else text.lower()
     raise InvalidRequestError(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.snapshots import open_table
-from pyspark_versioned.sql.stored_rows import check_projected, stored_rows
+from pyspark_versioned.sql.stored_rows import check_projected, stored_keys, stored_rows
 from pyspark_versioned.sql.table_description import describe_partitioning
 from pyspark_versioned.sql.values import parse_type
 from versioned_catalog import InvalidRequestError
 from versioned_catalog.datafile.writer import target_bytes
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.seen import Seen
 from versioned_catalog.schema.transforms import parse_transform, result_type
 from versioned_catalog.write.distribution import DistributionMode, default_mode, mode_of, parse_mode
 
@@ -74,12 +75,18 @@ def plan_delta(request: messages.PlanDelta) -> messages.DeltaPlan:
     A statement changes each row key once, so the order of changes does not matter.
     """
     table, state = open_table(request.table)
-    seen, now = state.seen, datetime.now(UTC)
+    seen = state.seen
     found = distribution_of(seen.schema, state.properties, ordered=False)
     rows = None
     if not seen.is_whole:
-        rows = check_projected(stored_rows(seen, request.carried, table.name, now), table.name)
+        rows = _rows(seen, request.carried, table.name)
     return messages.DeltaPlan(replace(found, order_by=()), rows)
+
+
+def _rows(seen: Seen, carried: Sequence[str] | None, table: str) -> messages.StoredRows:
+    if carried is None:
+        return stored_keys(seen)
+    return check_projected(stored_rows(seen, carried, table, datetime.now(UTC)), table)
 
 
 def check_transform(request: messages.CheckTransform) -> messages.Applicability:

@@ -16,6 +16,7 @@ from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import (
     Array,
     Atom,
+    Char,
     Column,
     Map,
     Struct,
@@ -105,7 +106,10 @@ class _Planner:
 
 
 def stored_rows(
-    seen: Seen, carried: Sequence[str] | None, table: str, now: datetime
+    seen: Seen,
+    carried: Sequence[str] | None,
+    table: str,
+    now: datetime,
 ) -> messages.StoredRows | None:
     """How rows of the seen columns become rows of the stored ones; None if the jar can't do it.
 
@@ -116,13 +120,45 @@ def stored_rows(
         InvalidRequestError: the rows can't be stored.
     """
     names = carried or ()
+    if carried is not None:
+        _check_unpadded(seen, table)
     known = tuple(column for column in unseen_columns(seen) if column.name in names)
     given = _Given(seen.schema.columns, known, names)
+    planner = _Planner(table, now, replaces=carried is not None)
     try:
-        sources = _Planner(table, now, carried is not None).sources(seen.stored.columns, given)
+        sources = planner.sources(seen.stored.columns, given)
     except _InPython:
         return None
     return messages.StoredRows(SparkType(to_spark_schema(seen.stored.columns).jsonValue()), sources)
+
+
+def stored_keys(seen: Seen) -> messages.StoredRows:
+    """How the keys of deleted rows become rows of the stored columns, null but for the key."""
+    given = _Given(seen.schema.columns, (), ())
+    sources: _Sources = []
+    for column in seen.stored.columns:
+        at = given.index(column) if column.id in seen.stored.row_key else None
+        none = messages.UnseenColumn(None, None)
+        sources.append(none if at is None else messages.GivenColumn(at, None, None))
+    return messages.StoredRows(SparkType(to_spark_schema(seen.stored.columns).jsonValue()), sources)
+
+
+def _check_unpadded(seen: Seen, table: str) -> None:
+    """Refuse to rewrite texts that are shown as CHAR and stored otherwise; Spark reads them padded.
+
+    Raises:
+        InvalidRequestError: naming the column.
+    """
+    for column, _ in walk(seen.schema.columns):
+        held = seen.stored.column(column.id) if column.id in seen.stored.ids else column
+        if isinstance(column.type, Char) and not isinstance(held.type, Char):
+            raise InvalidRequestError(
+                f"{table}: {seen.schema.path_text(column.id)} is {type_name(held.type)} now and "
+                f"{type_name(column.type)} in the schema in which it is seen, and Spark would pad the "
+                "texts of rows that it rewrites; use update(), delete() and upsert() in Python, or the "
+                "current schema",
+                condition="NOT_SUPPORTED",
+            )
 
 
 def check_projected(rows: messages.StoredRows | None, table: str) -> messages.StoredRows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyspark_versioned.options import parse_options
+from pyspark_versioned.options import parse_options, parse_overflow
 from pyspark_versioned.sql.changes import parse_changes
 from pyspark_versioned.sql.declarations import parse_declaration
 from pyspark_versioned.sql.metadata_requests import (
@@ -24,7 +24,6 @@ from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.conflicts.tags import version_or_tag
 from versioned_catalog.evolution.changes import ChangeType
 from versioned_catalog.log.state import TableState
-from versioned_catalog.log.through import overflow_of
 from versioned_catalog.types.paths import render_path
 from versioned_catalog.types.widening import widens
 
@@ -39,7 +38,7 @@ def load(request: messages.Load) -> messages.Loaded:
         table,
         _snapshot(table, request),
         request.catalog.storage,
-        overflow=(request.overflow or "error").lower(),
+        overflow=parse_overflow(request.overflow),
     )
     hidden = hidden_warning(catalog, name)
     return messages.Loaded(loaded, () if hidden is None else (hidden,))
@@ -71,8 +70,7 @@ def _seen(table: Table, request: messages.Load) -> Table:
         NotFoundError: the option names no pin or schema version of the table.
         InvalidRequestError: the session's label is a number.
     """
-    overflow = (request.overflow or "error").lower()
-    overflow_of(overflow, table.name)
+    overflow = parse_overflow(request.overflow)
     if request.schema_version is not None:
         return table.seen_as(request.schema_version, overflow=overflow)
     label = request.catalog.schema_label

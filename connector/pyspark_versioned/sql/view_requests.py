@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -16,7 +15,9 @@ from pyspark_versioned.sql.table_requests import load, without_catalog
 from pyspark_versioned.sql.view_errors import full_name
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError
 from versioned_catalog.catalog.locations import Mode
+from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.paths import parse_path, render_path
+from versioned_catalog.types.types import children, walk
 from versioned_catalog.views.columns import bind, problems
 from versioned_catalog.warehouse.state import Name, full_key
 from versioned_catalog.warehouse.view import (
@@ -32,8 +33,6 @@ from versioned_catalog.warehouse.view import (
 def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     """Load a table or a view.
 
-    The query of a view is bound to the current schema, whatever the session's schema label.
-
     Raises:
         InvalidRequestError: the view ``within`` reads columns that were renamed or dropped.
     """
@@ -41,8 +40,6 @@ def load_relation(request: messages.LoadRelation) -> messages.Loaded:
     if catalog.view_exists(name):
         return messages.Loaded(_describe(catalog.load_view(name), request.catalog), ())
     within = None if request.within is None else _Within(request.within)
-    if within is not None:
-        request = replace(request, catalog=replace(request.catalog, schema_label=None))
     if within is None or within.catalog != request.catalog.name:
         return _load(request)
     try:
@@ -96,9 +93,31 @@ class _Within:
         if first != self.catalog or not reads:
             return
         _, state = open_table(table)
+        if table.seen is not None:
+            self._check_seen(table, reads, state.seen.schema)
+            return
         for read in reads:
             for problem in problems(self.view, read, state, partial(_name_in, self.catalog)):
                 raise InvalidRequestError(problem.text)
+
+    def _check_seen(
+        self, table: messages.TableRef, reads: Sequence[ReadTable], schema: Schema
+    ) -> None:
+        """Check that the columns have these names in the earlier schema in which a table is seen, too.
+
+        Spark loads a table once for a statement, so a view sees what the statement sees.
+        """
+        for column in (column for read in reads for column in read.columns):
+            here = schema.find(column.path)
+            below = () if here is None else tuple(c.id for c, _ in walk(children(here.type)))
+            if here is None or (here.id, below) != (column.id, column.below):
+                raise InvalidRequestError(
+                    f"the view {_name_in(self.catalog, self.view.name)} reads the column "
+                    f"{render_path(column.path)} (ID {column.id}) of {table.name}, which is another "
+                    f"one, or none, in the schema in which this session sees the table ({table.seen}); "
+                    f"unset spark.sql.catalog.{self.catalog}.schema_label to read the view",
+                    condition="COLUMN_NOT_FOUND",
+                )
 
 
 def check_views(request: messages.CheckViews) -> messages.Done:

@@ -238,7 +238,7 @@ class PlanWrite(Request[WritePlan]):
 
 class PlanDelta(Request[DeltaPlan]):
     table: TableRef
-    carried: Sequence[str]
+    carried: Sequence[str] | None
 
 
 class CommitWrite(CommittingRequest[Committed]):

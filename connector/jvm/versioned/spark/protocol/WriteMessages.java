@@ -42,7 +42,7 @@ public interface WriteMessages {
 
     record HashKey(List<PartitionTransform> by) implements SortKey {}
 
-    record PlanDelta(TableRef table, List<String> carried) implements Request<DeltaPlan> {}
+    record PlanDelta(TableRef table, @Nullable List<String> carried) implements Request<DeltaPlan> {}
 
     record DeltaPlan(Distribution distribution, @Nullable StoredRows rows) {}
 

@@ -27,7 +27,8 @@ public record DeltaRowsBuilder(WriteTarget target, StructType schema, StructType
     @Override
     public DeltaWrite build() {
         TableRef table = target.table();
-        DeltaPlan plan = Python.send(new PlanDelta(table, List.of(carried.fieldNames())));
+        DeltaPlan plan = Python.send(new PlanDelta(table,
+            operation.equals("delete") ? null : List.of(carried.fieldNames())));
         DeltaLayout layout = DeltaLayout.of(table.name(), schema, carried, rowKey, info.schema(), plan.rows());
         RowDistribution distribution = RowDistribution.of(plan.distribution());
         Write write = new Write(table, "delta", operation, filters, false, List.of());
