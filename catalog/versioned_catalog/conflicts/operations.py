@@ -20,7 +20,12 @@ from versioned_catalog.types.types import Column
 
 @dataclass(frozen=True)
 class Base:
-    """The snapshot that an operation was planned on; the last ``create`` made the ``created_uuid``."""
+    """The snapshot that an operation was planned on; the last ``create`` made the ``created_uuid``.
+
+    Args:
+        replanned: a later snapshot, on which the columns that the operation adds, and its segments,
+            were planned again.
+    """
 
     table_uuid: str
     version: int
@@ -28,6 +33,12 @@ class Base:
     next_column_id: int
     segments: int
     created_uuid: str
+    replanned: Base | None = None
+
+    @property
+    def of_segments(self) -> Base:
+        """The snapshot that the segments were planned on."""
+        return self.replanned or self
 
     @staticmethod
     def of(state: TableState) -> Base:

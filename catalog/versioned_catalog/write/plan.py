@@ -23,7 +23,9 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.write.delta_rows import DeltaConverter
 from versioned_catalog.write.merge_schema import merging_changes
-from versioned_catalog.write.row_schema import RowConverter
+from versioned_catalog.write.refusal import refusal
+from versioned_catalog.write.row_schema import RowConverter, canonical_schema
+from versioned_catalog.write.schema_mode import merges_schema
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class WritePlan:
         changes: schema changes to commit with the rows.
         spec: how to write segments.
         now: the value of ``current_timestamp`` in this write.
+        given: the schema of the rows of a write that changes the schema, to plan it again from.
     """
 
     location: Location
@@ -45,6 +48,7 @@ class WritePlan:
     changes: tuple[BoundChange, ...]
     spec: WriteSpec
     now: datetime
+    given: pa.Schema | None = None
 
     @property
     def based_on(self) -> Base:
@@ -80,7 +84,7 @@ def plan_write(
     table: str,
     arrow: pa.Schema,
     *,
-    merge_schema: bool,
+    merge_schema: bool | None,
     partial: bool = False,
 ) -> WritePlan:
     """Plan a write on a snapshot; see ``Table.upsert`` for ``merge_schema`` and ``partial``.
@@ -92,7 +96,8 @@ def plan_write(
         check_keyed(state.schema, table)
     changes: tuple[BoundChange, ...] = ()
     schema: Schema = state.schema
-    if merge_schema:
+    merges = merges_schema(merge_schema, state.properties)
+    if merges:
         requests = merging_changes(arrow, schema)
         if requests:
             changes, after = plan_changes(
@@ -107,8 +112,12 @@ def plan_write(
         patch=assigned(arrow, schema) if partial else None,
     )
     now = datetime.now(UTC)
-    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now)
-    RowConverter(arrow, schema, table, now)  # refuse before anything is written
+    given = canonical_schema(arrow) if changes else None
+    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now, given)
+    try:
+        RowConverter(arrow, schema, table, now)  # refuse before anything is written
+    except InvalidRequestError as error:
+        raise (error if merges else refusal(error, arrow, state, table)) from None
     return plan
 
 
