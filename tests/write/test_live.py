@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
@@ -12,8 +12,12 @@ import pyarrow as pa
 import pytest
 
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
+from versioned_catalog.conflicts.operations import Append
+from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.types.types import Now
+from versioned_catalog.write.plan import WritePlan
+from versioned_catalog.write.replan import commit_replanned
 
 INT, LONG, TEXT = pa.int32(), pa.int64(), pa.string()
 
@@ -261,6 +265,64 @@ def test_nested_fields_in_a_race() -> None:
         {"s": {"x": 2, "z": 7, "y": 1}, "l": [{"e": 5, "g": 1}, None]},
     ]
     assert list(ids(table)) == ["s", "l"]
+
+
+def test_nested_names_in_another_case_in_a_race() -> None:
+    table = make("s STRUCT<x: INT, y: INT>")
+    other = another(table)
+    data = rows([{"S": {"Y": 2}, "c": 1}], S=pa.struct({"Y": INT}), c=INT)
+    write_late(
+        table, data, lambda: other.alter().drop_column("s.x").add_column("d", "INT").commit()
+    )
+    assert shown(table) == [{"s": {"y": 2}, "d": None, "c": 1}]
+
+
+def test_rows_keep_the_types_that_they_were_given_with() -> None:
+    """They were widened to BIGINT, and fit the column that is INT by now."""
+    table = make("a INT, v BIGINT, m DECIMAL(20, 2)")
+    other = another(table)
+    data = rows([{"a": 1, "v": 7, "m": 5, "c": 1}], a=INT, v=INT, m=INT, c=INT)
+
+    def meanwhile() -> None:
+        change = other.alter().drop_column("v").add_column("v", "INT")
+        change.drop_column("m").add_column("m", "SMALLINT").change_type("m", "INT").commit()
+
+    write_late(table, data, meanwhile)
+    assert shown(table) == [{"a": 1, "v": 7, "m": 5, "c": 1}]
+
+
+def test_other_arrow_types_in_a_race() -> None:
+    table = make("a INT")
+    given = {
+        "d": pa.array(["x", None, "x"]).dictionary_encode(),
+        "l": pa.array([[1], None, []], pa.large_list(INT)),
+        "t": pa.array(["u", None, "v"], pa.large_string()),
+        "n": pa.nulls(3),
+    }
+    data = pa.table(given)
+    write_late(table, data, lambda: another(table).alter().add_column("b", "INT").commit())
+    assert another(table).scan(list(given)).to_arrow().to_pylist() == data.to_pylist()
+
+
+def test_a_rollback_after_a_write_was_planned_again() -> None:
+    """Its segments hold BIGINT, planned when the column was that."""
+    table = make("a INT, n INT")
+    other = another(table)
+    data = rows([{"a": 1, "n": 1, "c": 1}], a=INT, n=INT, c=INT)
+    transaction, tries = table.transaction(), list[WritePlan]()
+    plan = transaction.plan_write(data.schema)
+    records = plan.write(data.schema, data.to_batches(), table.store)
+    other.alter().change_type("n", "BIGINT").add_column("c", "INT").commit()
+
+    def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+        tries.append(plan)
+        if len(tries) == 2:
+            other.rollback(0)
+        return table._handle.commit(Append(plan.based_on, tuple(records), plan.changes))
+
+    with pytest.raises(CommitConflictError, match="rolled back from BIGINT to INT"):
+        commit_replanned(table._handle, plan, records, commit)
+    assert [len(plan.changes) for plan in tries] == [1, 0]
 
 
 def test_a_partial_upsert_in_a_race() -> None:

@@ -24,7 +24,7 @@ from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.write.delta_rows import DeltaConverter
 from versioned_catalog.write.merge_schema import merging_changes
 from versioned_catalog.write.refusal import refusal
-from versioned_catalog.write.row_schema import RowConverter, canonical_schema
+from versioned_catalog.write.row_schema import RowConverter
 from versioned_catalog.write.schema_mode import merges_schema
 
 
@@ -112,7 +112,7 @@ def plan_write(
         patch=assigned(arrow, schema) if partial else None,
     )
     now = datetime.now(UTC)
-    given = canonical_schema(arrow) if changes else None
+    given = arrow.remove_metadata() if changes else None
     plan = WritePlan(store.location, table, Base.of(state), changes, spec, now, given)
     try:
         RowConverter(arrow, schema, table, now)  # refuse before anything is written

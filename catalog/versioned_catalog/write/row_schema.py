@@ -196,11 +196,6 @@ def _canonical(arrow: pa.DataType) -> pa.DataType | None:
         return None
 
 
-def canonical_schema(arrow: pa.Schema) -> pa.Schema:
-    """The same columns in the Arrow types that segments are read with."""
-    return pa.schema([(f.name, _canonical(f.type) or f.type) for f in arrow])
-
-
 def _type_name(arrow: pa.DataType) -> str:
     try:
         return render_type(from_arrow_type(arrow)).lower()
