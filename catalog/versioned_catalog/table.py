@@ -344,18 +344,18 @@ class Table:
         """Return a transaction, for writes that are planned, carried out and committed apart."""
         return Transaction(self._handle)
 
-    def append(self, data: Any, *, merge_schema: bool = False) -> int:
+    def append(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Add rows. Columns are matched by name; a missing column takes its write default.
 
         Args:
             data: a pyarrow Table, RecordBatch or RecordBatchReader.
             merge_schema: in the same commit, add the columns and nested fields that the table does not
-                have, and widen its types to those of the rows.
+                have, and widen its types; None for what the property ``schema_mode`` says.
         """
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_append(plan, records)
 
-    def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool = False) -> int:
+    def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool | None = None) -> int:
         """Add rows to a table with a primary key, replacing those with the same row key.
 
         An upsert reads nothing and never conflicts with another upsert: the last commit wins, and in
@@ -369,12 +369,12 @@ class Table:
         plan, records = self._write(data, merge_schema, partial)
         return self.transaction().commit_append(plan, records)
 
-    def overwrite(self, data: Any, *, merge_schema: bool = False) -> int:
+    def overwrite(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Replace all rows that this table shows. Arguments are those of ``append``."""
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite(plan, records)
 
-    def overwrite_partitions(self, data: Any, *, merge_schema: bool = False) -> int:
+    def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the partitions that the new rows are in. Arguments are those of ``append``.
 
         Raises:
@@ -384,7 +384,7 @@ class Table:
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite_partitions(plan, records)
 
-    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool = False) -> int:
+    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the rows that match a filter; rows for which it is false or null stay.
 
         Args:
@@ -445,7 +445,7 @@ class Table:
         return self._handle.commit(Drop(Base.of(self.state)))
 
     def _write(
-        self, data: Any, merge_schema: bool, partial: bool = False
+        self, data: Any, merge_schema: bool | None, partial: bool = False
     ) -> tuple[WritePlan, list[SegmentRecord]]:
         arrow, batches = batches_of(data)
         plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, partial=partial)
