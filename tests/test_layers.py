@@ -21,7 +21,7 @@ LAYERS = [
     "datafile", "scan", "write",
     "progress", "compaction", "properties",
     "error_context", "alteration", "warehouse",
-    "inspection", "snapshot", "maintenance", "transaction", "table",
+    "inspection", "snapshot", "migration", "maintenance", "transaction", "table_schema", "table",
     "views", "catalog", "cli",
     "__init__",
 ]

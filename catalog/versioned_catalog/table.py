@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
-from versioned_catalog.alteration import Alteration
 from versioned_catalog.conflicts.operations import Base, Drop, Overwrite, Rollback, Tag
 from versioned_catalog.conflicts.rollback import check_same_incarnation
 from versioned_catalog.conflicts.tags import check_tag
@@ -24,6 +23,7 @@ from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
+from versioned_catalog.table_schema import TableSchema
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
 from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
@@ -33,7 +33,7 @@ _SHOWN = 20
 
 
 @names_table_in_errors(lambda table: table._handle.error_names)
-class Table:
+class Table(TableSchema):
     """One table, at the newest version it has seen.
 
     Obtained from a ``Catalog``. It sees its own commits at once, and those of others after
@@ -383,10 +383,6 @@ class Table:
             NotFoundError: the table has no such column.
         """
         return row_level.update(self._handle, assignments, filters, commit_id)
-
-    def alter(self) -> Alteration:
-        """Start changing the schema or properties: chain changes, then ``commit()``."""
-        return Alteration(self._handle)
 
     def drop(self) -> int:
         """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""

@@ -73,8 +73,11 @@ def take_default(cursor: Cursor, type_: DataType) -> WriteDefault | None:
 
 
 def _check_end(cursor: Cursor) -> None:
-    at_end = cursor.token.kind is TokenKind.END
-    if not (at_end or cursor.at_symbol(",") or cursor.at_word("NOT", "NULL", "DEFAULT", "COMMENT")):
+    if not (
+        cursor.token.kind is TokenKind.END
+        or cursor.at_symbol(",", ")", ";")
+        or cursor.at_word("NOT", "NULL", "DEFAULT", "COMMENT", "FIRST", "AFTER", "PRIMARY")
+    ):
         raise _not_a_constant(cursor)
 
 
