@@ -22,6 +22,11 @@ class TableSchema:
 
     _handle: TableHandle
 
+    @property
+    def handle(self) -> TableHandle:
+        """The table's log and newest state, for the packages that work on a table."""
+        return self._handle
+
     def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
         """The CREATE TABLE statement of the table. See ``Snapshot.ddl``."""
         return Snapshot(self._handle.store, self._handle.state, self._handle.name).ddl(

@@ -13,9 +13,9 @@ from versioned_catalog.evolution.bind import bind, utc_now
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.evolution.matching import Matching, match_columns, path_key
 from versioned_catalog.schema.definition import APPLIED_SCHEMA, Definition
-from versioned_catalog.schema.schema import Schema, SortField, name_key
+from versioned_catalog.schema.schema import PartitionField, Schema, SortField, name_key
 from versioned_catalog.schema.sorting import SORT_BY
-from versioned_catalog.schema.transforms import parse_transform, render_field
+from versioned_catalog.schema.transforms import parse_transform, render_field, result_type
 from versioned_catalog.schema.ttl import user_properties
 from versioned_catalog.types.paths import ColumnPath, parse_path
 from versioned_catalog.types.types import Column, Map, Now, Struct, children, is_nested, walk
@@ -234,23 +234,31 @@ class _Differ:
     # The table
 
     def release_arrangement(self) -> None:
-        """Stop partitioning and sorting by columns that are dropped or change their type."""
+        """Stop partitioning and sorting by columns that are dropped, or get a type that forbids it."""
         schema = self._schema
-        partitioning = [one for one in schema.partitioning if not self._is_bound(one.source)]
+        partitioning = [
+            one
+            for one in schema.partitioning
+            if not self._is_dropped(one.source) and self._applies(one)
+        ]
         if len(partitioning) < len(schema.partitioning):
             self._partition([(one.source, one.transform) for one in partitioning])
-        sort_by = [one for one in schema.sort_by if not self._is_bound(one.source)]
+        sort_by = [one for one in schema.sort_by if not self._is_dropped(one.source)]
         if len(sort_by) < len(schema.sort_by):
             self._sort(sort_by)
 
-    def _is_bound(self, column_id: int) -> bool:
+    def _is_dropped(self, column_id: int) -> bool:
         chain = (*(one.id for one in self._schema.ancestors(column_id)), column_id)
-        if any(one in self._dropped for one in chain):
-            return True
-        declared = {old: new for new, old in self._ids.items()}.get(column_id)
-        if declared is None:
-            return True
-        return self._target.column(declared).type != self._schema.column(column_id).type
+        return any(one in self._dropped for one in chain)
+
+    def _applies(self, field: PartitionField) -> bool:
+        """Whether a field of the partitioning applies to the declared type of its column, too."""
+        declared = {old: new for new, old in self._ids.items()}[field.source]
+        try:
+            result_type(parse_transform(field.transform), self._target.column(declared).type)
+        except InvalidRequestError:
+            return False
+        return True
 
     def arrange(self) -> None:
         """Partition and sort as declared."""
