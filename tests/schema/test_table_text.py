@@ -118,3 +118,13 @@ def test_what_a_table_can_not_be_is_refused(ddl: str, message: str) -> None:
         Schema.from_ddl(ddl)
     assert message in str(caught.value)
     assert isinstance(caught.value, InvalidRequestError) or "no column" in message
+
+
+def test_a_schema_creates_the_table_that_was_printed() -> None:
+    ddl = (
+        "CREATE TABLE t (ts TIMESTAMP, host STRING, n INT, PRIMARY KEY (host)) "
+        "PARTITIONED BY (days(ts)) TBLPROPERTIES ('time_index' = 'ts')"
+    )
+    table = Catalog("memory://ddl-creates").create_table("t", Schema.from_ddl(ddl))
+    assert (table.primary_key, table.time_index) == (["host"], "ts")
+    assert table.partitioning == ["days(ts)"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.schema.keying import PRIMARY_KEY, TIME_INDEX
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.paths import ColumnPath, parse_path, render_path
@@ -64,15 +63,9 @@ class Definition:
     renamed_from: Mapping[int, str] = field(default_factory=dict)
 
     def creation_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of ``Catalog.create_table`` for such a table."""
-        properties = dict(self.properties)
-        if self.schema.primary_key:
-            paths = (self.schema.path(one) for one in self.schema.primary_key)
-            properties[PRIMARY_KEY] = ", ".join(map(render_path, paths))
-        if self.schema.time_index is not None:
-            properties[TIME_INDEX] = self.schema.path_text(self.schema.time_index)
+        """The keyword arguments of ``Catalog.create_table`` beside the name and the schema."""
         return {
             "partitioned_by": partition_fields(self.schema),
-            "properties": properties,
+            "properties": dict(self.properties),
             "comment": self.comment,
         }
