@@ -34,7 +34,7 @@ _MICROS_OF = {
 }
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 _TYPED = ("X", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
-_CALLS = ("ARRAY", "MAP", "NAMED_STRUCT", "CAST", "FLOAT", "DOUBLE")
+_CALLS = ("ARRAY", "MAP", "NAMED_STRUCT", "CAST", "FLOAT", "DOUBLE", "COALESCE")
 _NOW = {name.upper(): now for name, now in NOW_FUNCTIONS.items()}
 
 
@@ -254,6 +254,8 @@ def _call(cursor: Cursor, word: str, depth: int) -> object:
     match word:
         case "ARRAY":
             return arguments
+        case "COALESCE":
+            return next((one for one in arguments if one is not None), None)
         case "FLOAT" | "DOUBLE":
             if len(arguments) != 1:
                 raise ValueError(f"{word.lower()}() takes one value")

@@ -27,17 +27,12 @@ def _sql(value: Any, type_: types.DataType, *, inside: bool = False) -> str:
         return "NULL"
     match type_:
         case types.Struct(fields):
-            parts = [
-                f"{sql_string(f.name)}, {_sql(value[f.name], f.type, inside=True)}" for f in fields
-            ]
+            parts = [f"{sql_string(f.name)}, {_inner_sql(value[f.name], f)}" for f in fields]
             return f"named_struct({', '.join(parts)})"
         case types.Array(element):
-            return f"array({', '.join(_sql(item, element.type, inside=True) for item in value)})"
+            return f"array({', '.join(_inner_sql(item, element) for item in value)})"
         case types.Map(key, item):
-            parts = [
-                f"{_sql(k, key.type, inside=True)}, {_sql(v, item.type, inside=True)}"
-                for k, v in value
-            ]
+            parts = [f"{_inner_sql(k, key)}, {_inner_sql(v, item)}" for k, v in value]
             return f"map({', '.join(parts)})"
         case types.Atom.BYTE | types.Atom.SHORT if inside:
             return _leaf_sql(value, type_) + ("Y" if type_ is types.Atom.BYTE else "S")
@@ -45,6 +40,15 @@ def _sql(value: Any, type_: types.DataType, *, inside: bool = False) -> str:
             return f"CAST({_leaf_sql(value, type_)} AS {render_type(type_)})"
         case _:
             return _leaf_sql(value, type_)
+
+
+def _inner_sql(value: Any, column: types.Column) -> str:
+    """The SQL of a value inside another one."""
+    text = _sql(value, column.type, inside=True)
+    if column.nullable or not text.startswith(("float(", "double(")):
+        return text
+    # To Spark, the result of such a cast may be null, which a NOT NULL field does not take.
+    return f"coalesce({text}, {'0F' if text.startswith('float') else '0D'})"
 
 
 def _leaf_sql(value: Any, type_: types.LeafType) -> str:
