@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError, VersionedError
 from versioned_catalog.evolution.bind import plan_changes
-from versioned_catalog.evolution.changes import AddColumn, ChangeType, describe
+from versioned_catalog.evolution.changes import AddColumn, ChangeType
+from versioned_catalog.evolution.to_sql import render_changes
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.ddl import render_type
 from versioned_catalog.types.paths import render_path
@@ -47,7 +48,7 @@ def _with_way_out(
 ) -> InvalidRequestError:
     live = f"{SCHEMA_MODE} = {SchemaMode.LIVE.value}"
     builder = f"alter(){''.join(map(_call, requests))}.commit()"
-    statements = "; ".join(alter_statements(table, requests))
+    statements = "; ".join(render_changes(requests, state.evolution, table))
     change = builder if _is_path(table) else f"{statements} (in Python: {builder})"
     adds = any(isinstance(request, AddColumn) for request in requests)
     return InvalidRequestError(
@@ -56,11 +57,6 @@ def _with_way_out(
         f"table property {live}",
         condition="COLUMN_NOT_FOUND" if adds else "INVALID_REQUEST",
     )
-
-
-def alter_statements(table: str, requests: Sequence[_Merging]) -> list[str]:
-    """The ALTER TABLE statement of each change."""
-    return [f"ALTER TABLE {table} {describe(request)}" for request in requests]
 
 
 def _reasons(requests: Sequence[_Merging], state: TableState) -> str:
