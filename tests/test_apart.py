@@ -12,6 +12,8 @@ JAVA = re.compile(r"currentTimeMillis|nanoTime|\b(Instant|Local\w+|Zoned\w+)\.no
 PLANNED_OR_COMMITTED = {
     "catalog/versioned_catalog/evolution/bind.py",
     "catalog/versioned_catalog/write/plan.py",
+    # Plans the rows of a statement, with the defaults of what it does not see.
+    "connector/pyspark_versioned/sql/distribution.py",
     # Compares this clock with that of a store.
     "catalog/versioned_catalog/storage/clock.py",
     # A store within one process.

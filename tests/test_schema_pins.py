@@ -21,6 +21,7 @@ from versioned_catalog import (
     Table,
     VersionedError,
 )
+from versioned_catalog.catalog import catalog as catalog_module
 from versioned_catalog.scan.aggregates import count_rows, count_values, extreme
 
 INTS, LONGS, TEXTS = pa.int32(), pa.int64(), pa.string()
@@ -602,3 +603,145 @@ def test_a_hidden_column_in_a_key_is_corrupt(tmp_path: Path) -> None:
     entry.write_text(json.dumps(stored))
     with pytest.raises(CorruptTableError, match="a stored schema is invalid"):
         Catalog.load_path(table.location)
+
+
+# Found by a review
+
+
+def test_a_repeated_pin_keeps_what_is_not_given(table: Table) -> None:
+    table.pin_schema("job", owner="me", until="2027-03-31")
+    table.alter().drop_column("b").commit()
+    table.pin_schema("job", until="2027-06-30")
+    pin = table.state.pins["job"]
+    assert (pin.schema_version, pin.owner) == (0, "me")
+    assert pin.until == dt.datetime(2027, 6, 30, tzinfo=dt.UTC)
+    assert table.seen_as("job").schema.names == ["id", "b", "n"]
+
+
+def test_what_an_update_does_not_assign_stays_beside_what_it_does(catalog: Catalog) -> None:
+    ddl = "id INT, s STRUCT<x: INT, w: SMALLINT, arr: ARRAY<STRUCT<p: INT, q: INT>>>"
+    table = catalog.create_table("sales", ddl)
+    inner = pa.list_(pa.struct({"p": INTS, "q": INTS}))
+    kind = pa.struct({"x": INTS, "w": pa.int16(), "arr": inner})
+    row = {"x": 1, "w": 1, "arr": [{"p": 1, "q": 2}]}
+    table.append(pa.table({"id": pa.array([1], INTS), "s": pa.array([row], kind)}))
+    table.pin_schema("job")
+    table.alter().drop_column("s.arr.element.q").change_type("s.w", "INT").commit()
+    table.update({"s.x": 5, "s.w": 100_000})
+    table.refresh().seen_as("job").update({"s.x": 6})
+    table.refresh()
+    assert rows(table) == [{"id": 1, "s": {"x": 6, "w": 100_000, "arr": [{"p": 1}]}}]
+    nulls = table.seen_as("job", overflow="null")
+    assert rows(nulls)[0]["s"] == {"x": 6, "w": None, "arr": [{"p": 1, "q": 2}]}
+
+
+def test_an_update_may_replace_a_value_that_does_not_fit(table: Table) -> None:
+    table.alter().change_type("n", "BIGINT").commit()
+    table.append(pa.table({"id": pa.array([4], LONGS), "n": pa.array([2**31], LONGS)}))
+    table.seen_as("job").update({"b": "x"}, [("id", "=", 4)])
+    assert rows(table, ["b", "n"], filters=[("id", "=", 4)]) == [{"b": "x", "n": 2**31}]
+    table.seen_as("job").update({"n": 4}, [("id", "=", 4)])
+    assert rows(table.seen_as("job"), ["n"], filters=[("id", "=", 4)]) == [{"n": 4}]
+
+
+def test_rows_are_not_changed_while_nulls_are_shown(table: Table) -> None:
+    seen = table.seen_as("job", overflow="null")
+    given = data(table, id=[1])
+    for change in (
+        lambda: seen.delete([("n", ">", 1)]),
+        lambda: seen.update({"n": 1}),
+        lambda: seen.overwrite_where(given, [("n", ">", 1)]),
+        lambda: seen.transaction().can_delete_whole([("n", ">", 1)]),
+    ):
+        with pytest.raises(InvalidRequestError, match="rows can't be changed while null is shown"):
+            change()
+
+
+def test_a_not_null_column_is_nullable_where_nulls_are_shown(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "a SMALLINT NOT NULL, b INT NOT NULL")
+    table.pin_schema("job")
+    table.alter().change_type("a", "INT").commit()
+    table.append(pa.table({"a": pa.array([100_000], INTS), "b": pa.array([1], INTS)}))
+    found = table.seen_as("job", overflow="null").scan().to_arrow()
+    assert [field.nullable for field in found.schema] == [True, False]
+    assert found.to_pylist() == [{"a": None, "b": 1}]
+
+
+def test_a_partial_upsert_of_a_struct_in_part_is_refused(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "id INT, s STRUCT<x: INT>", primary_key=["id"])
+    table.pin_schema("job")
+    table.alter().add_column("s.y", "INT", default=7).commit()
+    given = pa.table({"id": pa.array([1], INTS), "s": pa.array([{"x": 1}], pa.struct({"x": INTS}))})
+    with pytest.raises(InvalidRequestError, match="does not see all of its fields"):
+        table.seen_as("job").upsert(given, partial=True)
+    table.seen_as("job").upsert(given)
+    assert rows(table) == [{"id": 1, "s": {"x": 1, "y": 7}}]
+
+
+def test_a_rollback_that_narrows_a_pinned_column_is_reported_and_refused(table: Table) -> None:
+    table.alter().change_type("n", "BIGINT").commit()
+    table.pin_schema("wide")
+    table.alter().set_property("pins", "refuse").commit()
+    with pytest.raises(InvalidRequestError, match="n is INT since a rollback"):
+        table.rollback(1)
+    for change in (lambda: table.seen_as("wide").rollback(1), lambda: table.seen_as("wide").drop()):
+        with pytest.raises(InvalidRequestError, match="seen in an earlier schema"):
+            change()
+
+
+def test_a_drop_that_raced_with_a_pin_does_not_leave_a_table_without_a_name(
+    catalog: Catalog, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.alter().set_property("pins", "refuse").commit()
+    table.retire_schema("job")
+    checked = catalog_module.check_no_pins_lost
+
+    def race(state: Any, name: str) -> None:
+        checked(state, name)
+        table.refresh().pin_schema("job")
+
+    monkeypatch.setattr(catalog_module, "check_no_pins_lost", race)
+    catalog.drop_table("sales")
+    with pytest.raises(NotFoundError, match="there is no table"):
+        table.refresh().scan()
+
+
+def test_compaction_through_a_pin_takes_its_names(table: Table) -> None:
+    table.alter().rename_column("n", "m").add_column("n", "STRING").commit()
+    table.seen_as("job").maintenance.compact([("n", "=", 10)])
+
+
+def test_writers_of_a_replaced_table_are_forgotten(catalog: Catalog, table: Table) -> None:
+    table.seen_as("job").append(data(table, id=[4]))
+    replaced = catalog.replace_table("sales", "id INT")
+    assert replaced.inspect.schema_pins().num_rows == 0
+
+
+def test_a_plan_says_which_pins_it_touches(table: Table) -> None:
+    ddl = "CREATE TABLE sales (id BIGINT NOT NULL, n BIGINT, e STRING) USING versioned"
+    plan = table.evolve_to(ddl, allow_drop=["b"], dry_run=True)
+    pins = {change.kind: change.pins for change in plan.changes}
+    assert pins["drop"] == ("job: stays, hidden, until it is retired",)
+    assert pins["add"] == ()
+    (widened,) = pins["widen"]
+    assert widened.startswith("job: may fail, since n is BIGINT")
+    table.evolve_to(ddl, allow_drop=["b"])
+    assert table.ddl() == ddl_of(table)
+    assert table.evolve_to(table.ddl(ids=True), dry_run=True).is_empty
+    assert "hidden" not in table.ddl(ids=True)
+    assert table.seen_as("job").schema.names == ["id", "b", "n"]
+
+
+def ddl_of(table: Table) -> str:
+    lines = ["  id BIGINT NOT NULL,", "  n BIGINT,", "  e STRING"]
+    return "\n".join(["CREATE TABLE sales (", *lines, ")", "USING versioned;", ""])
+
+
+def test_a_live_table_is_not_changed_through_a_pin(table: Table) -> None:
+    table.alter().set_property("schema_mode", "live").commit()
+    with pytest.raises(VersionedError, match="has no column e"):
+        table.seen_as("job").append(data(table, id=[4], e=[1]))
+    table.append(data(table, id=[4], e=[1]))
+    table.alter().drop_column("e").commit()
+    table.append(data(table, id=[5], e=[2]))
+    assert rows(table, ["id", "e"])[3:] == [{"id": 4, "e": None}, {"id": 5, "e": 2}]

@@ -51,17 +51,19 @@ def pin_schema(
 ) -> int:
     """Declare a pin, or change one. See ``Table.pin_schema``."""
     state = handle.state
-    number = state.schema_version if schema_version is None else schema_version
+    known = state.pins.get(check_label(label))
+    kept = state.schema_version if known is None else known.schema_version
+    number = kept if schema_version is None else schema_version
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidRequestError(f"schema_version must be an integer, got {schema_version!r}")
     if owner is not None and not isinstance(owner, str):
         raise InvalidRequestError(f"owner must be text, got {owner!r}")
     check_schema_version(state, number, handle.name)
     pin = Pin(number, owner, _until(until))
+    if known is not None:
+        pin = Pin(number, pin.owner or known.owner, pin.until or known.until)
     return _commit(
-        handle,
-        PinSchema(check_label(label), PinnedSchema(pin, state.schemas[number].visible)),
-        commit_id,
+        handle, PinSchema(label, PinnedSchema(pin, state.schemas[number].visible)), commit_id
     )
 
 

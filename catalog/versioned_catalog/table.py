@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from versioned_catalog import versions
-from versioned_catalog.conflicts.operations import Base, Drop, Overwrite
+from versioned_catalog.conflicts.operations import Base, Overwrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.inspection import Inspection
@@ -401,7 +401,7 @@ class Table(TableSchema):
 
     def drop(self) -> int:
         """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
-        return self._handle.commit(Drop(Base.of(self.state)))
+        return versions.drop(self._handle)
 
     def _write(
         self, data: Any, merge_schema: bool | None, partial: bool = False

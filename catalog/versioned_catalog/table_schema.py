@@ -104,8 +104,9 @@ class TableSchema:
         """Declare that a job uses a schema version: dropped columns stay, hidden, until it is retired.
 
         Args:
-            label: the name of the pin, which the job names; an existing pin is changed.
-            schema_version: the current one by default.
+            label: the name of the pin, which the job names; an existing pin keeps what is not given.
+            schema_version: the current one by default. An existing pin that is moved to a later one
+                lets go of the hidden columns that only it needed.
             owner: who to ask about the job.
             until: when the job will have moved on; for people, nothing happens by itself.
 

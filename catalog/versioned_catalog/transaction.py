@@ -20,7 +20,12 @@ from versioned_catalog.write import row_level
 from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
 from versioned_catalog.write.key_check import key_check
 from versioned_catalog.write.partition_overwrite import segments_of_partitions
-from versioned_catalog.write.plan import WritePlan, plan_delta, plan_write
+from versioned_catalog.write.plan import (
+    WritePlan,
+    check_changes_rows,
+    plan_delta,
+    plan_write,
+)
 from versioned_catalog.write.replan import commit_replanned
 
 
@@ -257,6 +262,7 @@ class Transaction:
             filters: as for ``Table.scan``.
         """
         state = self._handle.state
+        check_changes_rows(state, self._handle.name)
         bound = bind_filters(filters, state.known)
         if state.schema.is_keyed and bound is not None:
             return False  # removing a row may uncover an older one of the same key
@@ -272,6 +278,7 @@ class Transaction:
             InvalidRequestError: a segment may match in part, or the table has a primary key.
         """
         state = self._handle.state
+        check_changes_rows(state, self._handle.name)
         bound = bind_filters(filters, state.known)
         if bound is not None:
             self._check_removable(state.schema)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from versioned_catalog.conflicts.operations import Base, Rollback, Tag
+from versioned_catalog.conflicts.operations import Base, Drop, Rollback, Tag
 from versioned_catalog.conflicts.rollback import check_same_incarnation
 from versioned_catalog.conflicts.tags import check_tag
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.write.plan import check_newest
 
 
 def roll_back(
@@ -23,6 +24,7 @@ def roll_back(
         raise InvalidRequestError(
             f"{handle.name}: give one of version, timestamp and tag to roll back to"
         )
+    check_newest(handle.state, handle.name)
     then = handle.at(version if tag is None else check_tag(tag, handle.name), timestamp)
     check_same_incarnation(then, handle.state, then.version, handle.name)
     return handle.commit(Rollback(Base.of(handle.state), then.version), commit_id)
@@ -39,3 +41,13 @@ def drop_tag(handle: TableHandle, name: str, commit_id: str | None) -> int:
     """Remove a tag. See ``Table.drop_tag``."""
     operation = Tag(Base.of(handle.state), check_tag(name, handle.name), None)
     return handle.commit(operation, commit_id)
+
+
+def drop(handle: TableHandle) -> int:
+    """Drop the table, and its pins. See ``Table.drop``.
+
+    The property ``pins`` is checked before, by who still knows the table's name: once that is gone, a
+    table that stayed could not be reached.
+    """
+    check_newest(handle.state, handle.name)
+    return handle.commit(Drop(Base.of(handle.state)))

@@ -42,11 +42,11 @@ def run(console: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    edits = 0
+    edits, names = 0, dict[str, object]()
     for language, text in BLOCK.findall(PAGE.read_text()):
         match language:
             case "python":
-                exec(text, {})
+                exec(text, names)
             case "diff":
                 edits += 1
                 edit(text)

@@ -98,7 +98,7 @@ def plan_compaction(
             f"got {strategy!r}"
         )
     spec = plan_now(handle.store, state, name).spec
-    bound = bind_filters(filters, state.schema)
+    bound = bind_filters(filters, state.known)
     if zorder and strategy == "small":
         raise InvalidRequestError(
             f"{name}: zorder rewrites large segments too; leave out the strategy 'small'"

@@ -129,9 +129,7 @@ MATRIX: Mapping[type, Row] = {
     operations.Tag: Row(
         required=(*SAME_TABLE, tags.tag_can_change), is_noop=marks.is_tagged, entry=marks.tag_entry
     ),
-    operations.Drop: Row(
-        required=(*SAME_INCARNATION, schema_pins.no_pins_lost), entry=marks.drop_entry
-    ),
+    operations.Drop: Row(required=SAME_INCARNATION, entry=marks.drop_entry),
     operations.Fence: Row(
         required=SAME_INCARNATION, is_noop=marks.is_fenced, entry=marks.fence_entry
     ),

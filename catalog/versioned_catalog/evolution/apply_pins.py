@@ -134,7 +134,7 @@ def _check_seen(label: str, pinned: PinnedSchema, schema: Schema) -> None:
         seen_through(pinned.schema, schema)
     except InvalidRequestError as error:
         raise InvalidRequestError(
-            f"the schema pin {label!r} (schema {pinned.pin.schema_version}) can't be kept: {error}; pin "
-            f"a later schema version, or retire the pin with retire_schema({label!r})",
+            f"the schema pin {label!r} (schema {pinned.pin.schema_version}) can't be had: {error}; pin "
+            f"a later schema version, or, if it is in force, retire it with retire_schema({label!r})",
             condition="NOT_SUPPORTED",
         ) from None

@@ -124,7 +124,8 @@ class Inspection:
         ``last_version`` (int64), ``last_time`` (timestamp, UTC): the number of retained commits through
         it, and the last one. Reads leave no trace.
         """
-        return schema_pins(self._state, self._handle.log.entries(0, self._state.version))
+        state = self._state
+        return schema_pins(state, self._handle.log.entries(state.created_version, state.version))
 
     @property
     def _state(self) -> TableState:

@@ -8,7 +8,7 @@ from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.schema.pins import check_pinned
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.schema.seen import Overflow, seen_through
+from versioned_catalog.schema.seen import Overflow, loosened, seen_through
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Through:
                 f"{asked}: {error}; use a later schema version, or the current one",
                 condition="COLUMN_NOT_FOUND",
             ) from None
+        if self.overflow is Overflow.NULL:
+            seen = loosened(seen)
         return replace(state, lens=Lens(self.label, seen, self.overflow))
 
 

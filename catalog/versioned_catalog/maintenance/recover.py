@@ -275,6 +275,13 @@ def _unknown(log: LogRemains, incarnation: Incarnation, substituted: list[int]) 
         if state.tags:
             named = ", ".join(f"{name} = {state.tags[name]}" for name in sorted(state.tags))
             yield f"which new versions the tags belong to; they were {named}"
+        if state.pins:
+            pins = {label: state.pins[label].schema_version for label in sorted(state.pins)}
+            named = ", ".join(f"{label} = {version}" for label, version in pins.items())
+            yield (
+                f"whether the schema pins are still needed; they were {named}. Pin them again; hidden "
+                "columns stay until a pin is retired"
+            )
     if log.unreadable:
         shown = ", ".join(log.unreadable[:20])
         yield f"the contents of these entries, which are missing or damaged: {shown}"

@@ -82,6 +82,24 @@ class Seen:
         return replace(column, type=held.type, read_default=held.read_default)
 
 
+def loosened(seen: Seen) -> Seen:
+    """The same columns, nullable where null is shown for values that do not fit."""
+
+    def loose(column: Column) -> Column:
+        inner = tuple(map(loose, children(column.type)))
+        narrowed = not inner and seen.widened(column).type != column.type
+        narrowed = narrowed and column.id not in seen.schema.row_key
+        return replace(
+            column,
+            nullable=column.nullable or narrowed,
+            type=with_children(column.type, inner) if inner else column.type,
+        )
+
+    if seen.is_whole:
+        return seen
+    return Seen(replace(seen.schema, columns=tuple(map(loose, seen.schema.columns))), seen.stored)
+
+
 def seen_through(pinned: Schema, stored: Schema, *, newest: bool = True) -> Seen:
     """See a stored schema through an earlier one, without the hidden columns of that.
 
@@ -154,7 +172,12 @@ def breaks(pinned: Schema, stored: Schema) -> Iterator[str]:
             yield f"{path} was dropped for good"
             continue
         held = stored.column(column.id)
-        if not is_nested(column.type) and not widens(held.type, column.type):
+        if not is_nested(column.type) and not widens(column.type, held.type):
+            yield (
+                f"{path} is {render_type(held.type)} since a rollback, and rows can't be written as "
+                f"{render_type(column.type)}"
+            )
+        elif not is_nested(column.type) and not widens(held.type, column.type):
             yield (
                 f"{path} is {render_type(held.type)}, and a value that does not fit "
                 f"{render_type(column.type)} can't be read"

@@ -19,9 +19,10 @@ from versioned_catalog.evolution.evolution import BoundChange
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.seen import Seen
+from versioned_catalog.schema.seen import Overflow, Seen
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
+from versioned_catalog.types.types import walk
 from versioned_catalog.write.delta_rows import DeltaConverter
 from versioned_catalog.write.merge_schema import merging_changes
 from versioned_catalog.write.refusal import refusal
@@ -113,7 +114,7 @@ def plan_write(
         state.version,
         seen.stored,
         target_bytes(state.properties),
-        patch=assigned(arrow, seen.schema) if partial else None,
+        patch=assigned(arrow, seen, table) if partial else None,
     )
     now = datetime.now(UTC)
     given = arrow.remove_metadata() if changes else None
@@ -139,14 +140,41 @@ def check_newest(state: TableState, table: str) -> None:
         )
 
 
-def assigned(arrow: pa.Schema, schema: Schema) -> tuple[int, ...]:
-    """Return the IDs of the columns that a partial upsert of rows with this schema assigns."""
+def check_changes_rows(state: TableState, table: str) -> None:
+    """Refuse to change rows that are seen with nulls in place of values that do not fit.
+
+    Raises:
+        InvalidRequestError: naming the pin or schema version.
+    """
+    if state.lens is not None and state.lens.overflow is Overflow.NULL:
+        raise InvalidRequestError(
+            f"{table}: rows can't be changed while null is shown for values that do not fit the schema "
+            f"{state.lens.label}; leave out the overflow 'null'",
+            condition="NOT_SUPPORTED",
+        )
+
+
+def assigned(arrow: pa.Schema, seen: Seen, table: str) -> tuple[int, ...]:
+    """Return the IDs of the columns that a partial upsert of rows with this schema assigns.
+
+    Raises:
+        InvalidRequestError: one of them has fields that the writer does not see, which would be lost.
+    """
     given = {name_key(name) for name in arrow.names}
-    return tuple(
-        column.id
-        for column in schema.columns
-        if name_key(column.name) in given and column.id not in schema.row_key
-    )
+    found = [
+        column
+        for column in seen.schema.columns
+        if name_key(column.name) in given and column.id not in seen.schema.row_key
+    ]
+    for column in found:
+        unseen = {one.id for one, _ in walk((seen.stored.column(column.id),))} - seen.schema.ids
+        if unseen:
+            raise InvalidRequestError(
+                f"{table}: a partial upsert replaces the whole of {column.name}, and this writer does "
+                "not see all of its fields; use update(), or write in the current schema",
+                condition="NOT_SUPPORTED",
+            )
+    return tuple(column.id for column in found)
 
 
 def check_keyed(schema: Schema, table: str) -> None:

@@ -18,7 +18,13 @@ from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.write import keyed_changes
 from versioned_catalog.write.copy_on_write import with_updates, without_matches
 from versioned_catalog.write.key_check import key_check
-from versioned_catalog.write.plan import WritePlan, batches_of, plan_delta, plan_now
+from versioned_catalog.write.plan import (
+    WritePlan,
+    batches_of,
+    check_changes_rows,
+    plan_delta,
+    plan_now,
+)
 from versioned_catalog.write.unseen import updater_of
 from versioned_catalog.write.update import RowUpdater
 
@@ -29,6 +35,7 @@ MOST_ATTEMPTS = 32
 def delete(handle: TableHandle, filters: Any, commit_id: str | None) -> int:
     """Delete the rows that match a filter. See ``Table.delete``."""
     state = handle.state
+    check_changes_rows(state, handle.name)
     bound = bind_filters(filters, state.known)
     if state.schema.is_keyed and bound is not None:
         return _retry_on_key_conflict(
@@ -45,6 +52,7 @@ def update(
 ) -> int:
     """Assign new values in the rows that match a filter. See ``Table.update``."""
     state = handle.state
+    check_changes_rows(state, handle.name)
     bound, now = bind_filters(filters, state.known), plan_now(handle.store, state, handle.name).now
     updater = updater_of(assignments, state.seen, handle.name, now)
     if state.schema.is_keyed:
@@ -76,6 +84,7 @@ def overwrite_where(
 ) -> int:
     """Replace the rows that match a filter. See ``Transaction.commit_overwrite_where``."""
     state = handle.planned_on(plan.based_on)
+    check_changes_rows(state, handle.name)
     bound = bind_filters(filters, state.known)
     if state.schema.is_keyed:
         return _overwrite_where_keyed(handle, plan, records, filters, own_rows, commit_id)

@@ -27,7 +27,7 @@ from versioned_catalog.types.paths import ColumnPath
 from versioned_catalog.types.types import Column, Struct, children, with_children
 from versioned_catalog.write.row_schema import RowConverter, default_value
 from versioned_catalog.write.row_values import check_values
-from versioned_catalog.write.update import RowUpdater, Updater
+from versioned_catalog.write.update import Inside, Node, RowUpdater, Updater
 
 
 class Converter(Protocol):
@@ -144,8 +144,10 @@ class _SeenUpdater:
         self._table = table
         wide = seen.wide.columns
         self._by_id = _ById(seen.stored.columns, wide)
-        self._narrowing = narrowing(wide, seen.schema.columns, Overflow.ERROR)
-        self._filler = Filler(_assigned_only(seen, updater.assigned), table, now)
+        # Values that no expression reads are kept as they are stored, whether they fit or not.
+        overflow = Overflow.ERROR if updater.reads_any else Overflow.NULL
+        self._narrowing = narrowing(wide, seen.schema.columns, overflow)
+        self._filler = Filler(_assigned_only(seen, self._top), table, now)
 
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return stored rows with their new values.
@@ -159,16 +161,22 @@ class _SeenUpdater:
         changed = self._updater.update(shown)
         new = self._filler.fill(changed.select(self._changed))
         by_id = dict(zip((c.id for c in self._filler.columns), new.columns, strict=True))
+        fields = self._updater.assigned.fields
         arrays = [
-            _kept(array, by_id[column.id], column, self._seen) if column.id in by_id else array
+            _kept(array, by_id[column.id], column, self._seen, fields[column.id])
+            if column.id in by_id
+            else array
             for array, column in zip(batch.columns, self._seen.stored.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(self._seen.stored.columns))
 
     @property
     def _changed(self) -> list[int]:
-        assigned = self._updater.assigned
-        return [at for at, c in enumerate(self._seen.schema.columns) if c.id in assigned]
+        return [at for at, c in enumerate(self._seen.schema.columns) if c.id in self._top]
+
+    @property
+    def _top(self) -> frozenset[int]:
+        return frozenset(self._updater.assigned.fields)
 
 
 def _assigned_only(seen: Seen, assigned: frozenset[int]) -> Seen:
@@ -182,15 +190,18 @@ def _assigned_only(seen: Seen, assigned: frozenset[int]) -> Seen:
     )
 
 
-def _kept(old: pa.Array, new: pa.Array, column: Column, seen: Seen) -> pa.Array:
-    """New values of a stored column, with the old values of the fields of structs that are not seen."""
+def _kept(old: pa.Array, new: pa.Array, column: Column, seen: Seen, node: Node) -> pa.Array:
+    """New values of a stored column, with the old values of what is not assigned, or not seen."""
     if not isinstance(column.type, Struct):
         return new
     parts: list[pa.Array] = []
     for at, field in enumerate(column.type.fields):
         before, after = struct_child(old, at), struct_child(new, at)
-        if field.id in seen.schema.ids:
-            parts.append(_kept(before, after, field, seen))
+        inner = node.fields.get(field.id) if isinstance(node, Inside) else node
+        if inner is None:
+            parts.append(before)  # a null struct stays null, so nothing is lost
+        elif field.id in seen.schema.ids:
+            parts.append(_kept(before, after, field, seen, inner))
         else:
             # Where the struct was null, there is no old value to keep.
             parts.append(_choose(old.is_valid(), before, after))

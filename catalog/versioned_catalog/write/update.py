@@ -90,9 +90,14 @@ class Updater:
         self.update(empty)  # refuse before anything is read or written
 
     @property
-    def assigned(self) -> frozenset[int]:
-        """The IDs of the top-level columns that are assigned to, in whole or in part."""
-        return frozenset(self._assigned.fields)
+    def assigned(self) -> Inside:
+        """What is assigned to, by column ID."""
+        return self._assigned
+
+    @property
+    def reads_any(self) -> bool:
+        """Whether an expression reads values of the row."""
+        return bool(self._expressions or self._evaluators)
 
     def _add(self, path: ColumnPath, value: Any) -> None:
         column = find_column(self._schema, path, self._table)

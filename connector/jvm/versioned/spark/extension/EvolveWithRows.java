@@ -22,6 +22,7 @@ import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.python.Condition;
+import versioned.spark.python.SchemaOptions;
 
 /**
  * Lets MERGE and INSERT WITH SCHEMA EVOLUTION, a DataFrame's write with the option {@code mergeSchema}, and all writes by
@@ -98,7 +99,7 @@ public final class EvolveWithRows extends PlanRule {
         }
         if (target instanceof DataSourceV2Relation loaded && bare && loaded.table() instanceof VersionedTable
                 && loaded.catalog().nonEmpty() && loaded.catalog().get() instanceof VersionedTables catalog) {
-            return onlyLive && !isLive(loaded.table()) ? Optional.empty()
+            return onlyLive && !isLive(loaded.table(), loaded.options()) ? Optional.empty()
                 : relationOf(catalog, loaded.identifier().get(), CaseInsensitiveStringMap.empty(), onlyLive);
         }
         return target instanceof UnresolvedRelation relation ? resolved(relation, bare, onlyLive) : Optional.empty();
@@ -113,17 +114,21 @@ public final class EvolveWithRows extends PlanRule {
             .map(found -> bare ? found : SparkCatalogs.named(found, named.catalog().name(), named.ident())));
     }
 
-    private static boolean isLive(Table table) {
-        return LIVE.equals(table.properties().get(SCHEMA_MODE));
+    /** Whether the table is live, and is seen in its current schema: nobody changes the schema through a pin. */
+    private static boolean isLive(Table table, CaseInsensitiveStringMap options) {
+        return LIVE.equals(table.properties().get(SCHEMA_MODE)) && !options.containsKey(SchemaOptions.SCHEMA_VERSION)
+            && table instanceof VersionedTable versioned && versioned.ref().seen() == null;
     }
 
     /** @return empty if there is no such table, for which Spark's error has the position in the statement, or it is not live */
     private static Optional<LogicalPlan> relationOf(VersionedTables catalog, Identifier ident,
             CaseInsensitiveStringMap options, boolean onlyLive) {
         try {
+            if (onlyLive && !isLive(catalog.requests().loadToWrite(ident), options)) {
+                return Optional.empty();
+            }
             EvolvingCatalog evolving = catalog.evolving(ident);
-            Table table = evolving.loadTable(ident);
-            return onlyLive && !isLive(table) ? Optional.empty() : Optional.of(DataSourceV2Relation.create(table, Option.apply(evolving),
+            return Optional.of(DataSourceV2Relation.create(evolving.loadTable(ident), Option.apply(evolving),
                 Option.apply(ident), options, Option.empty()));
         } catch (NoSuchTableException e) {
             return Optional.empty();
