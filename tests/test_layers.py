@@ -21,7 +21,8 @@ LAYERS = [
     "datafile", "scan", "write",
     "progress", "compaction", "properties",
     "error_context", "alteration", "warehouse",
-    "inspection", "pinning", "versions", "snapshot", "maintenance", "transaction", "table",
+    "inspection", "pinning", "versions", "snapshot", "migration", "maintenance", "transaction",
+    "table_schema", "table",
     "views", "catalog", "cli",
     "__init__",
 ]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from versioned_catalog.conflicts.operations import Alter, Base
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution import changes as requests
 from versioned_catalog.evolution.bind import plan_changes
+from versioned_catalog.evolution.to_sql import render_changes
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import own_nulls
 from versioned_catalog.properties import check_properties
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.ddl import parse_type
-from versioned_catalog.types.paths import parse_path
+from versioned_catalog.schema.definition import sql_name
+from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.types.types import Column, DataType
 from versioned_catalog.write.plan import check_newest
 
@@ -139,6 +141,22 @@ class Alteration:
         self._changes.extend(changes)
         return self
 
+    def to_sql(self, name: str | None = None) -> list[str]:
+        """The ALTER TABLE statements that make the same changes in SQL, in order.
+
+        Each statement is a commit of its own in SQL; ``commit`` makes all changes in one. Nothing is
+        written.
+
+        Args:
+            name: the table's name in the statements, such as ``versioned.db.t``; None for its own.
+
+        Raises:
+            InvalidRequestError: a change is not legal.
+            NotFoundError: there is no such column.
+        """
+        path = sql_name(self._handle.name) if name is None else parse_path(name)
+        return render_changes(self._changes, self._handle.state.evolution, render_path(path))
+
     def commit(self, *, commit_id: str | None = None) -> int:
         """Commit all changes at once.
 
@@ -153,6 +171,12 @@ class Alteration:
             NotFoundError: there is no such column.
             CommitConflictError: another commit made a change illegal.
         """
+        return self.commit_if(None, commit_id)
+
+    def commit_if(
+        self, check: Callable[[TableState], None] | None, commit_id: str | None = None
+    ) -> int:
+        """Commit all changes at once, unless ``check`` raises an error for the state before them."""
         if not self._changes:
             raise InvalidRequestError("there is nothing to commit: chain changes before commit()")
         state = self._handle.state
@@ -162,7 +186,9 @@ class Alteration:
                 check_properties({change.key: change.value})  # before anything is written
         newest = state.schemas.newest.version
         bound, _ = plan_changes(tuple(self._changes), state.evolution, newest + 1)
-        return self._handle.commit(Alter(Base.of(state), bound, self._count_nulls), commit_id)
+        return self._handle.commit(
+            Alter(Base.of(state), bound, self._count_nulls), commit_id, check
+        )
 
     def _count_nulls(self, state: TableState, column: Column) -> int:
         """Count the nulls of a column that are not due to a null parent, by reading it."""

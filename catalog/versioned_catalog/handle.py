@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Self
 
@@ -12,6 +13,7 @@ from versioned_catalog.conflicts.operations import Base, Operation
 from versioned_catalog.conflicts.tags import tagged_version
 from versioned_catalog.errors import CommitConflictError, InvalidRequestError, NotFoundError
 from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.log.through import Through, see_as
@@ -140,8 +142,18 @@ class TableHandle:
                 "expired meanwhile; refresh() the table and run it again, or expire with a longer time"
             ) from error
 
-    def commit(self, operation: Operation, commit_id: str | None = None) -> int:
+    def commit(
+        self,
+        operation: Operation,
+        commit_id: str | None = None,
+        check: Callable[[TableState], None] | None = None,
+    ) -> int:
         """Commit an operation on the newest state, again for as long as others commit first.
+
+        Args:
+            operation: the operation.
+            commit_id: idempotency key of the commit; generated if omitted.
+            check: raises an error if the operation must not follow a state.
 
         Returns:
             The version of the commit; the newest version if the operation changes nothing.
@@ -151,11 +163,13 @@ class TableHandle:
             CommitOutcomeUnknown: the store did not say whether the commit landed.
         """
         identity = commit_id or str(uuid.uuid4())
-        self.loaded = self.log.commit(
-            self.loaded,
-            identity,
-            lambda state: propose(operation, state, identity, self.name, self.log),
-        )
+
+        def proposal(state: TableState | None) -> Commit | None:
+            if check is not None and state is not None:
+                check(state)
+            return propose(operation, state, identity, self.name, self.log)
+
+        self.loaded = self.log.commit(self.loaded, identity, proposal)
         return self.loaded.version
 
     def find_commit(self, commit_id: str, since: int = -1) -> int | None:

@@ -15,11 +15,13 @@ from versioned_catalog.schema.sorting import SORT_BY
 from versioned_catalog.schema.ttl import TTL, TTL_FLOOR, parse_ttl
 from versioned_catalog.spelling import meant
 from versioned_catalog.write.distribution import DISTRIBUTION_MODE, mode_of
+from versioned_catalog.write.schema_mode import SCHEMA_MODE, schema_mode_of
 
 KNOWN = (
     SORT_BY,
     TARGET_BYTES,
     DISTRIBUTION_MODE,
+    SCHEMA_MODE,
     ISOLATION,
     TTL,
     AUTO_COMPACT,
@@ -43,6 +45,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     threshold(properties)
     mode_of(properties)
     refuses_breaks(properties)
+    schema_mode_of(properties)
 
 
 def _check_keys(keys: Iterable[str]) -> None:

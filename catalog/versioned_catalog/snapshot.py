@@ -14,12 +14,15 @@ from versioned_catalog.inspection import lineage, tables
 from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.columns import bind_filters, shown_columns
 from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.definition import Definition, sql_name
 from versioned_catalog.schema.keying import key_properties
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
+from versioned_catalog.schema.table_text import render_table
 from versioned_catalog.schema.ttl import user_properties
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.paths import parse_path
 
 
 @names_table_in_errors(lambda snapshot: (snapshot.name, snapshot.store.url))
@@ -44,6 +47,12 @@ class Snapshot:
     ['id', 'celsius']
     >>> before.scan(filters=[("celsius", ">", 20.9)]).to_arrow().to_pylist()
     [{'id': 2, 'celsius': 21.0}]
+    >>> print(before.ddl(ids=True), end="")
+    CREATE TABLE readings (
+      id BIGINT,  -- id 1
+      celsius DOUBLE  -- id 2
+    )
+    USING versioned;
     """
 
     store: Store
@@ -95,6 +104,25 @@ class Snapshot:
     def partitioning(self) -> list[str]:
         """Partition transforms of new segments, such as ``["days(ts)"]``."""
         return partition_fields(self.schema)
+
+    def definition(self, name: str | None = None) -> Definition:
+        """What CREATE TABLE says of this version; ``name`` as for ``ddl``."""
+        path = sql_name(self.name) if name is None else parse_path(name)
+        own = user_properties(self.state.properties)
+        ids = frozenset(self.schema.ids)
+        return Definition(path, self.schema, own, self.comment, ids)
+
+    def ddl(self, ids: bool = False, *, name: str | None = None) -> str:
+        """The CREATE TABLE statement of this version, one column a line.
+
+        ALTER TABLE statements follow it for what CREATE TABLE can't say, such as the default of a
+        nested field. A DEFAULT is the write default. Spark accepts every statement.
+
+        Args:
+            ids: add a comment with the column ID to each line, such as ``-- id 2``.
+            name: the table's name in the statement, such as ``versioned.db.t``; None for its own.
+        """
+        return render_table(self.definition(name), ids=ids)
 
     def scan(
         self,

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
-from versioned_catalog import pinning, versions
-from versioned_catalog.alteration import Alteration
+from versioned_catalog import versions
 from versioned_catalog.conflicts.operations import Base, Drop, Overwrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
@@ -17,12 +16,12 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
-from versioned_catalog.pinning import Retired
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
+from versioned_catalog.table_schema import TableSchema
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
 from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
@@ -32,7 +31,7 @@ _SHOWN = 20
 
 
 @names_table_in_errors(lambda table: table._handle.error_names)
-class Table:
+class Table(TableSchema):
     """One table, at the newest version it has seen.
 
     Obtained from a ``Catalog``. It sees its own commits at once, and those of others after
@@ -267,42 +266,6 @@ class Table:
         """
         return self._of(self._handle.seen_as(schema, overflow))
 
-    def pin_schema(
-        self,
-        label: str,
-        schema_version: int | None = None,
-        *,
-        owner: str | None = None,
-        until: datetime | str | None = None,
-        commit_id: str | None = None,
-    ) -> int:
-        """Declare that a job uses a schema version: dropped columns stay, hidden, until it is retired.
-
-        Args:
-            label: the name of the pin, which the job names; an existing pin is changed.
-            schema_version: the current one by default.
-            owner: who to ask about the job.
-            until: when the job will have moved on; for people, nothing happens by itself.
-
-        Raises:
-            NotFoundError: there is no such schema version.
-            InvalidRequestError: a column of it was dropped for good.
-        """
-        return pinning.pin_schema(self._handle, label, schema_version, owner, until, commit_id)
-
-    def retire_schema(
-        self, label: str, *, dry_run: bool = False, commit_id: str | None = None
-    ) -> Retired:
-        """Remove a pin, and drop the hidden columns that no other pin needs.
-
-        Args:
-            dry_run: only say what would be dropped.
-
-        Raises:
-            NotFoundError: there is no such pin.
-        """
-        return pinning.retire_schema(self._handle, label, dry_run, commit_id)
-
     # Reading
 
     def scan(
@@ -344,18 +307,18 @@ class Table:
         """Return a transaction, for writes that are planned, carried out and committed apart."""
         return Transaction(self._handle)
 
-    def append(self, data: Any, *, merge_schema: bool = False) -> int:
+    def append(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Add rows. Columns are matched by name; a missing column takes its write default.
 
         Args:
             data: a pyarrow Table, RecordBatch or RecordBatchReader.
             merge_schema: in the same commit, add the columns and nested fields that the table does not
-                have, and widen its types to those of the rows.
+                have, and widen its types; None for what the property ``schema_mode`` says.
         """
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_append(plan, records)
 
-    def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool = False) -> int:
+    def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool | None = None) -> int:
         """Add rows to a table with a primary key, replacing those with the same row key.
 
         An upsert reads nothing and never conflicts with another upsert: the last commit wins, and in
@@ -369,12 +332,12 @@ class Table:
         plan, records = self._write(data, merge_schema, partial)
         return self.transaction().commit_append(plan, records)
 
-    def overwrite(self, data: Any, *, merge_schema: bool = False) -> int:
+    def overwrite(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Replace all rows that this table shows. Arguments are those of ``append``."""
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite(plan, records)
 
-    def overwrite_partitions(self, data: Any, *, merge_schema: bool = False) -> int:
+    def overwrite_partitions(self, data: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the partitions that the new rows are in. Arguments are those of ``append``.
 
         Raises:
@@ -384,7 +347,7 @@ class Table:
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_overwrite_partitions(plan, records)
 
-    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool = False) -> int:
+    def overwrite_where(self, data: Any, filters: Any, *, merge_schema: bool | None = None) -> int:
         """Replace the rows that match a filter; rows for which it is false or null stay.
 
         Args:
@@ -436,16 +399,12 @@ class Table:
         """
         return row_level.update(self._handle, assignments, filters, commit_id)
 
-    def alter(self) -> Alteration:
-        """Start changing the schema or properties: chain changes, then ``commit()``."""
-        return Alteration(self._handle)
-
     def drop(self) -> int:
         """Drop the table; its log stays, and its name is not freed: see ``Catalog.drop_table``."""
         return self._handle.commit(Drop(Base.of(self.state)))
 
     def _write(
-        self, data: Any, merge_schema: bool, partial: bool = False
+        self, data: Any, merge_schema: bool | None, partial: bool = False
     ) -> tuple[WritePlan, list[SegmentRecord]]:
         arrow, batches = batches_of(data)
         plan = self.transaction().plan_write(arrow, merge_schema=merge_schema, partial=partial)

@@ -21,6 +21,7 @@ from versioned_catalog.write.copy_on_write import matching_segments, whole_segme
 from versioned_catalog.write.key_check import key_check
 from versioned_catalog.write.partition_overwrite import segments_of_partitions
 from versioned_catalog.write.plan import WritePlan, plan_delta, plan_write
+from versioned_catalog.write.replan import commit_replanned
 
 
 @names_table_in_errors(lambda transaction: transaction._handle.error_names)
@@ -54,7 +55,7 @@ class Transaction:
         self._handle = handle
 
     def plan_write(
-        self, arrow: pa.Schema, *, merge_schema: bool = False, partial: bool = False
+        self, arrow: pa.Schema, *, merge_schema: bool | None = None, partial: bool = False
     ) -> WritePlan:
         """Plan a write of rows: an append, upsert or overwrite.
 
@@ -66,8 +67,14 @@ class Transaction:
             InvalidRequestError: rows of this schema do not fit the table.
         """
         handle = self._handle
-        how = {"merge_schema": merge_schema, "partial": partial}
-        return plan_write(handle.store, handle.state, handle.name, arrow, **how)
+        return plan_write(
+            handle.store,
+            handle.state,
+            handle.name,
+            arrow,
+            merge_schema=merge_schema,
+            partial=partial,
+        )
 
     def plan_delta(self) -> WritePlan:
         """Plan a write of rows and tombstones, for ``commit_delta``.
@@ -93,8 +100,12 @@ class Transaction:
         Raises:
             CommitConflictError: the rows do not fit what the table has become meanwhile.
         """
-        operation = Append(plan.based_on, tuple(records), plan.changes, batch)
-        version = self._handle.commit(operation, commit_id)
+
+        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+            operation = Append(plan.based_on, tuple(records), plan.changes, batch)
+            return self._handle.commit(operation, commit_id)
+
+        version = commit_replanned(self._handle, plan, records, commit)
         compact_if_due(self._handle)
         return version
 
@@ -115,9 +126,12 @@ class Transaction:
         if own_rows:
             removed = tuple(self._handle.planned_on(plan.based_on).segments.paths)
             return self._commit_own_rows(plan, records, removed, commit_id)
-        return self._handle.commit(
-            Overwrite(plan.based_on, tuple(records), plan.changes), commit_id
-        )
+
+        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+            operation = Overwrite(plan.based_on, tuple(records), plan.changes)
+            return self._handle.commit(operation, commit_id)
+
+        return commit_replanned(self._handle, plan, records, commit)
 
     def commit_overwrite_partitions(
         self,
@@ -137,8 +151,12 @@ class Transaction:
         removed = segments_of_partitions(state, plan.spec.schema, keys, self._handle.name)
         if own_rows:
             return self._commit_own_rows(plan, records, removed, commit_id)
-        operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed)
-        return self._handle.commit(operation, commit_id)
+
+        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+            operation = Overwrite(plan.based_on, tuple(records), plan.changes, removed)
+            return self._handle.commit(operation, commit_id)
+
+        return commit_replanned(self._handle, plan, records, commit)
 
     def commit_overwrite_where(
         self,
@@ -158,7 +176,15 @@ class Transaction:
             filters: tuples as for ``Table.scan``, or an ``Unbound``, over columns of the base.
             own_rows: whether the new rows were computed from rows of the base.
         """
-        return row_level.overwrite_where(self._handle, plan, records, filters, own_rows, commit_id)
+
+        def commit(plan: WritePlan, records: Sequence[SegmentRecord]) -> int:
+            return row_level.overwrite_where(
+                self._handle, plan, records, filters, own_rows, commit_id
+            )
+
+        if own_rows:
+            return commit(plan, records)
+        return commit_replanned(self._handle, plan, records, commit)
 
     def commit_rewrite(
         self,

@@ -39,7 +39,8 @@ class Options:
         warehouse: the folder of a warehouse, or None.
         version, timestamp: which snapshot to read.
         columns: the columns to read, or None for all.
-        merge_schema: whether a write adds columns that the table does not have, and widens types.
+        merge_schema: whether a write adds columns that the table does not have, and widens types; None
+            for what the table's ``schema_mode`` says.
         overwrite_schema: whether an overwrite replaces the table by one with the columns of the frame.
         partition_by: the partitioning of a table that a write creates, or None.
         key: the row key of a table that a write creates.
@@ -62,7 +63,7 @@ class Options:
     version: int | str | None = None
     timestamp: datetime | None = None
     columns: tuple[str, ...] | None = None
-    merge_schema: bool = False
+    merge_schema: bool | None = None
     overwrite_schema: bool = False
     partition_by: tuple[str, ...] | None = None
     creates: bool = False
@@ -112,7 +113,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
         version=None if known["versionasof"] is None else version_or_tag(known["versionasof"]),
         timestamp=None if known["timestampasof"] is None else _instant(known["timestampasof"]),
         columns=None if known["columns"] is None else _names(known["columns"]),
-        merge_schema=_flag("mergeSchema", known["mergeschema"]) is True,
+        merge_schema=_flag("mergeSchema", known["mergeschema"]),
         overwrite_schema=_flag("overwriteSchema", known["overwriteschema"]) is True,
         partition_by=None if known["partitionby"] is None else _fields(known["partitionby"]),
         creates=known["savemode"] == "create",

@@ -65,6 +65,8 @@ def read_table(
     warehouse: str | None = None,
     version: int | str | None = None,
     timestamp: datetime | str | None = None,
+    schema: str | int | None = None,
+    overflow: str = "error",
     storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """A table as a DataFrame that Spark scans natively, without the jar; classic and Connect alike.
@@ -82,20 +84,25 @@ def read_table(
         warehouse: the folder of a warehouse.
         version: read the table as of this version, or tag, with the schema of then.
         timestamp: or as of this time (without offset: UTC).
+        schema, overflow: the schema pin, or schema version, in which it is seen; see ``Table.seen_as``.
         storage_options: options of the file system.
 
     Returns:
         The rows of one snapshot, pinned now.
 
     Raises:
-        NotFoundError: there is no such table or version.
+        NotFoundError: there is no such table, version or pin.
         InvalidRequestError: version and timestamp are both given.
     """
     storage = dict(storage_options or {})
-    found = Target.of(Options(path=table, warehouse=warehouse, storage=storage)).load()
+    seen = None if schema is None else str(schema)
+    options = Options(
+        path=table, warehouse=warehouse, schema=seen, overflow=overflow, storage=storage
+    )
+    found = Target.of(options).load()
     state = found.at(version, timestamp)
     scan = Scan(found.store, state, state.seen.schema.columns)
-    ways = _Ways(spark, found.location, state, storage)
+    ways = _Ways(spark, found.location, state, storage, options)
     frames = [ways.frame(way, paths) for way, paths in _alike(scan).items()]
     if not frames:
         return spark.createDataFrame([], to_spark_schema(state.seen.schema.columns))
@@ -124,6 +131,8 @@ def _alike(scan: Scan) -> dict[_Way, list[str]]:
     ways: dict[int, _Way] = {}
     merged = scan.merged_paths()
     found: dict[_Way, list[str]] = {}
+    if scan.narrowing is not None:
+        return {_IN_PYTHON: scan.kept["path"].to_pylist()}
     for row in scan.kept.select(["path", "schema_version"]).to_pylist():
         version = row["schema_version"]
         if version not in ways:
@@ -150,6 +159,7 @@ class _Ways:
     location: str
     state: TableState
     storage: Mapping[str, Any]
+    options: Options
 
     def frame(self, way: _Way, paths: list[str]) -> DataFrame:
         """The rows of segments, in the table's schema."""
@@ -181,6 +191,9 @@ class _Ways:
         reader = self.spark.read.format("versioned").option("io", "python")
         reader = reader.option("versionAsOf", str(self.state.version))
         reader = reader.option("segments", json.dumps(paths))
+        if self.options.schema is not None:
+            reader = reader.option("schemaVersion", self.options.schema)
+            reader = reader.option("onOverflow", self.options.overflow)
         for key, value in self.storage.items():
             reader = reader.option(f"storage.{key}", str(value))
         return reader.load(self.location)

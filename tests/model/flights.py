@@ -75,7 +75,7 @@ def captured(table: Table, write: Callable[[Table], object]) -> Any:
     """
     found: list[Any] = []
 
-    def hold(operation: Any, commit_id: str | None = None) -> int:
+    def hold(operation: Any, commit_id: str | None = None, check: Any = None) -> int:
         found.append(operation)
         raise _Captured
 

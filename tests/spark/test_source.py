@@ -369,7 +369,7 @@ def test_overwrite_keeps_schema_ids_and_history(spark: SparkSession, path: str) 
 def test_merge_schema(spark: SparkSession, path: str) -> None:
     save(spark.sql("SELECT 1 AS id, named_struct('x', 1) AS s"), path)
     more = spark.sql("SELECT named_struct('y', 'q') AS s, 2.5D AS extra")
-    refused(lambda: save(more, path), "has no column extra", "mergeSchema")
+    refused(lambda: save(more, path), "has no column s.y, extra", "mergeSchema")
     save(more, path, mergeSchema=True)
     table = Catalog.load_path(path)
     assert table.inspect.history()["operation"].to_pylist() == ["create", "append"]

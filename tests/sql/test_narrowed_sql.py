@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from pyspark_versioned import read_table
 from sql.plans import is_native, is_python, plan_of
 from versioned_catalog import Catalog
 
@@ -191,3 +193,27 @@ def test_aggregates_are_not_taken_from_statistics_of_the_wide_type(
     assert tuple(row) == (3, 3)
     with pytest.raises(Exception, match="VERSIONED_INVALID_VALUE"):
         job.sql(f"SELECT max(c9) FROM {t}").collect()
+
+
+@pytest.mark.parametrize("overflow", ["error", "null"])
+def test_read_table_sees_a_schema_too(
+    spark: SparkSession, catalog: Catalog, ns: str, overflow: str
+) -> None:
+    table = catalog.create_table(f"{ns}.r", "id INT, n INT, s STRING")
+    row = {"id": pa.array([1], pa.int32()), "n": pa.array([1], pa.int32()), "s": ["a"]}
+    table.append(pa.table(row))
+    table.pin_schema("job")
+    table.alter().rename_column("s", "t").add_column("u", "INT", default=5).commit()
+    frame = read_table(spark, table.location, schema="job", overflow=overflow)
+    assert frame.columns == ["id", "n", "s"]
+    assert "FileScan parquet" in frame._jdf.queryExecution().executedPlan().toString()
+    assert [tuple(one) for one in frame.collect()] == [(1, 1, "a")]
+    table.alter().change_type("n", "BIGINT").commit()
+    table.append(pa.table({"id": pa.array([2], pa.int32()), "n": pa.array([2**31], pa.int64())}))
+    frame = read_table(spark, table.location, schema="job", overflow=overflow)
+    if overflow == "error":
+        with pytest.raises(Exception, match="do not fit INT"):
+            frame.collect()
+    else:
+        rows = sorted(tuple(one) for one in frame.select("id", "n").collect())
+        assert rows == [(1, 1), (2, None)]

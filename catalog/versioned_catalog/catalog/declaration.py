@@ -17,7 +17,7 @@ from versioned_catalog.evolution.changes import Change, SetPartitioning, SetProp
 from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.properties import check_properties
 from versioned_catalog.schema.arrow_schema import schema_from_arrow
-from versioned_catalog.schema.keying import take_key
+from versioned_catalog.schema.keying import KeyNames, key_names, take_key
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.sorting import render_sort_by
@@ -53,6 +53,8 @@ def creation(
         )
     given = dict(properties or {})
     key = take_key(given, primary_key, time_index)
+    if isinstance(schema, Schema) and key == KeyNames():
+        key = key_names(schema)
     check_properties(given)
     columns, kept_by, kept_sort = _given(schema)
     partitions = listed(partitioned_by) or kept_by

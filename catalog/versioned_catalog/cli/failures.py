@@ -22,6 +22,7 @@ from versioned_catalog.errors import (
 )
 
 UNEXPECTED, USAGE, NOT_FOUND, REFUSED, TRY_AGAIN, STORAGE, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+PLANNED = 7
 BROKEN_PIPE = 141
 
 MEANINGS = {
@@ -32,6 +33,7 @@ MEANINGS = {
     REFUSED: "refused: change the request",
     TRY_AGAIN: "conflict or unknown outcome: check, then try again",
     STORAGE: "corrupt table, or storage failure",
+    PLANNED: "changes are planned (of plan)",
     INTERRUPTED: "interrupted",
     BROKEN_PIPE: "the reader of the output closed the pipe, as head does",
 }

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import click
 
-from versioned_catalog.cli import alter, inspect, lineage, listing, maintenance, pins, versions
+from versioned_catalog.cli import (
+    alter,
+    inspect,
+    lineage,
+    listing,
+    maintenance,
+    pins,
+    schemas,
+    versions,
+)
 from versioned_catalog.cli.failures import MEANINGS
 from versioned_catalog.cli.program import Program
 from versioned_catalog.cli.secrets import STORAGE, STORAGE_VARIABLE
@@ -52,6 +61,6 @@ def main(context: click.Context, warehouse: str | None, storage: dict[str, str])
     context.obj = Session(warehouse, storage)
 
 
-for _module in (listing, inspect, lineage, alter, versions, pins, maintenance):
+for _module in (listing, inspect, lineage, alter, schemas, pins, versions, maintenance):
     for _command in _module.COMMANDS:
         main.add_command(_command)

@@ -9,18 +9,22 @@ from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.log.state import TableState
 
 
+class SchemaConflictError(CommitConflictError):
+    """A concurrent commit changed the schema to which this one adds columns: plan it again."""
+
+
 def schema_of_base(attempt: Attempt[Write]) -> None:
     """Refuse a write that adds columns if the schema, or the next column ID, changed since its base.
 
     Raises:
-        CommitConflictError: the segments name a schema version or column IDs that others got.
+        SchemaConflictError: the segments name a schema version or column IDs that others got.
     """
-    base, state = attempt.operation.base, attempt.state
+    base, state = attempt.operation.base.of_segments, attempt.state
     if not attempt.operation.changes:
         return
     same = state.schema.version == base.schema.version
     if not same or state.next_column_id != base.next_column_id:
-        raise CommitConflictError(
+        raise SchemaConflictError(
             f"{attempt.table}: the schema changed since version {base.version}, on which this write, "
             "which adds columns, was planned; refresh() the table and run it again"
         )

@@ -25,6 +25,8 @@ class Base:
     Args:
         created_uuid: the table UUID that the last ``create`` made.
         seen_as: the pin, or schema version, through which the table was seen.
+        replanned: a later snapshot, on which the columns that the operation adds, and its segments,
+            were planned again.
     """
 
     table_uuid: str
@@ -34,6 +36,12 @@ class Base:
     segments: int
     created_uuid: str
     seen_as: str | None = None
+    replanned: Base | None = None
+
+    @property
+    def of_segments(self) -> Base:
+        """The snapshot that the segments were planned on."""
+        return self.replanned or self
 
     @staticmethod
     def of(state: TableState) -> Base:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from versioned_catalog.conflicts.attempt import Attempt
 from versioned_catalog.conflicts.entries.writes import schema_after
-from versioned_catalog.conflicts.operations import Write
+from versioned_catalog.conflicts.operations import Base, Write
 from versioned_catalog.errors import CommitConflictError
 from versioned_catalog.evolution.apply import newly_not_null
 from versioned_catalog.schema.schema import Schema
@@ -20,7 +20,14 @@ def types_fit(attempt: Attempt[Write]) -> None:
     """
     if not attempt.operation.records:
         return
-    base, schema = attempt.operation.base, schema_after(attempt)
+    base = attempt.operation.base
+    for planned in (base, base.of_segments):
+        _types_fit(attempt, planned)
+
+
+def _types_fit(attempt: Attempt[Write], base: Base) -> None:
+    """Check the types of one of the schemas that segments may have been written under."""
+    schema = schema_after(attempt)
     for column_id in sorted(base.schema.ids & schema.ids):
         old, new = base.schema.column(column_id).type, schema.column(column_id).type
         if not is_nested(old) and not widens(old, new):
@@ -37,6 +44,7 @@ def nulls_fit(attempt: Attempt[Write]) -> None:
     Raises:
         CommitConflictError: a segment holds a null there, or has no statistics of it.
     """
+    # Rows that it copied are as old as its base, even if others were planned again since.
     base, schema = attempt.operation.base, schema_after(attempt)
     for column_id in newly_not_null(base.schema, schema) | null_in_old_rows(base.schema, schema):
         for record in attempt.operation.records:

@@ -57,12 +57,12 @@ def plan_changes(
     bound: list[BoundChange] = []
     for appended, group in itertools.groupby(requests, _is_appended):
         if appended:
-            added = [_bind(request, current, time) for request in group]
+            added = [bind(request, current, time) for request in group]
             bound += added
             current = append([change.action for change in added], current)
             continue
         for request in group:
-            bound.append(_bind(request, current, time))
+            bound.append(bind(request, current, time))
             current = apply(bound[-1], current)
     return tuple(bound), finish(evolution, current, new_version)
 
@@ -74,7 +74,7 @@ def _is_appended(request: changes.Change) -> bool:
     return not request.first and request.after is None
 
 
-def _bind(request: changes.Change, evolution: Evolution, time: dt.datetime) -> BoundChange:
+def bind(request: changes.Change, evolution: Evolution, time: dt.datetime) -> BoundChange:
     """Bind one change to the columns that currently have the names in it."""
     return BoundChange(request, _action(request, evolution, time))
 
@@ -100,7 +100,7 @@ def _action(request: changes.Change, evolution: Evolution, time: dt.datetime) ->
         case changes.DropNotNull(path):
             return _bind_nullable(evolution, path)
         case changes.SetComment(path, text):
-            return actions.Recomment(reference(evolution, path), text)
+            return actions.Recomment(reference(evolution, path), text or None)
         case changes.SetProperty(key, value):
             return _bind_property(evolution, key, value)
         case changes.UnsetProperty(key):

@@ -113,7 +113,7 @@ class DropNotNull:
 
 @dataclass(frozen=True, slots=True)
 class SetComment:
-    """Set a column's comment, or remove it (None)."""
+    """Set a column's comment, or remove it (None or empty, as in PostgreSQL)."""
 
     path: ColumnPath
     text: str | None

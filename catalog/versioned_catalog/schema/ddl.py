@@ -29,24 +29,34 @@ def parse_columns(ddl: str) -> tuple[Column, ...]:
     cursor = Cursor(ddl, "column list")
     if cursor.token.kind is TokenKind.END:
         raise InvalidRequestError("the column list is empty; write columns as: host STRING, n INT")
-    columns = [_take_column(cursor)]
+    columns = [take_column(cursor)]
     while cursor.accept(","):
-        columns.append(_take_column(cursor))
+        columns.append(take_column(cursor))
     cursor.expect_end()
     return tuple(columns)
 
 
-def _take_column(cursor: Cursor) -> Column:
+def take_column(cursor: Cursor, end: str = ",") -> Column:
+    """Parse a column at the cursor; after it, a comma or ``end`` must follow.
+
+    Raises:
+        InvalidRequestError: it does not parse, its type can't be stored, or its default does not fit.
+    """
+    cursor.begin_column()
     name = cursor.name()
     cursor.accept(":")
     try:
-        type_ = take_type(cursor)
-        return _take_options(cursor, name, type_)
+        column = take_options(cursor, name, take_type(cursor))
+        at_end = cursor.token.kind is TokenKind.END or cursor.at_symbol(",", end)
+        if not at_end and not (end == ")" and cursor.at_word("PRIMARY")):
+            raise cursor.error("a comma, NOT NULL, DEFAULT or COMMENT was expected")
+        return column
     except InvalidRequestError as error:
         raise InvalidRequestError(f"column {quote(name)}: {error}") from None
 
 
-def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
+def take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
+    """Parse NOT NULL, DEFAULT and COMMENT at the cursor, in any order, to a column."""
     seen: set[str] = set()
     nullable = True
     default: WriteDefault | None = None
@@ -63,8 +73,6 @@ def _take_options(cursor: Cursor, name: str, type_: DataType) -> Column:
             default = take_default(cursor, type_)
         elif word == "COMMENT":
             comment = cursor.string()
-    if not (cursor.token.kind is TokenKind.END or cursor.at_symbol(",")):
-        raise cursor.error("a comma, NOT NULL, DEFAULT or COMMENT was expected")
     return Column(
         UNASSIGNED,
         name,
@@ -82,10 +90,14 @@ def render_columns(columns: tuple[Column, ...]) -> str:
 
 
 def _render_column(column: Column) -> str:
+    return f"{quote(column.name)} {render_type(column.type)}{render_options(column)}"
+
+
+def render_options(column: Column) -> str:
+    """NOT NULL, DEFAULT and COMMENT of a column, each after a space."""
     default = column.write_default
     shown = "" if default is None else f" DEFAULT {to_sql(default, column.type)}"
-    options = f"{render_nullability(column)}{shown}{render_comment(column)}"
-    return f"{quote(column.name)} {render_type(column.type)}{options}"
+    return f"{render_nullability(column)}{shown}{render_comment(column)}"
 
 
 __all__ = ["parse_columns", "parse_type", "render_columns", "render_type"]

@@ -40,6 +40,14 @@ class KeyNames:
         return replace(schema, columns=columns, primary_key=key, time_index=time)
 
 
+def key_names(schema: Schema) -> KeyNames:
+    """The row key of a schema, by column name."""
+    index = schema.time_index
+    return KeyNames(
+        tuple(map(schema.path, schema.primary_key)), None if index is None else schema.path(index)
+    )
+
+
 def _find(schema: Schema, path: ColumnPath) -> int:
     found = schema.get(path)
     if len(path) > 1:

@@ -93,6 +93,8 @@ class Schema:
     ['id', 'place']
     >>> schema.get(("place", "zip")).id
     3
+    >>> Schema.from_ddl("CREATE TABLE cpu (host STRING, usage INT, PRIMARY KEY (host))")
+    Schema(version 0: host STRING NOT NULL, usage INT; primary key host)
 
     Raises:
         InvalidRequestError: names or IDs occur twice, a name is invalid, or the arrangement refers to
@@ -197,6 +199,21 @@ class Schema:
             InvalidRequestError: it does not parse, or a default does not fit its column.
         """
         return Schema(parse_columns(ddl))
+
+    @staticmethod
+    def from_ddl(ddl: str) -> Schema:
+        """A schema from a CREATE TABLE statement, with its key, partitioning and sort order.
+
+        ``-- id 2`` at the end of a line gives the ID of the column on it. ALTER TABLE ... ALTER COLUMN
+        statements may follow, as ``Table.ddl`` prints them.
+
+        Raises:
+            InvalidRequestError: it does not parse, or has what a versioned table does not.
+            NotFoundError: it names a column that does not exist.
+        """
+        from versioned_catalog.schema.table_parser import parse_table
+
+        return parse_table(ddl).schema
 
     def __str__(self) -> str:
         """The columns as Spark's DDL."""

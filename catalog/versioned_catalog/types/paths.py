@@ -11,6 +11,12 @@ ColumnPath = tuple[str, ...]
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_NAMES = re.compile(
+    "ANTI|CHECK|CONSTRAINT|CROSS|EXCEPT|FALSE|FOREIGN|FROM|FULL|IF|INNER|INTERSECT|JOIN|LATERAL|LEFT|"
+    "MINUS|NATURAL|NOT|NULL|ON|PRIMARY|RIGHT|SELECT|SEMI|SETMINUS|TABLE|TRUE|UNION|UNIQUE|USING|WHERE",
+    re.IGNORECASE,
+)
+"""Words that begin another clause somewhere in Spark's grammar."""
 
 
 def parse_path(path: str | tuple[str, ...] | list[str]) -> ColumnPath:
@@ -56,7 +62,8 @@ def _check_encodable(text: str) -> None:
 
 def quote(name: str) -> str:
     """A name in SQL, in backticks if it needs them."""
-    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    plain = _PLAIN.fullmatch(name) and not _NOT_NAMES.fullmatch(name)
+    return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 def render_path(path: ColumnPath) -> str:

@@ -78,6 +78,17 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
+def line_comments(text: str) -> list[tuple[int, str]]:
+    """The comments ``-- ...`` of a text: the offset of each, and what follows the dashes, stripped."""
+    found: list[tuple[int, str]] = []
+    at = 0
+    while match := _TOKEN.match(text, at):
+        at = match.end()
+        if match[0].startswith("--") and match.lastgroup == "space":
+            found.append((match.start(), match[0][2:].strip()))
+    return found
+
+
 def _token(match: re.Match[str]) -> Token:
     text = match[0]
     start, end = match.span()
@@ -161,7 +172,10 @@ def has_surrogate(text: str) -> bool:
 
 
 class Cursor:
-    """A position in a text that is being parsed; ``what`` names it in messages: ``type``, …"""
+    """A position in a text that is being parsed; ``what`` names it in messages: ``type``, …
+
+    ``columns`` are the offsets of the columns that were parsed, nested ones too, in pre-order.
+    """
 
     def __init__(self, text: str, what: str) -> None:
         if not isinstance(text, str):
@@ -170,6 +184,11 @@ class Cursor:
         self._what = what
         self._tokens = tokenize(text)
         self._at = 0
+        self.columns: list[int] = []
+
+    def begin_column(self) -> None:
+        """Record that a column begins at the next token."""
+        self.columns.append(self.token.start)
 
     @property
     def token(self) -> Token:

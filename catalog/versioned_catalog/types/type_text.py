@@ -190,17 +190,20 @@ def _take_nested(cursor: Cursor, word: str, depth: int) -> DataType:
             fields.append(_take_field(cursor, depth))
         cursor.expect(">")
         return Struct(tuple(fields))
+    cursor.begin_column()
     first = take_type(cursor, depth)
     if word == "ARRAY":
         cursor.expect(">")
         return Array(Column(UNASSIGNED, "element", first))
     cursor.expect(",")
+    cursor.begin_column()
     value = take_type(cursor, depth)
     cursor.expect(">")
     return Map(Column(UNASSIGNED, "key", first, nullable=False), Column(UNASSIGNED, "value", value))
 
 
 def _take_field(cursor: Cursor, depth: int) -> Column:
+    cursor.begin_column()
     name = cursor.name()
     cursor.accept(":")
     type_ = take_type(cursor, depth)

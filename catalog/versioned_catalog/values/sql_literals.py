@@ -34,7 +34,7 @@ _MICROS_OF = {
 }
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 _TYPED = ("X", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
-_CALLS = ("ARRAY", "MAP", "NAMED_STRUCT", "CAST", "FLOAT", "DOUBLE")
+_CALLS = ("ARRAY", "MAP", "NAMED_STRUCT", "CAST", "FLOAT", "DOUBLE", "COALESCE")
 _NOW = {name.upper(): now for name, now in NOW_FUNCTIONS.items()}
 
 
@@ -73,8 +73,11 @@ def take_default(cursor: Cursor, type_: DataType) -> WriteDefault | None:
 
 
 def _check_end(cursor: Cursor) -> None:
-    at_end = cursor.token.kind is TokenKind.END
-    if not (at_end or cursor.at_symbol(",") or cursor.at_word("NOT", "NULL", "DEFAULT", "COMMENT")):
+    if not (
+        cursor.token.kind is TokenKind.END
+        or cursor.at_symbol(",", ")", ";")
+        or cursor.at_word("NOT", "NULL", "DEFAULT", "COMMENT", "FIRST", "AFTER", "PRIMARY")
+    ):
         raise _not_a_constant(cursor)
 
 
@@ -251,6 +254,8 @@ def _call(cursor: Cursor, word: str, depth: int) -> object:
     match word:
         case "ARRAY":
             return arguments
+        case "COALESCE":
+            return next((one for one in arguments if one is not None), None)
         case "FLOAT" | "DOUBLE":
             if len(arguments) != 1:
                 raise ValueError(f"{word.lower()}() takes one value")

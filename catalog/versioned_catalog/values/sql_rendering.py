@@ -21,20 +21,34 @@ def to_sql(default: types.WriteDefault, type_: types.DataType) -> str:
     return _sql(decode_raw(parse_json(default.json), type_), type_)
 
 
-def _sql(value: Any, type_: types.DataType) -> str:
+def _sql(value: Any, type_: types.DataType, *, inside: bool = False) -> str:
+    """The SQL of a value; ``inside`` another one, where Spark does not narrow what a literal is."""
     if value is None:
         return "NULL"
     match type_:
         case types.Struct(fields):
-            parts = [f"{sql_string(f.name)}, {_sql(value[f.name], f.type)}" for f in fields]
+            parts = [f"{sql_string(f.name)}, {_inner_sql(value[f.name], f)}" for f in fields]
             return f"named_struct({', '.join(parts)})"
         case types.Array(element):
-            return f"array({', '.join(_sql(item, element.type) for item in value)})"
+            return f"array({', '.join(_inner_sql(item, element) for item in value)})"
         case types.Map(key, item):
-            parts = [f"{_sql(k, key.type)}, {_sql(v, item.type)}" for k, v in value]
+            parts = [f"{_inner_sql(k, key)}, {_inner_sql(v, item)}" for k, v in value]
             return f"map({', '.join(parts)})"
+        case types.Atom.BYTE | types.Atom.SHORT if inside:
+            return _leaf_sql(value, type_) + ("Y" if type_ is types.Atom.BYTE else "S")
+        case types.Decimal() | types.Time() if inside:
+            return f"CAST({_leaf_sql(value, type_)} AS {render_type(type_)})"
         case _:
             return _leaf_sql(value, type_)
+
+
+def _inner_sql(value: Any, column: types.Column) -> str:
+    """The SQL of a value inside another one."""
+    text = _sql(value, column.type, inside=True)
+    if column.nullable or not text.startswith(("float(", "double(")):
+        return text
+    # To Spark, the result of such a cast may be null, which a NOT NULL field does not take.
+    return f"coalesce({text}, {'0F' if text.startswith('float') else '0D'})"
 
 
 def _leaf_sql(value: Any, type_: types.LeafType) -> str:

@@ -24,6 +24,8 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.write.delta_rows import DeltaConverter
 from versioned_catalog.write.merge_schema import merging_changes
+from versioned_catalog.write.refusal import refusal
+from versioned_catalog.write.schema_mode import merges_schema
 from versioned_catalog.write.unseen import converter_of
 
 
@@ -39,6 +41,7 @@ class WritePlan:
         spec: how to write segments.
         now: the value of ``current_timestamp`` in this write.
         seen: the schema of the given rows, over the one that segments are written under.
+        given: the schema of the rows of a write that changes the schema, to plan it again from.
     """
 
     location: Location
@@ -48,6 +51,7 @@ class WritePlan:
     spec: WriteSpec
     now: datetime
     seen: Seen
+    given: pa.Schema | None = None
 
     @property
     def based_on(self) -> Base:
@@ -83,7 +87,7 @@ def plan_write(
     table: str,
     arrow: pa.Schema,
     *,
-    merge_schema: bool,
+    merge_schema: bool | None,
     partial: bool = False,
 ) -> WritePlan:
     """Plan a write on a snapshot; see ``Table.upsert`` for ``merge_schema`` and ``partial``.
@@ -95,7 +99,8 @@ def plan_write(
         check_keyed(state.schema, table)
     changes: tuple[BoundChange, ...] = ()
     seen = state.seen
-    if merge_schema:
+    merges = merges_schema(merge_schema, state)
+    if merges:
         requests = merging_changes(arrow, seen.schema)
         if requests:
             check_newest(state, table)
@@ -111,8 +116,12 @@ def plan_write(
         patch=assigned(arrow, seen.schema) if partial else None,
     )
     now = datetime.now(UTC)
-    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now, seen)
-    converter_of(arrow, seen, table, now)  # refuse before anything is written
+    given = arrow.remove_metadata() if changes else None
+    plan = WritePlan(store.location, table, Base.of(state), changes, spec, now, seen, given)
+    try:
+        converter_of(arrow, seen, table, now)  # refuse before anything is written
+    except InvalidRequestError as error:
+        raise (error if merges else refusal(error, arrow, state, table)) from None
     return plan
 
 

@@ -6,10 +6,13 @@ import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
@@ -21,12 +24,14 @@ import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.python.Condition;
 
 /**
- * Lets MERGE and INSERT WITH SCHEMA EVOLUTION, and a DataFrame's write with the option {@code mergeSchema}, change the table
- * in the commit of their rows. Spark alters a table while it analyses the statement, even for EXPLAIN, so it gets a catalog
+ * Lets MERGE and INSERT WITH SCHEMA EVOLUTION, a DataFrame's write with the option {@code mergeSchema}, and all writes by
+ * name to a table with the property {@code schema_mode=live} change the table in the commit of their rows. Spark alters a table while it analyses the statement, even for EXPLAIN, so it gets a catalog
  * that holds the changes back. This must happen before Spark loads the table.
  */
 public final class EvolveWithRows extends PlanRule {
     private static final String OPTION = "mergeSchema";
+    private static final String SCHEMA_MODE = "schema_mode";
+    private static final String LIVE = "live";
 
     private final SparkSession session;
 
@@ -38,22 +43,41 @@ public final class EvolveWithRows extends PlanRule {
     Optional<LogicalPlan> replace(LogicalPlan node) {
         boolean evolves = SparkCatalogs.evolvesSchema(node);
         boolean isWrite = node instanceof V2WriteCommand;
-        if (!(evolves || isWrite && merges(node)) || !(node.productElement(0) instanceof LogicalPlan target)) {
+        Optional<Boolean> option = isWrite ? mergesSchema(node) : Optional.empty();
+        boolean asks = evolves || option.orElse(false);
+        if (!(asks || option.isEmpty() && matchesByName(node)) || !(node.productElement(0) instanceof LogicalPlan target)) {
             return Optional.empty();
         }
-        return evolving(target, isWrite)
+        return evolving(target, isWrite, !asks)
             .map(found -> (LogicalPlan) node.makeCopy(with(node, 0, found)))
             .map(found -> evolves ? found : asked(found));
     }
 
-    /** Whether a DataFrame's write has the option, which the data source also has. */
-    private static boolean merges(LogicalPlan write) {
-        String asked = SparkCatalogs.writeOptions(write).getOrDefault(OPTION, "false");
+    /** What a DataFrame's write says with the option, which the data source also has; empty to go by the table's property. */
+    private static Optional<Boolean> mergesSchema(LogicalPlan write) {
+        CaseInsensitiveStringMap options = SparkCatalogs.writeOptions(write);
+        if (!options.containsKey(OPTION)) {
+            return Optional.empty();
+        }
+        String asked = options.get(OPTION);
         return switch (asked.toLowerCase(Locale.ROOT)) {
-            case "true" -> true;
-            case "false" -> false;
+            case "true" -> Optional.of(true);
+            case "false" -> Optional.of(false);
             default -> throw Condition.INVALID_OPTION.error(OPTION + " is '" + asked + "'; it must be true or false");
         };
+    }
+
+    /**
+     * Whether a statement names the columns that it writes, and this release of Spark can let it change the schema. An INSERT
+     * that matches columns by position has no names for new ones.
+     */
+    private static boolean matchesByName(LogicalPlan node) {
+        if (SparkCatalogs.memberNamed(node, "withSchemaEvolution").isEmpty()) {
+            return false;
+        }
+        return node instanceof InsertIntoStatement insert && insert.byName()
+            || node instanceof V2WriteCommand write && write.isByName()
+            || node instanceof MergeIntoTable;
     }
 
     /** The write as if it said WITH SCHEMA EVOLUTION. */
@@ -64,32 +88,42 @@ public final class EvolveWithRows extends PlanRule {
         return (LogicalPlan) write.makeCopy(with(write, place, true));
     }
 
-    /** @param bare whether the node takes a relation only, and no alias of one */
-    private Optional<LogicalPlan> evolving(LogicalPlan target, boolean bare) {
+    /**
+     * @param bare whether the node takes a relation only, and no alias of one
+     * @param onlyLive whether the table must have the property {@code schema_mode=live}
+     */
+    private Optional<LogicalPlan> evolving(LogicalPlan target, boolean bare, boolean onlyLive) {
         if (target instanceof SubqueryAlias alias) {
-            return evolving(alias.child(), false).map(child -> (LogicalPlan) alias.makeCopy(with(alias, 1, child)));
+            return evolving(alias.child(), false, onlyLive).map(child -> (LogicalPlan) alias.makeCopy(with(alias, 1, child)));
         }
         if (target instanceof DataSourceV2Relation loaded && bare && loaded.table() instanceof VersionedTable
                 && loaded.catalog().nonEmpty() && loaded.catalog().get() instanceof VersionedTables catalog) {
-            return relationOf(catalog, loaded.identifier().get(), CaseInsensitiveStringMap.empty());
+            return onlyLive && !isLive(loaded.table()) ? Optional.empty()
+                : relationOf(catalog, loaded.identifier().get(), CaseInsensitiveStringMap.empty(), onlyLive);
         }
-        return target instanceof UnresolvedRelation relation ? resolved(relation, bare) : Optional.empty();
+        return target instanceof UnresolvedRelation relation ? resolved(relation, bare, onlyLive) : Optional.empty();
     }
 
-    private Optional<LogicalPlan> resolved(UnresolvedRelation relation, boolean bare) {
+    private Optional<LogicalPlan> resolved(UnresolvedRelation relation, boolean bare, boolean onlyLive) {
         List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
         // The options of a DataFrame's write belong to the command only.
         CaseInsensitiveStringMap options = bare ? CaseInsensitiveStringMap.empty() : relation.options();
-        return VersionedTables.find(session, parts).flatMap(named -> relationOf(named.catalog(), named.ident(), options)
+        return VersionedTables.find(session, parts)
+            .flatMap(named -> relationOf(named.catalog(), named.ident(), options, onlyLive)
             .map(found -> bare ? found : SparkCatalogs.named(found, named.catalog().name(), named.ident())));
     }
 
-    /** @return empty if there is no such table: Spark's error has the position in the statement */
+    private static boolean isLive(Table table) {
+        return LIVE.equals(table.properties().get(SCHEMA_MODE));
+    }
+
+    /** @return empty if there is no such table, for which Spark's error has the position in the statement, or it is not live */
     private static Optional<LogicalPlan> relationOf(VersionedTables catalog, Identifier ident,
-            CaseInsensitiveStringMap options) {
+            CaseInsensitiveStringMap options, boolean onlyLive) {
         try {
             EvolvingCatalog evolving = catalog.evolving(ident);
-            return Optional.of(DataSourceV2Relation.create(evolving.loadTable(ident), Option.apply(evolving),
+            Table table = evolving.loadTable(ident);
+            return onlyLive && !isLive(table) ? Optional.empty() : Optional.of(DataSourceV2Relation.create(table, Option.apply(evolving),
                 Option.apply(ident), options, Option.empty()));
         } catch (NoSuchTableException e) {
             return Optional.empty();

@@ -1,0 +1,163 @@
+"""The commands ``ddl``, ``plan`` and ``apply``: schemas in files, for git and CI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from versioned_catalog.cli.failures import PLANNED
+from versioned_catalog.cli.output import show_json, wants_json
+from versioned_catalog.cli.program import Command
+from versioned_catalog.cli.session import Session
+
+if TYPE_CHECKING:
+    from versioned_catalog.cli.schema_files import FilePlan
+
+_allow_drop = click.option(
+    "--allow-drop",
+    metavar="NAME",
+    multiple=True,
+    help="Column that may be dropped with its values, such as note or db.t.note; may be repeated.",
+)
+
+
+@click.command(cls=Command)
+@click.argument("tables", metavar="[TABLE]...", nargs=-1)
+@click.option("--ids", is_flag=True, help="Add a comment with the column ID to each line.")
+@click.option(
+    "--out",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Write one file a table, such as FOLDER/db/t.sql, always with IDs.",
+)
+@click.pass_obj
+def ddl(session: Session, tables: tuple[str, ...], ids: bool, out: Path | None) -> None:
+    """Print the CREATE TABLE statement of each TABLE; of all tables if none is given."""
+    from versioned_catalog.cli import schema_files
+
+    names = tables or tuple(schema_files.all_tables(session.catalog()))
+    found = [(name, session.table(name)) for name in names]
+    if out is not None:
+        for _, table in found:
+            schema_files.write(schema_files.path_of(out, table.name), table)
+    if wants_json():
+        show_json([{"table": table.name, "ddl": table.ddl(ids)} for _, table in found])
+    elif out is None:
+        click.echo("\n".join(table.ddl(ids) for _, table in found), nl=False)
+
+
+@click.command(cls=Command)
+@click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
+@_allow_drop
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the plan to a JSON file, for apply.",
+)
+@click.option("--sql", is_flag=True, help="Also print the SQL of each change.")
+@click.pass_obj
+@click.pass_context
+def plan(
+    context: click.Context,
+    session: Session,
+    source: Path,
+    allow_drop: tuple[str, ...],
+    out: Path | None,
+    sql: bool,
+) -> None:
+    """Show what would make the tables what the schema files in FOLDER declare.
+
+    Nothing is changed. The exit code is 0 if there is nothing to do, 7 if changes are planned, and 4 if
+    apply would refuse them.
+    """
+    from versioned_catalog.cli.schema_files import plan_files
+
+    plans = plan_files(source, session.catalog(), allow_drop)
+    if out is not None:
+        out.write_text(json.dumps(_document(plans), indent=2) + "\n", encoding="utf-8")
+    _show(plans, sql=sql)
+    for one in plans:
+        one.plan.check_allowed()
+    if not all(one.plan.is_empty for one in plans):
+        context.exit(PLANNED)
+
+
+@click.command(cls=Command)
+@click.argument("source", metavar="FOLDER|PLAN", type=click.Path(path_type=Path))
+@_allow_drop
+@click.pass_obj
+def apply(session: Session, source: Path, allow_drop: tuple[str, ...]) -> None:
+    """Make the tables what the schema files in FOLDER declare, or carry out a PLAN (*.json).
+
+    Each table is changed in one commit, and only if its schema is still the one that was planned on.
+    Then its file is written again, with the IDs of new columns.
+    """
+    from versioned_catalog.cli.schema_files import apply_file, plan_files, read_plans
+
+    catalog = session.catalog()
+    if source.suffix == ".json":
+        if allow_drop:
+            raise click.UsageError("a plan holds its --allow-drop; give it to plan")
+        plans = read_plans(source, catalog)
+    else:
+        plans = plan_files(source, catalog, allow_drop)
+    if not wants_json():
+        _show(plans)
+    for one in plans:
+        one.plan.check_allowed()
+    done = [apply_file(one, catalog) for one in plans]
+    if wants_json():
+        show_json(_document(done))
+    else:
+        for one in done:
+            if not one.plan.is_empty:
+                click.echo(f"{one.plan.table} is at version {one.plan.committed}")
+
+
+def _document(plans: Sequence[FilePlan]) -> dict[str, object]:
+    documents = [{**one.to_json(), "committed": one.plan.committed} for one in plans]
+    return {
+        "changes": sum(len(one.plan.changes) + one.plan.creates for one in plans),
+        "refused": [f"{one.plan.table}.{name}" for one in plans for name in one.plan.refused],
+        "plans": documents,
+    }
+
+
+def _show(plans: Sequence[FilePlan], *, sql: bool = False) -> None:
+    if wants_json():
+        show_json(_document(plans))
+        return
+    for one in plans:
+        if one.plan.is_empty:
+            continue
+        click.echo(one.plan.text(), nl=False)
+        for statement in one.plan.sql if sql else ():
+            click.echo(f"  {statement};")
+    click.echo(_summary(plans))
+
+
+def _summary(plans: Sequence[FilePlan]) -> str:
+    kinds = [change.kind for one in plans for change in one.plan.changes]
+    adds, drops = kinds.count("add"), kinds.count("drop")
+    counts = {
+        "to create": sum(one.plan.creates for one in plans),
+        "to add": adds,
+        "to change": len(kinds) - adds - drops,
+        "to drop": drops,
+    }
+    shown = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    refused = [name for one in plans for name in one.plan.refused]
+    text = f"Plan: {shown or 'nothing to change'}."
+    if kinds:
+        text += " Data rewritten: none."
+    if refused:
+        text += " Refused without " + " ".join(f"--allow-drop {name}" for name in refused) + "."
+    return text
+
+
+COMMANDS = (ddl, plan, apply)

@@ -1,0 +1,1 @@
+"""Plans that make a table what a CREATE TABLE statement declares."""

@@ -1,0 +1,124 @@
+"""Plan a write again after a concurrent change of the schema.
+
+The segments of a write that adds columns name column IDs, and a schema version, that another commit may
+have got meanwhile. If the table is live, the write is planned again on the newest state from the columns
+that its rows had when they were given. Its segments are committed as they are if the schema is now
+the planned one, because the other commit added the same columns. Otherwise they are written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from versioned_catalog.conflicts.added_columns import SchemaConflictError
+from versioned_catalog.conflicts.operations import Base
+from versioned_catalog.datafile.reader import read_segment
+from versioned_catalog.errors import CommitConflictError, CorruptTableError, InvalidRequestError
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.scan.tasks import record_task
+from versioned_catalog.schema.schema import name_key
+from versioned_catalog.storage.store import Store
+from versioned_catalog.types.arrow import from_arrow_type
+from versioned_catalog.types.types import Column, DataType, Struct, children, with_children
+from versioned_catalog.write.plan import WritePlan, plan_write
+from versioned_catalog.write.schema_mode import is_live
+
+MOST_ATTEMPTS = 32
+"""How often a write is committed while other writers keep changing the schema."""
+
+Commit = Callable[[WritePlan, Sequence[SegmentRecord]], int]
+
+
+def commit_replanned(
+    handle: TableHandle, plan: WritePlan, records: Sequence[SegmentRecord], commit: Commit
+) -> int:
+    """Commit a write, planned again for as long as others change the schema of a live table.
+
+    Args:
+        commit: commits segments with their plan.
+
+    Raises:
+        CommitConflictError: the table is not live, or the rows do not fit what it became.
+    """
+    for _ in range(MOST_ATTEMPTS - 1):
+        try:
+            return commit(plan, records)
+        except SchemaConflictError:
+            if plan.given is None or not is_live(handle.refresh().state.properties):
+                raise
+            plan, records = _again(handle, plan, plan.given, records)
+    return commit(plan, records)
+
+
+def _again(
+    handle: TableHandle, old: WritePlan, given: pa.Schema, records: Sequence[SegmentRecord]
+) -> tuple[WritePlan, Sequence[SegmentRecord]]:
+    """The plan of a write on the newest state, and its segments under that plan."""
+    state, partial = handle.state, old.spec.patch is not None
+    try:
+        new = plan_write(
+            handle.store, state, handle.name, given, merge_schema=True, partial=partial
+        )
+    except InvalidRequestError as error:
+        raise CommitConflictError(
+            f"{handle.name}: the schema changed since version {old.based_on.version}, on which this "
+            f"write was planned, and its rows no longer fit: {error}. Nothing was written"
+        ) from error
+    # What it replaces, and what it conflicts with, is still decided by the version it was planned on.
+    base = replace(old.based_on, replanned=Base.of(state))
+    new = replace(new, base=base, now=old.now, given=given)
+    if new.spec.schema == old.spec.schema and new.spec.patch == old.spec.patch:
+        return new, records
+    rows = (batch for record in records for batch in _rows(handle.store, old, given, record))
+    return new, new.write(given, rows, handle.store)
+
+
+def _rows(
+    store: Store, plan: WritePlan, given: pa.Schema, record: SegmentRecord
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a written segment, with the columns and types that they were given with."""
+    schema, total = plan.spec.schema, 0
+    by_name = {name_key(column.name): column for column in schema.columns}
+    wanted = [_as_given(by_name[name_key(field.name)], field) for field in given]
+    task = record_task(plan.spec.table_uuid, schema, record, wanted)
+    for batch in read_segment(store, task):
+        total += batch.num_rows
+        arrays = map(_narrowed, batch.columns, given.types)
+        yield pa.RecordBatch.from_arrays(list(arrays), schema=given)
+    if total != record.rows:
+        raise CorruptTableError(
+            f"{store.url}/{record.path}: {total} rows were read, and {record.rows} were written; "
+            "nothing was committed"
+        )
+
+
+def _as_given(column: Column, field: pa.Field) -> Column:
+    """A column of the table with the name, and the nested fields, that were given."""
+    if pa.types.is_null(field.type):
+        return replace(column, name=field.name)
+    return _shaped(column, field.name, from_arrow_type(field.type))
+
+
+def _shaped(column: Column, name: str, given: DataType) -> Column:
+    if type(given) is not type(column.type) or not children(given):
+        return replace(column, name=name)
+    below = children(column.type)
+    if isinstance(given, Struct):
+        by_name = {name_key(child.name): child for child in below}
+        below = tuple(by_name[name_key(child.name)] for child in children(given))
+    shaped = tuple(
+        _shaped(child, as_given.name, as_given.type)
+        for child, as_given in zip(below, children(given), strict=True)
+    )
+    return replace(column, name=name, type=with_children(column.type, shaped))
+
+
+def _narrowed(array: pa.Array, given: pa.DataType) -> pa.Array:
+    """Values in the type that they had before they were widened to their column's."""
+    if pa.types.is_null(given):
+        return pa.nulls(len(array))
+    return array if array.type.equals(given) else array.cast(given)
