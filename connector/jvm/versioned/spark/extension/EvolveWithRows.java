@@ -22,6 +22,7 @@ import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkCatalogs;
 import versioned.spark.python.Condition;
+import versioned.spark.python.SchemaOptions;
 
 /**
  * Lets MERGE and INSERT WITH SCHEMA EVOLUTION, a DataFrame's write with the option {@code mergeSchema}, and all writes by
@@ -108,22 +109,29 @@ public final class EvolveWithRows extends PlanRule {
         List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
         // The options of a DataFrame's write belong to the command only.
         CaseInsensitiveStringMap options = bare ? CaseInsensitiveStringMap.empty() : relation.options();
+        if (onlyLive && relation.options().containsKey(SchemaOptions.SCHEMA_VERSION)) {
+            return Optional.empty();
+        }
         return VersionedTables.find(session, parts)
             .flatMap(named -> relationOf(named.catalog(), named.ident(), options, onlyLive)
             .map(found -> bare ? found : SparkCatalogs.named(found, named.catalog().name(), named.ident())));
     }
 
     private static boolean isLive(Table table) {
-        return LIVE.equals(table.properties().get(SCHEMA_MODE));
+        return LIVE.equals(table.properties().get(SCHEMA_MODE))
+            && !(table instanceof VersionedTable versioned && versioned.ref().seen() != null); // a pin keeps the schema
     }
 
     /** @return empty if there is no such table, for which Spark's error has the position in the statement, or it is not live */
     private static Optional<LogicalPlan> relationOf(VersionedTables catalog, Identifier ident,
             CaseInsensitiveStringMap options, boolean onlyLive) {
         try {
+            if (onlyLive && !isLive(catalog.loadTable(ident))) {
+                return Optional.empty();
+            }
             EvolvingCatalog evolving = catalog.evolving(ident);
             Table table = evolving.loadTable(ident);
-            return onlyLive && !isLive(table) ? Optional.empty() : Optional.of(DataSourceV2Relation.create(table, Option.apply(evolving),
+            return Optional.of(DataSourceV2Relation.create(table, Option.apply(evolving),
                 Option.apply(ident), options, Option.empty()));
         } catch (NoSuchTableException e) {
             return Optional.empty();
