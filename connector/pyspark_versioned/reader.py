@@ -104,7 +104,7 @@ class VersionedReader(DataSourceReader):
         if not isinstance(partition, Split):
             return  # Spark's own partition for a read without splits
         store = reopen(self._location)
-        with naming_table(self._table, store.url):
+        with naming_table(self._table):
             for batch in read_segments(store, partition.tasks):
                 yield shaped(self._shared.split(batch), self._shape)
 

@@ -109,6 +109,9 @@ public final class EvolveWithRows extends PlanRule {
         List<String> parts = CollectionConverters.asJava(relation.multipartIdentifier());
         // The options of a DataFrame's write belong to the command only.
         CaseInsensitiveStringMap options = bare ? CaseInsensitiveStringMap.empty() : relation.options();
+        if (onlyLive && relation.options().containsKey(SchemaOptions.SCHEMA_VERSION)) {
+            return Optional.empty();
+        }
         return VersionedTables.find(session, parts)
             .flatMap(named -> relationOf(named.catalog(), named.ident(), options, onlyLive)
             .map(found -> bare ? found : SparkCatalogs.named(found, named.catalog().name(), named.ident())));
@@ -124,7 +127,7 @@ public final class EvolveWithRows extends PlanRule {
     private static Optional<LogicalPlan> relationOf(VersionedTables catalog, Identifier ident,
             CaseInsensitiveStringMap options, boolean onlyLive) {
         try {
-            if (onlyLive && !isLive(catalog.requests().loadToWrite(ident), options)) {
+            if (onlyLive && !isLive(catalog.loadTable(ident), options)) {
                 return Optional.empty();
             }
             EvolvingCatalog evolving = catalog.evolving(ident);

@@ -19,6 +19,9 @@ final class NarrowedVector extends ColumnVector {
     private final ColumnVector wide;
     private final Narrowing narrowing;
     private final Kind kind;
+    private final boolean isInteger;
+    private final long least;
+    private final long greatest;
     private final int precision;
     private final int scale;
     private final ColumnVector[] children;
@@ -31,6 +34,9 @@ final class NarrowedVector extends ColumnVector {
             : narrowing.stored() instanceof DoubleType ? Kind.DOUBLE : narrowing.stored() instanceof DecimalType ? Kind.DECIMAL
             : narrowing.stored() instanceof StringType ? Kind.TEXT : narrowing.stored() instanceof StructType ? Kind.STRUCT
             : Kind.LONG;
+        this.isInteger = narrowing.isInteger();
+        this.least = narrowing.least();
+        this.greatest = narrowing.greatest();
         this.precision = narrowing.stored() instanceof DecimalType decimal ? decimal.precision() : 0;
         this.scale = narrowing.stored() instanceof DecimalType decimal ? decimal.scale() : 0;
         this.children = kind == Kind.STRUCT ? children(wide, narrowing.fields()) : null;
@@ -46,6 +52,10 @@ final class NarrowedVector extends ColumnVector {
     }
 
     private long integer(int row) {
+        if (isInteger) { // the most common one
+            long value = wide.getLong(row);
+            return value >= least && value <= greatest ? value : narrowing.integer(value);
+        }
         return switch (kind) {
             case SHORT -> narrowing.integer(wide.getShort(row));
             case INT -> narrowing.integer(wide.getInt(row));

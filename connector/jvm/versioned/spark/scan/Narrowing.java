@@ -80,6 +80,19 @@ final class Narrowing implements Serializable {
         return stored;
     }
 
+    /** Whether the values are 64-bit integers that are shown as smaller ones: those from least to greatest fit. */
+    boolean isInteger() {
+        return stored instanceof LongType && !(shown instanceof DateType);
+    }
+
+    long least() {
+        return least;
+    }
+
+    long greatest() {
+        return greatest;
+    }
+
     /** Whether null is shown in place of a value that does not fit; else it is an error. */
     boolean showsNull() {
         return showsNull;
