@@ -745,3 +745,15 @@ def test_a_live_table_is_not_changed_through_a_pin(table: Table) -> None:
     table.alter().drop_column("e").commit()
     table.append(data(table, id=[5], e=[2]))
     assert rows(table, ["id", "e"])[3:] == [{"id": 4, "e": None}, {"id": 5, "e": 2}]
+
+
+def test_a_struct_default_fills_hidden_fields_with_their_defaults(catalog: Catalog) -> None:
+    table = catalog.create_table("sales", "id INT, s STRUCT<x: INT, y: INT NOT NULL>")
+    table.pin_schema("job")
+    table.alter().set_default("s.y", 4).drop_column("s.y").commit()
+    with pytest.raises(InvalidRequestError, match="__hidden_4"):
+        table.alter().set_default("s", {"x": 5, "__hidden_4": 9}).commit()
+    table.alter().set_default("s", {"x": 5}).commit()
+    table.append(pa.table({"id": pa.array([1], INTS)}))
+    assert rows(table) == [{"id": 1, "s": {"x": 5}}]
+    assert rows(table.seen_as("job")) == [{"id": 1, "s": {"x": 5, "y": 4}}]

@@ -22,6 +22,7 @@ from versioned_catalog.evolution.references import (
     reference,
 )
 from versioned_catalog.schema.column_ids import rekey_defaults
+from versioned_catalog.schema.hidden import visible, with_hidden_defaults
 from versioned_catalog.schema.keying import check_not_key
 from versioned_catalog.schema.pins import check_pinned
 from versioned_catalog.schema.sorting import SORT_BY, parse_sort_by
@@ -171,7 +172,10 @@ def _bind_type(evolution: Evolution, path: ColumnPath, type_: types.DataType) ->
 def _bind_default(evolution: Evolution, path: ColumnPath, value: object) -> actions.Redefault:
     ref = field_reference(evolution, path, "given a default")
     column = find(evolution.schema, path)
-    default = None if value is changes.UNSET else _default(value, column.type, render_path(path))
+    (shown,) = visible((column,))
+    default = None if value is changes.UNSET else _default(value, shown.type, render_path(path))
+    if isinstance(default, types.Constant) and shown != column:
+        default = with_hidden_defaults(default, column.type)
     if value is not changes.UNSET and default is None and not column.nullable:
         raise InvalidRequestError(
             f"the default of {render_path(path)} can't be NULL, since the column is NOT NULL; "
