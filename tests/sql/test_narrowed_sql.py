@@ -56,7 +56,13 @@ PAIRS: list[tuple[str, str, str, Any, str]] = [
 does not fit."""
 
 COLUMNS = [f"c{at}" for at in range(len(PAIRS))]
-READERS = ["native", "without codegen", "row by row", "python"]
+READERS = [
+    "native",
+    *(
+        pytest.param(reader, marks=pytest.mark.thorough)
+        for reader in ("without codegen", "row by row", "python")
+    ),
+]
 _SETTINGS = {
     "without codegen": ("spark.sql.codegen.wholeStage", "false"),
     "row by row": ("spark.sql.parquet.enableVectorizedReader", "false"),

@@ -50,7 +50,7 @@ def job(spark: SparkSession) -> SparkSession:
     return session
 
 
-@pytest.fixture(params=["native", "python"])
+@pytest.fixture(params=["native", pytest.param("python", marks=pytest.mark.thorough)])
 def io(request: pytest.FixtureRequest, job: SparkSession) -> Iterator[str]:
     job.conf.set("spark.versioned.io", request.param)
     yield request.param
@@ -77,9 +77,7 @@ CASES = [
         operation,
         keyed,
         id=f"{change.name} / {operation} / {'key' if keyed else 'no key'}",
-        marks=[]
-        if change.name in ("several at once", "add a field to elements")
-        else [pytest.mark.thorough],
+        marks=[] if change.name == "several at once" else [pytest.mark.thorough],
     )
     for change in CHANGES
     for operation in STATEMENTS
