@@ -382,6 +382,8 @@ def test_the_property_pins_refuses_to_drop_and_replace(catalog: Catalog, table: 
         catalog.drop_table("sales")
     with pytest.raises(InvalidRequestError, match="sales can't be replaced or dropped"):
         catalog.replace_table("sales", "id INT")
+    with pytest.raises(InvalidRequestError, match="sales can't be replaced or dropped"):
+        table.drop()
     assert catalog.table_exists("sales")
     table.retire_schema("job")
     catalog.drop_table("sales")

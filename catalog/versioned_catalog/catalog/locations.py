@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from versioned_catalog.conflicts.entries.creation import first_column_id
 from versioned_catalog.conflicts.matrix import propose
-from versioned_catalog.conflicts.operations import Create, Replace
+from versioned_catalog.conflicts.operations import Base, Create, Drop, Replace
 from versioned_catalog.errors import CommitConflictError, NotFoundError
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.commit_log import CommitLog
@@ -166,10 +166,14 @@ def _is_there(state: TableState | None, created_uuid: str | None) -> bool:
 
 
 def drop_at(store: Store, created_uuid: str) -> None:
-    """Drop the table in a folder if it still exists, even if it was replaced meanwhile."""
+    """Drop the table in a folder if it still exists, even if it was replaced meanwhile.
+
+    A pin that came after its name was removed does not keep it, since nobody could reach the table.
+    """
     while True:
         try:
-            load_at(store, store.url, created_uuid).drop()
+            handle = load_at(store, store.url, created_uuid).handle
+            handle.commit(Drop(Base.of(handle.state)))
         except CommitConflictError:
             continue  # it was replaced or dropped: load it again
         except NotFoundError:
