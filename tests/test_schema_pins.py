@@ -196,7 +196,7 @@ def test_a_value_that_does_not_fit_is_null_on_request(table: Table) -> None:
         ("in", [20, 2**31], [2]),
     ]:
         assert [row["id"] for row in rows(seen, ["id"], filters=[("n", operator, value)])] == ids
-    with pytest.raises(InvalidRequestError, match="overflow must be 'error' or 'null', got 'x'"):
+    with pytest.raises(InvalidRequestError, match="overflow is 'x'; it must be 'error' or 'null'"):
         table.seen_as("job", overflow="x")
 
 

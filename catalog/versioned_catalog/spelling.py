@@ -1,13 +1,35 @@
-"""Suggestions for misspelled names."""
+"""Names that must be one of a known set, and suggestions for misspelled ones."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterable
+from enum import Enum
+from typing import TypeVar
+
+from versioned_catalog.errors import InvalidRequestError
+
+_Choice = TypeVar("_Choice", bound=Enum)
 
 _CLOSE = 0.8
 """How similar a name must be to a known one to count as a typo, from 0 to 1."""
+
+
+def one_of(kind: type[_Choice], text: object, what: str) -> _Choice:
+    """Parse the value of a property or an option; ``what`` names it in errors.
+
+    Raises:
+        InvalidRequestError: ``text`` is none of the values of ``kind``.
+    """
+    try:
+        return kind(text)
+    except ValueError:
+        *others, last = (repr(choice.value) for choice in kind)
+        raise InvalidRequestError(
+            f"{what} is {text!r}; it must be {', '.join(others)} or {last}",
+            condition="INVALID_OPTION",
+        ) from None
 
 
 def meant(name: str, known: Iterable[str]) -> str | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import cut_array
 from versioned_catalog.schema.schema import Schema, name_key
-from versioned_catalog.schema.seen import Overflow, Seen
+from versioned_catalog.schema.seen import Overflow, Seen, loosened_column
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.types import (
     Array,
@@ -128,14 +128,4 @@ def shown_columns(
     columns = seen.schema.columns if columns is None else columns
     if state.lens is None or state.lens.overflow is Overflow.ERROR:
         return columns
-    return tuple(_loosened(column, seen) for column in columns)
-
-
-def _loosened(column: Column, seen: Seen) -> Column:
-    inner = tuple(_loosened(child, seen) for child in children(column.type))
-    narrowed = not inner and seen.widened(column).type != column.type
-    return replace(
-        column,
-        nullable=column.nullable or narrowed,
-        type=with_children(column.type, inner) if is_nested(column.type) else column.type,
-    )
+    return tuple(loosened_column(column, seen) for column in columns)

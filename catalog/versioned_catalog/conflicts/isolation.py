@@ -21,6 +21,7 @@ from versioned_catalog.pruning.inclusive import ColumnBounds, may_match
 from versioned_catalog.pruning.partitions import partition_may_match
 from versioned_catalog.pruning.segments import some_match
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.spelling import one_of
 from versioned_catalog.types.widening import widens
 
 ISOLATION = "isolation"
@@ -43,13 +44,7 @@ def isolation_of(properties: Mapping[str, str]) -> Isolation:
         InvalidRequestError: the property has another value.
     """
     text = properties.get(ISOLATION, Isolation.SNAPSHOT.value)
-    try:
-        return Isolation(text)
-    except ValueError:
-        known = " or ".join(repr(level.value) for level in Isolation)
-        raise InvalidRequestError(
-            f"the property {ISOLATION} is {text!r}; it must be {known}", condition="INVALID_OPTION"
-        ) from None
+    return one_of(Isolation, text, f"the property {ISOLATION}")
 
 
 def reads_unchanged(attempt: Attempt[Rewrite]) -> None:

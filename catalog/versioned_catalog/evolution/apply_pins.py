@@ -5,6 +5,7 @@ A change that is not legal on the table raises InvalidRequestError.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -15,12 +16,20 @@ from versioned_catalog.schema.hidden import hidden_name
 from versioned_catalog.schema.pins import PinnedSchema, PinnedSchemas, pins_on
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.seen import breaks, seen_through
+from versioned_catalog.spelling import one_of
 from versioned_catalog.types.types import Column, children, is_nested, walk, with_children
 
 PINS = "pins"
 """The table property that says whether an ALTER may make a pinned job fail."""
 
-ALLOW, REFUSE = "allow", "refuse"
+
+class Breaks(enum.Enum):
+    """What happens to a change after which a pinned job may fail."""
+
+    ALLOW = "allow"
+    """It is made."""
+    REFUSE = "refuse"
+    """It is refused."""
 
 
 def refuses_breaks(properties: Mapping[str, str]) -> bool:
@@ -29,13 +38,8 @@ def refuses_breaks(properties: Mapping[str, str]) -> bool:
     Raises:
         InvalidRequestError: the property has another value.
     """
-    text = properties.get(PINS, ALLOW)
-    if text not in (ALLOW, REFUSE):
-        raise InvalidRequestError(
-            f"the property {PINS} is {text!r}; it must be {ALLOW!r} or {REFUSE!r}",
-            condition="INVALID_OPTION",
-        )
-    return text == REFUSE
+    text = properties.get(PINS, Breaks.ALLOW.value)
+    return one_of(Breaks, text, f"the property {PINS}") is Breaks.REFUSE
 
 
 def set_pin(action: actions.SetPin, evolution: Evolution) -> Evolution:
@@ -111,8 +115,8 @@ def check_no_breaks(pins: PinnedSchemas, before: Schema, after: Schema) -> None:
                 raise InvalidRequestError(
                     f"after this change, a job that uses the schema pin {label!r} (schema "
                     f"{pinned.pin.schema_version}{_owned(pinned)}) may fail: {reason}. The table "
-                    f"property {PINS} is {REFUSE!r}; retire the pin with retire_schema({label!r}), or "
-                    f"set the property to {ALLOW!r}",
+                    f"property {PINS} is 'refuse'; retire the pin with retire_schema({label!r}), or "
+                    f"set the property to 'allow'",
                     condition="NOT_SUPPORTED",
                 )
 

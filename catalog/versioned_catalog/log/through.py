@@ -9,6 +9,7 @@ from versioned_catalog.log.state import Lens, TableState
 from versioned_catalog.schema.pins import check_pinned
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.seen import Overflow, loosened, seen_through
+from versioned_catalog.spelling import one_of
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,4 @@ def check_schema_version(state: TableState, number: int, table: str) -> None:
 
 def overflow_of(text: str, table: str) -> Overflow:
     """What is shown of values that do not fit. Raises InvalidRequestError for any other text."""
-    try:
-        return Overflow(text)
-    except ValueError:
-        raise InvalidRequestError(
-            f"{table}: overflow must be 'error' or 'null', got {text!r}", condition="INVALID_OPTION"
-        ) from None
+    return one_of(Overflow, text, f"{table}: overflow")

@@ -83,21 +83,29 @@ class Seen:
 
 
 def loosened(seen: Seen) -> Seen:
-    """The same columns, nullable where null is shown for values that do not fit."""
+    """The same columns, nullable where null is shown for values that do not fit.
 
-    def loose(column: Column) -> Column:
-        inner = tuple(map(loose, children(column.type)))
-        narrowed = not inner and seen.widened(column).type != column.type
-        narrowed = narrowed and column.id not in seen.schema.row_key
-        return replace(
-            column,
-            nullable=column.nullable or narrowed,
-            type=with_children(column.type, inner) if inner else column.type,
-        )
-
+    Those of the row key stay NOT NULL, as a schema requires; ``loosened_column`` has their nulls.
+    """
     if seen.is_whole:
         return seen
-    return Seen(replace(seen.schema, columns=tuple(map(loose, seen.schema.columns))), seen.stored)
+    key = seen.schema.row_key
+    columns = tuple(
+        column if column.id in key else loosened_column(column, seen)
+        for column in seen.schema.columns
+    )
+    return Seen(replace(seen.schema, columns=columns), seen.stored)
+
+
+def loosened_column(column: Column, seen: Seen) -> Column:
+    """A seen column, nullable if null is shown for its values that do not fit; its parts, too."""
+    inner = tuple(loosened_column(child, seen) for child in children(column.type))
+    narrowed = not inner and seen.widened(column).type != column.type
+    return replace(
+        column,
+        nullable=column.nullable or narrowed,
+        type=with_children(column.type, inner) if inner else column.type,
+    )
 
 
 def seen_through(pinned: Schema, stored: Schema, *, newest: bool = True) -> Seen:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.spelling import one_of
 
 DISTRIBUTION_MODE = "distribution_mode"
 """Table property: which rows go to the same task."""
@@ -29,11 +29,7 @@ def parse_mode(text: str, what: str) -> DistributionMode:
     Raises:
         InvalidRequestError: there is no such mode.
     """
-    try:
-        return DistributionMode(text.lower())
-    except (ValueError, AttributeError):
-        modes = ", ".join(mode.value for mode in DistributionMode)
-        raise InvalidRequestError(f"{what} is {text!r}; it must be one of {modes}") from None
+    return one_of(DistributionMode, text.lower() if isinstance(text, str) else text, what)
 
 
 def mode_of(properties: Mapping[str, str]) -> DistributionMode | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
-from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.state import TableState
+from versioned_catalog.spelling import one_of
 
 SCHEMA_MODE = "schema_mode"
 """The table property that says whether writes add the columns that the table lacks."""
@@ -28,14 +28,7 @@ def schema_mode_of(properties: Mapping[str, str]) -> SchemaMode:
         InvalidRequestError: the property has another value.
     """
     text = properties.get(SCHEMA_MODE, SchemaMode.STRICT.value)
-    try:
-        return SchemaMode(text)
-    except ValueError:
-        known = " or ".join(repr(mode.value) for mode in SchemaMode)
-        raise InvalidRequestError(
-            f"the property {SCHEMA_MODE} is {text!r}; it must be {known}",
-            condition="INVALID_OPTION",
-        ) from None
+    return one_of(SchemaMode, text, f"the property {SCHEMA_MODE}")
 
 
 def is_live(properties: Mapping[str, str]) -> bool:
