@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_versioned import VersionedError
+from pyspark_versioned.source import VersionedDataSource
 from versioned_catalog import Catalog, Table
 
 if TYPE_CHECKING:
@@ -188,8 +189,11 @@ def test_schema_as_projection(spark: SparkSession, path: str) -> None:
     ],
 )
 def test_schemas_that_are_refused(spark: SparkSession, path: str, ddl: str, fragment: str) -> None:
+    from pyspark.sql.types import StructType
+
     nested(spark, path)
-    refused(lambda: spark.read.format("versioned").schema(ddl).load(path).collect(), fragment)
+    asked = StructType.fromDDL(ddl)
+    refused(lambda: VersionedDataSource({"path": path}).reader(asked), fragment)
 
 
 def test_columns_option_and_metadata_columns(spark: SparkSession, path: str) -> None:
@@ -408,11 +412,9 @@ def test_invalid_rows_are_refused_and_not_written(spark: SparkSession, path: str
         ({"warehouse": "/nowhere/at/all"}, "there is no"),
     ],
 )
-def test_invalid_options_are_refused(
-    spark: SparkSession, path: str, options: dict[str, str], fragment: str
-) -> None:
+def test_invalid_options_are_refused(path: str, options: dict[str, str], fragment: str) -> None:
     Catalog.create_path(path, "a INT")
-    refused(lambda: load(spark, path, **options).collect(), fragment)
+    refused(lambda: VersionedDataSource({"path": path} | options).schema(), fragment)
 
 
 def test_writes_to_an_older_version_are_refused_and_secrets_hidden(

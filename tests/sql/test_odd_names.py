@@ -74,7 +74,12 @@ def _escaped(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "names", [NAMES[:12], NAMES[12:23], NAMES[23:]], ids=["paths", "signs", "letters"]
+    "names",
+    [
+        pytest.param(NAMES[:12], marks=pytest.mark.thorough, id="paths"),
+        pytest.param(NAMES[12:23], id="signs"),
+        pytest.param(NAMES[23:], marks=pytest.mark.thorough, id="letters"),
+    ],
 )
 def test_unusual_names_of_tables_and_namespaces(
     names: list[str], sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path

@@ -38,7 +38,14 @@ def make(catalog: Catalog, ns: str) -> Any:
     return table
 
 
-@pytest.fixture(params=[(True, True), (True, False), (False, True), (False, False)])
+@pytest.fixture(
+    params=[
+        (True, True),
+        (False, False),
+        pytest.param((True, False), marks=pytest.mark.thorough),
+        pytest.param((False, True), marks=pytest.mark.thorough),
+    ]
+)
 def planned(request: pytest.FixtureRequest, sql_spark: SparkSession) -> Iterator[None]:
     """With and without runtime filters on segments, and with and without adaptive plans."""
     before = {key: sql_spark.conf.get(key) for key in (GROUP_FILTER, ADAPTIVE)}

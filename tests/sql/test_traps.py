@@ -43,7 +43,14 @@ def make(catalog: Catalog, ns: str) -> Any:
     return table
 
 
-@pytest.fixture(params=["SQL", "io=python", "load", "read_table"])
+@pytest.fixture(
+    params=[
+        "SQL",
+        "read_table",
+        pytest.param("io=python", marks=pytest.mark.thorough),
+        pytest.param("load", marks=pytest.mark.thorough),
+    ]
+)
 def read(request: pytest.FixtureRequest, sql_spark: SparkSession, ns: str, warehouse: Path) -> Any:
     """A function that reads the test's table on one of the read paths."""
 
