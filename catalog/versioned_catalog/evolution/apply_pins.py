@@ -100,7 +100,11 @@ def check_pins(before: Evolution, after: Evolution) -> None:
         return
     for label, pinned in after.pins.items():
         # A rollback may have ended what a pin needs; other changes are still possible then.
-        if label in before.pins and _is_seen(pinned, before.schema):
+        if (
+            label in before.pins
+            and not _is_seen(pinned, after.schema)
+            and _is_seen(pinned, before.schema)
+        ):
             _check_seen(label, pinned, after.schema)
     if refuses:
         check_no_breaks(after.pins, before.schema, after.schema)

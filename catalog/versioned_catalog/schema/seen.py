@@ -146,6 +146,8 @@ def _seen(column: Column, path: ColumnPath, stored: Schema, newest: bool) -> Col
             )
         return column
     held = stored.column(column.id)
+    if column == held:
+        return column
     inner = tuple(
         _seen(child, (*path, child.name), stored, newest) for child in children(column.type)
     )
