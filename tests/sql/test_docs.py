@@ -30,6 +30,7 @@ def page_statements() -> list[Statement]:
     return statements(re.sub(r"[ ]{2,}", " ", joined))
 
 
+@pytest.mark.thorough
 def test_the_statements_of_the_sql_page(sql_spark: SparkSession) -> None:
     found = page_statements()
     assert len(found) == COUNT

@@ -44,7 +44,7 @@ COUNT = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 15
 STEPS = 8
 
 
-@pytest.mark.parametrize("seed", sample(COUNT, short=3))
+@pytest.mark.parametrize("seed", sample(COUNT, short=1))
 def test_every_read_path_agrees_with_the_model(
     sql_spark: SparkSession, catalog: Catalog, ns: str, warehouse: Path, seed: int
 ) -> None:
