@@ -71,14 +71,23 @@ def stored(table: Table) -> list[Row]:
     return found
 
 
+def _marks(change: Change, operation: str, io: str) -> list[pytest.MarkDecorator]:
+    """The short set has every operation after one change, the thorough set one after each change."""
+    if change.name == "several at once":
+        return [] if io == "native" else [pytest.mark.thorough]
+    return [pytest.mark.thorough if (io, operation) == ("native", "merge") else pytest.mark.nightly]
+
+
 CASES = [
     pytest.param(
         change,
         operation,
         keyed,
-        id=f"{change.name} / {operation} / {'key' if keyed else 'no key'}",
-        marks=[] if change.name == "several at once" else [pytest.mark.thorough],
+        io,
+        id=f"{io}-{change.name} / {operation} / {'key' if keyed else 'no key'}",
+        marks=_marks(change, operation, io),
     )
+    for io in ("native", "python")
     for change in CHANGES
     for operation in STATEMENTS
     for keyed in (False, True)
@@ -86,7 +95,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "operation", "keyed"), CASES)
+@pytest.mark.parametrize(("change", "operation", "keyed", "io"), CASES, indirect=["io"])
 def test_a_pinned_job_works_as_before_the_change(
     job: SparkSession,
     catalog: Catalog,
