@@ -115,7 +115,10 @@ def test_what_a_live_table_refuses(sql_spark: SparkSession, live: Table, t: str)
     frame = sql_spark.sql(WIDER)
     refused(lambda: sql("INSERT INTO {t} SELECT * FROM wider")(frame, t), "TOO_MANY_DATA_COLUMNS")
     refused(lambda: frame.write.insertInto(t), "TOO_MANY_DATA_COLUMNS")
-    refused(lambda: frame.writeTo(t).option("mergeSchema", False).append(), "TOO_MANY_DATA_COLUMNS")
+    refused(
+        lambda: frame.writeTo(t).option("mergeSchema", False).append(),
+        "the table has no column n.y, extra",
+    )
     by_path = frame.write.format("versioned").mode("append").option("mergeSchema", False)
     refused(lambda: by_path.save(live.location), "no column", "schema_mode = live")
     sql_spark.sql(f"EXPLAIN INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS b").collect()
@@ -172,3 +175,42 @@ def test_a_concurrent_column_is_no_conflict(
         {"id": 2, "both": 2, "theirs": None, "ours": 3},
     ]
     assert len(live.schema.names) == 6
+
+
+STRICT: dict[str, Callable[[DataFrame, str], Any]] = {
+    **{
+        name: WRITES[name]
+        for name in ("INSERT BY NAME", "INSERT OVERWRITE", "writeTo", "saveAsTable")
+    },
+    "column list": sql("INSERT INTO {t} (id, s, n, extra) SELECT * FROM wider"),
+}
+
+
+@pytest.mark.parametrize("how", STRICT)
+def test_the_refusal_of_a_strict_table_has_the_statements_that_let_the_rows_in(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, t: str, how: str
+) -> None:
+    table = catalog.create_table(f"{ns}.t", "id BIGINT, s STRING, n STRUCT<x: BIGINT>")
+    wider = sql_spark.sql(WIDER)
+    statements = ["ADD COLUMN extra INT", "ADD COLUMN n.y INT"]
+    refused(lambda: STRICT[how](wider, t), "no column", "schema_mode = live", *statements)
+    for statement in statements:
+        sql_spark.sql(f"ALTER TABLE {t} {statement}")
+    STRICT[how](wider, t)
+    assert table.refresh().scan().to_arrow().to_pylist() == [
+        {"id": 5_000_000_000, "s": "b", "n": {"x": 1, "y": 2}, "extra": 7}
+    ]
+
+
+def test_a_strict_table_takes_rows_with_fewer_columns_and_other_types(
+    sql_spark: SparkSession, catalog: Catalog, ns: str, t: str
+) -> None:
+    """Spark casts to the types of the table, and reports what is wrong with the query itself."""
+    table = catalog.create_table(f"{ns}.t", "id INT, s STRING")
+    sql_spark.sql(f"INSERT INTO {t} BY NAME SELECT CAST(1 AS BIGINT) AS ID")
+    sql_spark.sql(f"INSERT INTO {t} (s) VALUES ('a')")
+    sql_spark.sql(f"WITH q AS (SELECT 2 AS id) INSERT INTO {t} BY NAME SELECT * FROM q")
+    assert table.refresh().scan().count() == 3
+    refused(lambda: sql_spark.sql(f"INSERT INTO {t} BY NAME SELECT nope"), "UNRESOLVED_COLUMN")
+    with_cte = f"WITH q AS (SELECT 2 AS b) INSERT INTO {t} BY NAME SELECT * FROM q"
+    refused(lambda: sql_spark.sql(with_cte), "ADD COLUMN b INT")

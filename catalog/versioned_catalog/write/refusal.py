@@ -43,6 +43,24 @@ def refusal(
     return _with_way_out(requests, state, table)
 
 
+def unknown_columns(arrow: pa.Schema, state: TableState, table: str) -> InvalidRequestError | None:
+    """The error for rows with columns or fields that the table lacks; None if it has all of them.
+
+    Columns of other types are left to an engine that casts rows to the types of the table.
+
+    Args:
+        arrow: the schema of the rows.
+    """
+    if state.lens is not None:
+        return None  # the schema can't be changed through a pin
+    try:
+        requests = merging_changes(arrow, state.schema.visible)
+    except VersionedError:
+        return None
+    added = [request for request in requests if isinstance(request, AddColumn)]
+    return _with_way_out(added, state, table) if added else None
+
+
 def _with_way_out(
     requests: Sequence[_Merging], state: TableState, table: str
 ) -> InvalidRequestError:

@@ -17,15 +17,18 @@ from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import Commit, Refused
 from pyspark_versioned.sql.snapshots import landed, open_catalog, open_table, remember
 from pyspark_versioned.sql.table_description import describe
-from pyspark_versioned.sql.values import parse_timestamp
+from pyspark_versioned.sql.values import parse_timestamp, parse_type
 from pyspark_versioned.sql.view_errors import full_name, refuse_view, view_problems
 from pyspark_versioned.target import Target
 from versioned_catalog import Catalog, InvalidRequestError, NotFoundError, Table
 from versioned_catalog.conflicts.tags import version_or_tag
 from versioned_catalog.evolution.changes import ChangeType
 from versioned_catalog.log.state import TableState
+from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.paths import render_path
+from versioned_catalog.types.types import Struct
 from versioned_catalog.types.widening import widens
+from versioned_catalog.write.refusal import unknown_columns
 
 
 def load(request: messages.Load) -> messages.Loaded:
@@ -158,6 +161,17 @@ def evolve(request: messages.Evolve) -> messages.LoadedTable:
     return describe(table, state, request.table.storage, pending)
 
 
+def refuse_rows(request: messages.RefuseRows) -> messages.Done:
+    """Refuse rows with columns that the table lacks."""
+    table, state = open_table(request.table)
+    given = parse_type(request.schema, ())
+    assert isinstance(given, Struct)
+    error = unknown_columns(to_arrow_schema(given.fields), state, table.name)
+    if error is not None:
+        raise error
+    return messages.Done()
+
+
 def needs_change(request: messages.NeedsChange) -> messages.Needed:
     """Whether rows need a change to be written.
 
@@ -208,4 +222,15 @@ def without_catalog(
     return tuple(name[1:] if named else name)
 
 
-HANDLERS = (load, load_format, format_exists, create, alter, evolve, needs_change, drop, rename)
+HANDLERS = (
+    load,
+    load_format,
+    format_exists,
+    create,
+    alter,
+    evolve,
+    refuse_rows,
+    needs_change,
+    drop,
+    rename,
+)

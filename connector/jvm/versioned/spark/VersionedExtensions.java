@@ -16,6 +16,7 @@ import versioned.spark.extension.ReadCopiesPlainly;
 import versioned.spark.extension.ReadNatively;
 import versioned.spark.extension.RecordStatement;
 import versioned.spark.extension.RefuseAlterThroughPins;
+import versioned.spark.extension.RefuseUnknownColumns;
 import versioned.spark.extension.ResolveNestedChars;
 import versioned.spark.extension.TranslateErrors;
 import versioned.spark.internals.SparkViews;
@@ -30,6 +31,7 @@ public final class VersionedExtensions implements Function1<SparkSessionExtensio
         extensions.injectHintResolutionRule(session -> new RecordStatement());
         extensions.injectHintResolutionRule(session -> new CheckOptions(session));
         extensions.injectHintResolutionRule(session -> new EvolveWithRows(session));
+        extensions.injectHintResolutionRule(session -> new RefuseUnknownColumns(session));
         extensions.injectHintResolutionRule(session -> new TranslateErrors(session));
         extensions.injectHintResolutionRule(session -> new RefuseAlterThroughPins(session));
         extensions.injectHintResolutionRule(session -> new ResolveNestedChars(session));

@@ -197,6 +197,11 @@ class Evolve(Request[LoadedTable]):
     changes: Sequence[Change]
 
 
+class RefuseRows(Request[Done]):
+    table: TableRef
+    schema: SparkType
+
+
 class NeedsChange(Request[Needed]):
     table: TableRef
     change: Change

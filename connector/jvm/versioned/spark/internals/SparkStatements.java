@@ -1,8 +1,10 @@
 package versioned.spark.internals;
 
+import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.types.StructType;
 
 /** How Spark runs statements, queries and streams. */
 public final class SparkStatements {
@@ -14,6 +16,18 @@ public final class SparkStatements {
     public static void run(SparkSession session, LogicalPlan statement) {
         Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, statement)
             .queryExecution().commandExecuted();
+    }
+
+    /** The schema of a query, and nothing if Spark can't analyse it by itself: the whole statement tells why, or can. */
+    public static Optional<StructType> schema(SparkSession session, LogicalPlan query) {
+        if (query.resolved()) {
+            return Optional.of(query.schema());
+        }
+        try {
+            return Optional.of(Dataset.ofRows((org.apache.spark.sql.classic.SparkSession) session, query).schema());
+        } catch (Exception e) {
+            return Optional.empty();
+        }
     }
 
     /** The analysed plan of a query; nothing is run. */

@@ -71,6 +71,8 @@ public interface TableMessages {
 
     record Evolve(TableRef table, List<Change> changes) implements Request<LoadedTable> {}
 
+    record RefuseRows(TableRef table, StructType schema) implements Request<Done> {}
+
     record NeedsChange(TableRef table, Change change) implements Request<Needed> {}
 
     record Needed(boolean needed) {}
