@@ -181,8 +181,8 @@ def _count(held: Any) -> int:
 
 def _holds(held: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:
     """Whether a leaf of a file is stored as a column's type and form say."""
-    if pa.types.is_null(held):
-        return True
+    if form is Form.NULL or pa.types.is_null(held):
+        return form is Form.NULL and pa.types.is_null(held)
     try:
         found = seen_as(held, physical)
     except InvalidRequestError:

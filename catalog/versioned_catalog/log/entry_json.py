@@ -148,7 +148,9 @@ def _commit(value: Json) -> Commit:
 def _added(value: Json) -> tuple[SegmentRecord, ...]:
     maps = optional(value, "id_maps", list) or []
     if len(maps) > ID_MAPS:
-        raise CorruptTableError(f"the entry holds {len(maps)} ID maps; entries have up to {ID_MAPS}")
+        raise CorruptTableError(
+            f"the entry holds {len(maps)} ID maps; entries have up to {ID_MAPS}"
+        )
     known = id_maps_from_json(maps)
     added = optional(value, "added", list) or []
     return tuple(record_from_json(one, id_map_at(one, known)) for one in added)

@@ -106,7 +106,9 @@ class SegmentCheck:
                 said = state.segments.statistic(name, column, state.schemas).take(places)
                 held = statistic_of(seen, name, column, state.schemas)
                 for at in pc.indices_nonzero(differ(said, held)).to_pylist():
-                    if rows[at].record.id_map is not None and not _contradicts(name, said[at], held[at]):
+                    if rows[at].record.id_map is not None and not _contradicts(
+                        name, said[at], held[at]
+                    ):
                         continue
                     path = state.schema.path_text(column.id)
                     self.report(

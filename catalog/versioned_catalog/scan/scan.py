@@ -21,8 +21,8 @@ from versioned_catalog.expressions.filters import BoundFilter, columns_of, filte
 from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.projection.file_layout import FileLayout, file_layouts, plan_layout
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.projection.narrowing import Narrowing, narrowing
 from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.pruning.segments import every_match

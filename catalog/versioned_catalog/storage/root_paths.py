@@ -67,9 +67,7 @@ def check_root_name(name: str) -> None:
         )
 
 
-def with_roots(
-    options: Mapping[str, Any] | None, roots: Roots | None
-) -> dict[str, Any]:
+def with_roots(options: Mapping[str, Any] | None, roots: Roots | None) -> dict[str, Any]:
     """Storage options that also configure external roots.
 
     Args:

@@ -162,7 +162,11 @@ class _Adoption:
         found: dict[int, str | None] = {}
         for column in self.schema.columns:
             default = column.write_default
-            if column.hidden and column.id not in file.id_map.columns and not is_nested(column.type):
+            if (
+                column.hidden
+                and column.id not in file.id_map.columns
+                and not is_nested(column.type)
+            ):
                 is_value = isinstance(default, Constant)
                 found[column.id] = json.loads(default.json) if is_value else None
         return found
@@ -216,7 +220,9 @@ class _Adoption:
     def _shows(self, column: Column, above: tuple[Column, ...], id_map: IdMap) -> bool:
         """Whether statistics must say that a NOT NULL column holds no null."""
         if column.id in id_map.columns:
-            is_key = above and isinstance(above[-1].type, Map) and column == children(above[-1].type)[0]
+            is_key = (
+                above and isinstance(above[-1].type, Map) and column == children(above[-1].type)[0]
+            )
             return not is_key
         held = not above or above[-1].id in id_map.columns
         return held and column.read_default is None

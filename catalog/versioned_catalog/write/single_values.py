@@ -76,9 +76,7 @@ def _stats_of(column: Column, value: Constant) -> ColumnStats:
     return collect((column,), one)[column.id]
 
 
-def _between(
-    one: PartitionField, type_: DataType, low: str, high: str
-) -> tuple[str | None] | None:
+def _between(one: PartitionField, type_: DataType, low: str, high: str) -> tuple[str | None] | None:
     """The partition value of all values between two, if it is one: transforms keep the order of values."""
     transform = transforms.parse_transform(one.transform)
     if isinstance(transform, transforms.Bucket) and low != high:

@@ -54,7 +54,9 @@ def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
             scan.layouts,
             scan.nan_free(),
             (
-                (is_plain(one) or (url and url[at] is not None)) and one not in merged and not (wants_sequence and sequence is None)
+                (is_plain(one) or (url and url[at] is not None))
+                and one not in merged
+                and not (wants_sequence and sequence is None)
                 for at, (one, sequence) in enumerate(zip(path, row_sequences, strict=True))
             ),
             strict=True,
