@@ -1,10 +1,9 @@
-"""Spark reads files of somebody else in place, natively where its reader is exact, and rewrites their rows."""
+"""Spark reads files of somebody else in place, natively where it is exact, and rewrites their rows."""
 
 from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,8 +64,8 @@ class Lake:
 
 
 @pytest.fixture
-def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
-    yield Lake(spark, tmp_path)
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    return Lake(spark, tmp_path)
 
 
 PLAIN = pa.table(
@@ -77,7 +76,10 @@ PLAIN = pa.table(
         "s": [{"b": 1, "a": "x"}, None, {"b": 2, "a": None}],
     }
 )
-COLUMNS = "host STRING, n BIGINT, day DATE, s STRUCT<a: STRING, b: BIGINT, c: INT>, missing STRING DEFAULT 'm'"
+COLUMNS = (
+    "host STRING, n BIGINT, day DATE, s STRUCT<a: STRING, b: BIGINT, c: INT>, "
+    "missing STRING DEFAULT 'm'"
+)
 
 
 def plain(lake: Lake) -> Table:

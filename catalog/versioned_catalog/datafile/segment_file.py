@@ -203,8 +203,8 @@ def missing_segment_error(
         if not str(error).endswith("is missing"):
             return error
         return CorruptTableError(
-            f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore it, "
-            "or remove it from the table with Table.remove_external"
+            f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore "
+            "it, or remove it from the table with Table.remove_external"
         )
     if version < 0:
         return error

@@ -171,7 +171,7 @@ class SegmentCheck:
 
 
 def _contradicts(name: str, said: pa.Scalar, held: pa.Scalar) -> bool:
-    """Whether a statistic that another writer's footer gave is false of the rows; its bounds may be loose."""
+    """Whether a statistic from a footer of others is false of the rows; its bounds may be loose."""
     if pa.types.is_duration(said.type):
         said, held = said.cast(pa.int64()), held.cast(pa.int64())
     match name:

@@ -167,8 +167,8 @@ def _held_type(column: Column, how: Held, held: Mapping[int, Held]) -> DataType:
         type_ = how.type or column.type
         if is_nested(type_) or not widens(type_, column.type):
             raise CorruptTableError(
-                f"an ID map has the type {type_name(type_)} for the column {column.name}, which can't be "
-                f"read as {type_name(column.type)}"
+                f"an ID map has the type {type_name(type_)} for the column {column.name}, which can't "
+                f"be read as {type_name(column.type)}"
             )
         return type_
     inner = _held_columns(children(column.type), held)

@@ -1,4 +1,4 @@
-"""Opening the files of segments: in the table's folder, or below an external root (FORMAT.md, section 1.1).
+"""Opening the files of segments, in the table's folder or below a root (FORMAT.md, section 1.1).
 
 Only the roots of the store's own location are used, which come from the reader's configuration. What a
 table records about its roots is shown in errors and nothing else.
@@ -56,9 +56,9 @@ def missing_root(place: RootPath, recorded: Mapping[str, str] | None) -> Invalid
     was = (recorded or {}).get(place.root)
     origin = "" if was is None else f", which was {was[:500]} when it was imported"
     return InvalidRequestError(
-        f"the segment root:{place.root}/{place.path} needs the external root {place.root!r}{origin}. Allow "
-        f'it if you trust it: roots={{"{place.root}": ...}} in Python, --root {place.root}=... in the '
-        f"command line, spark.sql.catalog.<catalog>.root.{place.root} or "
+        f"the segment root:{place.root}/{place.path} needs the external root {place.root!r}{origin}. "
+        f'Allow it if you trust it: roots={{"{place.root}": ...}} in Python, --root {place.root}=... in '
+        f"the command line, spark.sql.catalog.<catalog>.root.{place.root} or "
         f'option("root.{place.root}", ...) in Spark',
         condition="INVALID_OPTION",
     )

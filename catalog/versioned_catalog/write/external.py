@@ -2,26 +2,15 @@
 
 This is what imports and conversions commit through; they decide which file holds which column:
 
-1. Open the table with the root below which the files lie: ``Catalog(warehouse, roots={"lake": url})``.
+1. Open the table with the root of the files: ``Catalog(warehouse, roots={"lake": url})``.
 2. Commit the schema that the files need (``Table.alter``).
-3. For each file, say how it holds the columns: an ``IdMap`` (``schema.id_map``; the type and form of each
-   leaf come from ``types.forms.seen_as``), constants for what stands in its path, and statistics
-   (``statistics.foreign.foreign_stats``).
+3. Open each file (``datafile.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
+   (``schema.id_map``; the type and form of each leaf come from ``types.forms.seen_as``), constants for
+   what stands in its path, and statistics (``statistics.foreign.foreign_stats``).
 4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent.
 
-    file = ExternalFile(
-        path="root:lake/day=2026-11-21/part-0.parquet",
-        rows=1000,
-        bytes=40123,
-        schema_version=table.schema.version,
-        id_map=IdMap({1: Held(), 2: Held(name="Host"), 3: Held(type=Atom.INT)}),
-        constants={4: "20778"},
-        columns={1: ColumnStats(nulls=0, min="1", max="9")},
-    )
-    table.append_external([file], batch=Batch("import of lake", 1))
-
-What a file lacks, and no constant gives, shows its read default. Files of a table with a primary key can't
-be adopted, since a merge needs rows that are sorted by the key and know their sequence: copy them.
+What a file lacks, and no constant gives, shows its read default. A table with a primary key can't adopt
+files, since a merge needs rows that are sorted by the key and know their sequence: copy them.
 """
 
 from __future__ import annotations
@@ -60,6 +49,21 @@ from versioned_catalog.write.single_values import SingleValues
 class ExternalFile:
     """A Parquet file to adopt as a segment.
 
+    >>> import fsspec, pyarrow.parquet as pq
+    >>> from versioned_catalog import Catalog, ExternalFile
+    >>> from versioned_catalog.schema.id_map import Held, IdMap
+    >>> with fsspec.open("memory://raw/day=7/part-0.parquet", "wb") as file:
+    ...     pq.write_table(pa.table({"Id": [1, 2]}), file)
+    >>> size = fsspec.filesystem("memory").size("/raw/day=7/part-0.parquet")
+    >>> catalog = Catalog("memory://of-files", roots={"raw": "memory://raw"})
+    >>> table = catalog.create_table("events", "id BIGINT, day INT")
+    >>> id_map = IdMap({1: Held(name="Id")})
+    >>> path = "root:raw/day=7/part-0.parquet"
+    >>> table.append_external([ExternalFile(path, 2, size, 0, id_map, constants={2: "7"})])
+    1
+    >>> table.scan().to_arrow().to_pylist()
+    [{'id': 1, 'day': 7}, {'id': 2, 'day': 7}]
+
     Args:
         path: ``root:<name>/<path below that root>``.
         rows, bytes: its size, which every reader checks.
@@ -68,7 +72,7 @@ class ExternalFile:
         id_map: how the file holds the columns. Share one object between files that are alike.
         constants: value texts (FORMAT.md, section 4.2) of top-level columns that the file does not hold,
             by column ID; None for null.
-        columns: statistics of the columns in the map, by column ID, in the types of the table. A NOT NULL
+        columns: statistics of the columns in the map, by ID, in the types of the table. A NOT NULL
             column needs ``nulls=0``. Those of constants and defaults are added.
         partition: value texts of the table's partitioning; None to derive them from constants and from
             columns with a single value.
@@ -95,8 +99,8 @@ def external_records(
     """
     if state.schema.is_keyed:
         raise InvalidRequestError(
-            f"{table} has a primary key, so files can't be adopted in place: a merge needs rows that are "
-            "sorted by the key. Copy their rows with append() instead",
+            f"{table} has a primary key, so files can't be adopted in place: a merge needs rows that "
+            "are sorted by the key. Copy their rows with append() instead",
             condition="NOT_SUPPORTED",
         )
     adoption = _Adoption(store, state.schema, table, SingleValues(state.schema))
@@ -167,8 +171,8 @@ class _Adoption:
                 and column.id not in file.id_map.columns
                 and not is_nested(column.type)
             ):
-                is_value = isinstance(default, Constant)
-                found[column.id] = json.loads(default.json) if is_value else None
+                text = json.loads(default.json) if isinstance(default, Constant) else None
+                found[column.id] = text
         return found
 
     def _constant_stats(
@@ -180,8 +184,8 @@ class _Adoption:
             column = top.get(column_id)
             if column is None or is_nested(column.type) or is_opaque(column.type):
                 raise InvalidRequestError(
-                    f"{self.table}: {file.path} has a constant for the column ID {column_id}, which is no "
-                    "top-level column of a plain type"
+                    f"{self.table}: {file.path} has a constant for the column ID {column_id}, which is "
+                    "no top-level column of a plain type"
                 )
         found: dict[int, ColumnStats] = {}
         for column in self.schema.columns:
@@ -202,8 +206,8 @@ class _Adoption:
                 known = "may hold nulls" if nulls is None else f"has {nulls} nulls"
                 path = self.schema.path_text(column_id)
                 raise InvalidRequestError(
-                    f"{self.table}: {file.path} {known} in the column {path}, which is NOT NULL; make it "
-                    f"nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
+                    f"{self.table}: {file.path} {known} in the column {path}, which is NOT NULL; make "
+                    f"it nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
                 )
 
     def _not_null(self, id_map: IdMap) -> tuple[int, ...]:
@@ -236,8 +240,8 @@ class _Adoption:
         found = self.values.partition(stats, file.rows) if file.partition is None else None
         if found is None:
             raise InvalidRequestError(
-                f"{self.table} is partitioned by {', '.join(partition_fields(self.schema))}, and the rows of "
-                f"{file.path} are not known to be in one partition; copy them with append(), or adopt the "
-                "files before the table is partitioned"
+                f"{self.table} is partitioned by {', '.join(partition_fields(self.schema))}, and the "
+                f"rows of {file.path} are not known to be in one partition; copy them with append(), or "
+                "adopt the files before the table is partitioned"
             )
         return found
