@@ -25,11 +25,11 @@ from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.external import check_external
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.id_map import IdMap, file_columns
+from versioned_catalog.schema.id_map import IdMap, file_columns, id_map_from_text
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.storage.external import root_store
+from versioned_catalog.storage.external import check_apart, root_store
 from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Store, safe_path
 from versioned_catalog.types.types import (
@@ -144,7 +144,7 @@ class _Adoption:
             bytes=file.bytes,
             partition=self._partition(file, stats),
             columns=stats,
-            id_map=file.id_map,
+            id_map=id_map_from_text(file.id_map.text),  # one object for all files that are alike
             constants=constants,
         )
 
@@ -156,7 +156,7 @@ class _Adoption:
             )
         place = split_root(safe_path(file.path))
         if place is not None:
-            root_store(self.store, place)
+            check_apart(self.store, root_store(self.store, place), place)
         check_external(file.path, file.id_map, file.constants, PLAIN)
         if not (0 <= file.rows <= SEGMENT_ROWS and 0 <= file.bytes <= SEGMENT_BYTES):
             raise InvalidRequestError(f"{self.table}: {file.path} has an impossible size")
@@ -195,7 +195,12 @@ class _Adoption:
             if column.id in constants:
                 text = constants[column.id]
                 value = None if text is None else constant_of(text)
-            found[column.id] = self.values.stats(column, value, file.rows)
+            try:
+                found[column.id] = self.values.stats(column, value, file.rows)
+            except CorruptTableError as error:
+                raise InvalidRequestError(
+                    f"{self.table}: {file.path}, the constant of the column {column.name}: {error}"
+                ) from None
         return found
 
     def _check_nulls(self, file: ExternalFile, stats: Mapping[int, ColumnStats]) -> None:
