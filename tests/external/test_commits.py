@@ -1,4 +1,4 @@
-"""What a commit of files of others accepts, and how their records are stored (FORMAT.md, section 6.2)."""
+"""What a commit of files of others accepts, and how it is stored (FORMAT.md, section 6.2)."""
 
 from __future__ import annotations
 

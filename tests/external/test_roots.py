@@ -1,4 +1,4 @@
-"""External roots confine what a table makes a reader open, and nobody deletes below them (FORMAT.md, 1.1)."""
+"""External roots confine what a table makes a reader open, and nobody deletes below them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ import pytest
 
 from external.files import ROOT, mapped, write
 from faults.store import FaultyStore, Plan
-from versioned_catalog import Catalog, CorruptTableError, InvalidRequestError, Table
+from versioned_catalog import (
+    Catalog,
+    CorruptTableError,
+    ExternalFile,
+    InvalidRequestError,
+    Table,
+)
 from versioned_catalog.log.entry_json import commit_from_bytes
 from versioned_catalog.storage.opening import open_store, reopen
 from versioned_catalog.storage.store import Store
@@ -80,9 +86,9 @@ def _roots(table: Table) -> dict[str, str]:
 def test_a_path_that_leads_outside_is_refused(table: Table, path: str) -> None:
     with pytest.raises(CorruptTableError, match=r"leads outside|names no external root"):
         forge(table, path=path)
+    file = ExternalFile(path, 2, 9, 0, mapped(table, "x.parquet").id_map)
     with pytest.raises(InvalidRequestError, match=r"leads outside|names no external root"):
-        file = mapped(table, "x.parquet")
-        table.append_external([type(file)(path, 2, file.bytes, 0, file.id_map)])
+        table.append_external([file])
 
 
 def test_only_the_roots_of_the_reader_count(table: Table, tmp_path: Path, lake: Path) -> None:
@@ -135,6 +141,9 @@ def test_the_folders_of_the_table_are_not_external(table: Table, folder: str) ->
         reader = Catalog.load_path(reader.location, roots={ROOT: root})
         with pytest.raises(CorruptTableError, match="leads into the table's own folder"):
             reader.scan().to_arrow()
+        file = ExternalFile(path, 2, 9, 0, mapped(table, "x.parquet").id_map)
+        with pytest.raises(InvalidRequestError, match="leads into the table's own folder"):
+            reader.append_external([file])
 
 
 def test_a_link_into_the_tables_folder_is_refused(table: Table, lake: Path) -> None:

@@ -14,9 +14,6 @@ from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.root_paths import RootPath, split_root
 from versioned_catalog.storage.store import Store, safe_path
 
-OWN_FOLDERS = ("_versioned", "data")
-"""The folders of a table that no external path may lead into."""
-
 
 def open_file(store: Store, path: str, recorded: Mapping[str, str] | None = None) -> Any:
     """Open the file of a segment for random access, as ``Store.open`` does.
@@ -83,8 +80,7 @@ def check_apart(store: Store, root: Store, place: RootPath) -> None:
         CorruptTableError: the path leads into a folder of the table.
     """
     full = root.resolved(place.path)
-    for folder in OWN_FOLDERS:
-        own = store.resolved(folder)
+    for own in store.own_folders:
         if full == own or full.startswith(f"{own}/"):
             raise CorruptTableError(
                 f"the path root:{place.root}/{place.path} leads into the table's own folder {own}"

@@ -15,7 +15,6 @@ files, since a merge needs rows that are sorted by the key and know their sequen
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,23 +24,16 @@ from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.external import check_external
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.id_map import IdMap, file_columns, id_map_from_text
+from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.external import check_apart, root_store
 from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Store, safe_path
-from versioned_catalog.types.types import (
-    Column,
-    Constant,
-    Map,
-    children,
-    is_nested,
-    is_opaque,
-    walk,
-)
+from versioned_catalog.types.types import Column, is_nested, is_opaque
 from versioned_catalog.values.value_text import constant_of
+from versioned_catalog.write.mapped_columns import MappedColumns
 from versioned_catalog.write.single_values import SingleValues
 
 
@@ -103,7 +95,7 @@ def external_records(
             "are sorted by the key. Copy their rows with append() instead",
             condition="NOT_SUPPORTED",
         )
-    adoption = _Adoption(store, state.schema, table, SingleValues(state.schema))
+    adoption = _Adoption.of(store, state.schema, table)
     try:
         return tuple(map(adoption.record, files))
     except CorruptTableError as error:
@@ -125,7 +117,14 @@ class _Adoption:
     schema: Schema
     table: str
     values: SingleValues
-    known: dict[IdMap, tuple[int, ...]] = field(default_factory=dict, init=False)
+    plain: Mapping[int, Column]
+    known: dict[IdMap, MappedColumns] = field(default_factory=dict, init=False)
+
+    @staticmethod
+    def of(store: Store, schema: Schema, table: str) -> _Adoption:
+        top = (one for one in schema.columns if not (is_nested(one.type) or is_opaque(one.type)))
+        plain = {column.id: column for column in top}
+        return _Adoption(store, schema, table, SingleValues(schema), plain)
 
     def record(self, file: ExternalFile) -> SegmentRecord:
         """The record of a file, with statistics of what it does not hold.
@@ -134,9 +133,12 @@ class _Adoption:
             CorruptTableError: its map or a constant does not fit the table.
         """
         self._check(file)
-        constants = {**self._hidden(file), **file.constants}
-        stats = {**file.columns, **self._constant_stats(file, constants)}
-        self._check_nulls(file, stats)
+        if file.id_map not in self.known:
+            self.known[file.id_map] = MappedColumns.of(self.schema, file.id_map)
+        mapped = self.known[file.id_map]
+        constants = {**mapped.hidden, **file.constants}
+        stats = {**file.columns, **self._constant_stats(file, mapped.absent, constants)}
+        self._check_nulls(file, mapped.not_null, stats)
         return SegmentRecord(
             path=file.path,
             schema_version=self.schema.version,
@@ -144,7 +146,7 @@ class _Adoption:
             bytes=file.bytes,
             partition=self._partition(file, stats),
             columns=stats,
-            id_map=id_map_from_text(file.id_map.text),  # one object for all files that are alike
+            id_map=mapped.id_map,
             constants=constants,
         )
 
@@ -160,37 +162,19 @@ class _Adoption:
         check_external(file.path, file.id_map, file.constants, PLAIN)
         if not (0 <= file.rows <= SEGMENT_ROWS and 0 <= file.bytes <= SEGMENT_BYTES):
             raise InvalidRequestError(f"{self.table}: {file.path} has an impossible size")
-
-    def _hidden(self, file: ExternalFile) -> dict[int, str | None]:
-        """Constants of columns that only earlier schemas see: their write defaults."""
-        found: dict[int, str | None] = {}
-        for column in self.schema.columns:
-            default = column.write_default
-            if (
-                column.hidden
-                and column.id not in file.id_map.columns
-                and not is_nested(column.type)
-            ):
-                text = json.loads(default.json) if isinstance(default, Constant) else None
-                found[column.id] = text
-        return found
+        unknown = file.constants.keys() - self.plain.keys()
+        if unknown:
+            raise InvalidRequestError(
+                f"{self.table}: {file.path} has a constant for the column ID {min(unknown)}, which is "
+                "no top-level column of a plain type"
+            )
 
     def _constant_stats(
-        self, file: ExternalFile, constants: Mapping[int, str | None]
+        self, file: ExternalFile, absent: Sequence[Column], constants: Mapping[int, str | None]
     ) -> dict[int, ColumnStats]:
         """The statistics of the columns that show one value, since the file does not hold them."""
-        top = {column.id: column for column in self.schema.columns}
-        for column_id in constants:
-            column = top.get(column_id)
-            if column is None or is_nested(column.type) or is_opaque(column.type):
-                raise InvalidRequestError(
-                    f"{self.table}: {file.path} has a constant for the column ID {column_id}, which is "
-                    "no top-level column of a plain type"
-                )
         found: dict[int, ColumnStats] = {}
-        for column in self.schema.columns:
-            if column.id in file.id_map.columns:
-                continue
+        for column in absent:
             value = column.read_default
             if column.id in constants:
                 text = constants[column.id]
@@ -203,9 +187,11 @@ class _Adoption:
                 ) from None
         return found
 
-    def _check_nulls(self, file: ExternalFile, stats: Mapping[int, ColumnStats]) -> None:
+    def _check_nulls(
+        self, file: ExternalFile, not_null: Sequence[int], stats: Mapping[int, ColumnStats]
+    ) -> None:
         """Refuse a file that may show null in a NOT NULL column."""
-        for column_id in self._not_null(file.id_map):
+        for column_id in not_null:
             nulls = stats.get(column_id, ColumnStats()).nulls
             if nulls != 0 and file.rows:
                 known = "may hold nulls" if nulls is None else f"has {nulls} nulls"
@@ -214,27 +200,6 @@ class _Adoption:
                     f"{self.table}: {file.path} {known} in the column {path}, which is NOT NULL; make "
                     f"it nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
                 )
-
-    def _not_null(self, id_map: IdMap) -> tuple[int, ...]:
-        """The NOT NULL columns of which a file of a map must have no nulls. Keys of maps never are."""
-        if id_map not in self.known:
-            file_columns(self.schema, id_map)  # refuses a map that does not fit
-            self.known[id_map] = tuple(
-                column.id
-                for column, above in walk(self.schema.columns)
-                if not column.nullable and self._shows(column, above, id_map)
-            )
-        return self.known[id_map]
-
-    def _shows(self, column: Column, above: tuple[Column, ...], id_map: IdMap) -> bool:
-        """Whether statistics must say that a NOT NULL column holds no null."""
-        if column.id in id_map.columns:
-            is_key = (
-                above and isinstance(above[-1].type, Map) and column == children(above[-1].type)[0]
-            )
-            return not is_key
-        held = not above or above[-1].id in id_map.columns
-        return held and column.read_default is None
 
     def _partition(
         self, file: ExternalFile, stats: Mapping[int, ColumnStats]
