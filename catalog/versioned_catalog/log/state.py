@@ -46,6 +46,7 @@ class TableState:
         applications: the last batch of each exactly-once sink.
         tags: names of versions, of this incarnation and of those that it replaced.
         pins: schema pins by label.
+        roots: URLs of external roots, as they were when segments below them were added; for errors only.
         fence: commits that add segments must have been planned on this version or later.
         floor: the oldest retained version, apart from tagged ones.
         features: features that the table needs of readers and writers.
@@ -70,6 +71,7 @@ class TableState:
     applications: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    roots: Mapping[str, str] = field(default_factory=dict)
     fence: int = 0
     floor: int = 0
     features: Features = field(default_factory=Features)
@@ -150,6 +152,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         applications=applications,
         tags=before.tags if commit.tags is None else commit.tags,
         pins=before.pins if commit.pins is None else commit.pins,
+        roots=before.roots if commit.roots is None else commit.roots,
         lens=None,
         fence=before.fence if commit.fence is None else max(before.fence, commit.fence),
         floor=before.floor if commit.floor is None else max(before.floor, commit.floor),
@@ -172,6 +175,18 @@ def check_pins(state: TableState) -> None:
             raise CorruptTableError(
                 f"the pin {label[:100]!r} has the schema version {version}, which does not exist"
             )
+
+
+def check_not_keyed(path: str, is_foreign: bool, schema: Schema | None) -> None:
+    """Refuse a segment of somebody else in a table with a primary key: its rows can't be merged.
+
+    Raises:
+        CorruptTableError: naming the segment.
+    """
+    if is_foreign and schema is not None and schema.is_keyed:
+        raise CorruptTableError(
+            f"the segment {path} has an ID map, but the table has a primary key"
+        )
 
 
 def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
@@ -223,6 +238,7 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
 
 def _check_records(schemas: Mapping[int, Schema], commit: Commit) -> None:
     for record in commit.added:
+        check_not_keyed(record.path, record.id_map is not None, schemas.get(record.schema_version))
         if record.schema_version not in schemas:
             raise CorruptTableError(
                 f"the segment {record.path} has schema version {record.schema_version}, and the log "

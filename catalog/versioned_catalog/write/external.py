@@ -1,0 +1,236 @@
+"""Adopt Parquet files of somebody else in place: external segments (FORMAT.md, sections 1.1 and 6.2).
+
+This is what imports and conversions commit through; they decide which file holds which column:
+
+1. Open the table with the root of the files: ``Catalog(warehouse, roots={"lake": url})``.
+2. Commit the schema that the files need (``Table.alter``).
+3. Open each file (``datafile.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
+   (``schema.id_map``; the type and form of each leaf come from ``types.forms.seen_as``), constants for
+   what stands in its path, and statistics (``statistics.foreign.foreign_stats``).
+4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent,
+   and ``adopted_paths`` says which files are known already.
+
+What a file lacks, and no constant gives, shows its read default. A table with a primary key can't adopt
+files, since a merge needs rows that are sorted by the key and know their sequence: copy them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from versioned_catalog.errors import CommitConflictError, CorruptTableError, InvalidRequestError
+from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS
+from versioned_catalog.log.delta import PLAIN
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.external import check_external
+from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.schema.id_map import IdMap
+from versioned_catalog.schema.partition_changes import partition_fields
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.statistics.stats import ColumnStats
+from versioned_catalog.storage.external import check_apart, root_store
+from versioned_catalog.storage.root_paths import PREFIX, split_root
+from versioned_catalog.storage.store import Store, safe_path
+from versioned_catalog.types.types import Column, is_nested, is_opaque
+from versioned_catalog.values.value_text import constant_of
+from versioned_catalog.write.mapped_columns import MappedColumns
+from versioned_catalog.write.single_values import SingleValues
+
+
+@dataclass(frozen=True)
+class ExternalFile:
+    """A Parquet file to adopt as a segment.
+
+    >>> import fsspec, pyarrow.parquet as pq
+    >>> from versioned_catalog import Catalog, ExternalFile
+    >>> from versioned_catalog.schema.id_map import Held, IdMap
+    >>> with fsspec.open("memory://raw/day=7/part-0.parquet", "wb") as file:
+    ...     pq.write_table(pa.table({"Id": [1, 2]}), file)
+    >>> size = fsspec.filesystem("memory").size("/raw/day=7/part-0.parquet")
+    >>> catalog = Catalog("memory://of-files", roots={"raw": "memory://raw"})
+    >>> table = catalog.create_table("events", "id BIGINT, day INT")
+    >>> id_map = IdMap({1: Held(name="Id")})
+    >>> path = "root:raw/day=7/part-0.parquet"
+    >>> table.append_external([ExternalFile(path, 2, size, 0, id_map, constants={2: "7"})])
+    1
+    >>> table.scan().to_arrow().to_pylist()
+    [{'id': 1, 'day': 7}, {'id': 2, 'day': 7}]
+
+    Args:
+        path: ``root:<name>/<path below that root>``.
+        rows, bytes: its size, which every reader checks.
+        schema_version: the schema version that the map and the constants were made for; it must be the
+            table's current one.
+        id_map: how the file holds the columns. Share one object between files that are alike.
+        constants: value texts (FORMAT.md, section 4.2) of top-level columns that the file does not hold,
+            by column ID; None for null.
+        columns: statistics of the columns in the map, by ID, in the types of the table. A NOT NULL
+            column needs ``nulls=0``. Those of constants and defaults are added.
+        partition: value texts of the table's partitioning; None to derive them from constants and from
+            columns with a single value.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+    schema_version: int
+    id_map: IdMap
+    constants: Mapping[int, str | None] = field(default_factory=dict)
+    columns: Mapping[int, ColumnStats] = field(default_factory=dict)
+    partition: tuple[str | None, ...] | None = None
+
+
+def external_records(
+    store: Store, state: TableState, files: Sequence[ExternalFile], table: str
+) -> tuple[SegmentRecord, ...]:
+    """The records of files to adopt, checked against the table and completed.
+
+    Raises:
+        InvalidRequestError: the table has a primary key, or a file does not fit it.
+        CommitConflictError: the schema has changed since the files were mapped.
+    """
+    if state.schema.is_keyed:
+        raise InvalidRequestError(
+            f"{table} has a primary key, so files can't be adopted in place: a merge needs rows that "
+            "are sorted by the key. Copy their rows with append() instead",
+            condition="NOT_SUPPORTED",
+        )
+    adoption = _Adoption.of(store, state.schema, table)
+    try:
+        return tuple(map(adoption.record, files))
+    except CorruptTableError as error:
+        raise InvalidRequestError(f"{table}: {error}") from None
+
+
+def used_roots(store: Store, records: Sequence[SegmentRecord]) -> dict[str, str]:
+    """The URLs of the external roots below which segments lie, by name."""
+    known = dict(store.location.roots)
+    places = (split_root(record.path) for record in records)
+    return {place.root: known[place.root].url for place in places if place is not None}
+
+
+def adopted_paths(log: TableLog, state: TableState) -> frozenset[str]:
+    """The paths of all files of others that a table has or had, for an import that adopts new ones only.
+
+    Files that left the table before its oldest retained version are forgotten.
+
+    Args:
+        log, state: of the table (``Table.log``, ``Table.state``).
+    """
+    found = set(state.segments.paths)
+    first = log.first_kept(max(state.floor, state.created_version))
+    for commit in log.entries(first, state.version) if first <= state.version else ():
+        if isinstance(commit, Commit):
+            found |= {record.path for record in commit.added} | {*commit.removed}
+    return frozenset(path for path in found if path.startswith(PREFIX))
+
+
+@dataclass(frozen=True)
+class _Adoption:
+    """Turns files into records; each different map is looked at once."""
+
+    store: Store
+    schema: Schema
+    table: str
+    values: SingleValues
+    plain: Mapping[int, Column]
+    known: dict[IdMap, MappedColumns] = field(default_factory=dict, init=False)
+
+    @staticmethod
+    def of(store: Store, schema: Schema, table: str) -> _Adoption:
+        top = (one for one in schema.columns if not (is_nested(one.type) or is_opaque(one.type)))
+        plain = {column.id: column for column in top}
+        return _Adoption(store, schema, table, SingleValues(schema), plain)
+
+    def record(self, file: ExternalFile) -> SegmentRecord:
+        """The record of a file, with statistics of what it does not hold.
+
+        Raises:
+            CorruptTableError: its map or a constant does not fit the table.
+        """
+        self._check(file)
+        if file.id_map not in self.known:
+            self.known[file.id_map] = MappedColumns.of(self.schema, file.id_map)
+        mapped = self.known[file.id_map]
+        constants = {**mapped.hidden, **file.constants}
+        stats = {**file.columns, **self._constant_stats(file, mapped.absent, constants)}
+        self._check_nulls(file, mapped.not_null, stats)
+        return SegmentRecord(
+            path=file.path,
+            schema_version=self.schema.version,
+            rows=file.rows,
+            bytes=file.bytes,
+            partition=self._partition(file, stats),
+            columns=stats,
+            id_map=mapped.id_map,
+            constants=constants,
+        )
+
+    def _check(self, file: ExternalFile) -> None:
+        if file.schema_version != self.schema.version:
+            raise CommitConflictError(
+                f"{self.table}: the files were mapped to schema version {file.schema_version}, and the "
+                f"table has {self.schema.version} now; refresh() the table and map them again"
+            )
+        place = split_root(safe_path(file.path))
+        if place is not None:
+            check_apart(self.store, root_store(self.store, place), place)
+        check_external(file.path, file.id_map, file.constants, PLAIN)
+        if not (0 <= file.rows <= SEGMENT_ROWS and 0 <= file.bytes <= SEGMENT_BYTES):
+            raise InvalidRequestError(f"{self.table}: {file.path} has an impossible size")
+        unknown = file.constants.keys() - self.plain.keys()
+        if unknown:
+            raise InvalidRequestError(
+                f"{self.table}: {file.path} has a constant for the column ID {min(unknown)}, which is "
+                "no top-level column of a plain type"
+            )
+
+    def _constant_stats(
+        self, file: ExternalFile, absent: Sequence[Column], constants: Mapping[int, str | None]
+    ) -> dict[int, ColumnStats]:
+        """The statistics of the columns that show one value, since the file does not hold them."""
+        found: dict[int, ColumnStats] = {}
+        for column in absent:
+            value = column.read_default
+            if column.id in constants:
+                text = constants[column.id]
+                value = None if text is None else constant_of(text)
+            try:
+                found[column.id] = self.values.stats(column, value, file.rows)
+            except CorruptTableError as error:
+                raise InvalidRequestError(
+                    f"{self.table}: {file.path}, the constant of the column {column.name}: {error}"
+                ) from None
+        return found
+
+    def _check_nulls(
+        self, file: ExternalFile, not_null: Sequence[int], stats: Mapping[int, ColumnStats]
+    ) -> None:
+        """Refuse a file that may show null in a NOT NULL column."""
+        for column_id in not_null:
+            nulls = stats.get(column_id, ColumnStats()).nulls
+            if nulls != 0 and file.rows:
+                known = "may hold nulls" if nulls is None else f"has {nulls} nulls"
+                path = self.schema.path_text(column_id)
+                raise InvalidRequestError(
+                    f"{self.table}: {file.path} {known} in the column {path}, which is NOT NULL; make "
+                    f"it nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
+                )
+
+    def _partition(
+        self, file: ExternalFile, stats: Mapping[int, ColumnStats]
+    ) -> tuple[str | None, ...]:
+        wanted = len(self.schema.partitioning)
+        if file.partition is not None and len(file.partition) == wanted:
+            return tuple(file.partition)
+        found = self.values.partition(stats, file.rows) if file.partition is None else None
+        if found is None:
+            raise InvalidRequestError(
+                f"{self.table} is partitioned by {', '.join(partition_fields(self.schema))}, and the "
+                f"rows of {file.path} are not known to be in one partition; copy them with append(), or "
+                "adopt the files before the table is partitioned"
+            )
+        return found
