@@ -64,6 +64,7 @@ INTERNALS = {
     # writing
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
+    "write.refusal",
     "write.row_schema",
     # maintenance
     *("compaction.tasks", "maintenance.retention"),
