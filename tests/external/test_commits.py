@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ def test_a_map_is_parsed_once(catalog: Catalog, lake: Path) -> None:
     one, two = (segment.record.id_map for segment in reader.state.segments.tail)
     assert one is two
     assert one is not None
-    assert id_map_from_text(one.text) is id_map_from_text(one.text)
+    assert id_map_from_text(one.text) is one
+    assert pickle.loads(pickle.dumps(one)) is one  # tasks of Spark hold it
 
 
 def test_records_in_a_manifest(
@@ -136,6 +138,23 @@ def test_a_table_with_a_primary_key_is_refused(catalog: Catalog, lake: Path) -> 
     with pytest.raises(InvalidRequestError, match=r"t has a primary key.*Copy their rows"):
         table.append_external(files(table, lake, "x.parquet"))
     assert table.version == 0
+
+
+def test_a_forged_record_in_a_table_with_a_primary_key_is_corrupt(
+    catalog: Catalog, lake: Path
+) -> None:
+    table = catalog.create_table("t", "n BIGINT NOT NULL")
+    table.append_external(files(table, lake, "x.parquet"))
+    table.log.write_checkpoint(table.state)
+    first = Path(table.location) / f"_versioned/log/{0:020}.json"
+    value = entry(table, 0)
+    value["schema"]["primary_key"] = [1]
+    first.write_text(json.dumps(value))
+    (Path(table.location) / "_versioned/last_checkpoint.json").unlink()
+    for checkpoint in (Path(table.location) / "_versioned/checkpoint").iterdir():
+        checkpoint.unlink()
+    with pytest.raises(CorruptTableError, match="has an ID map, but the table has a primary key"):
+        Catalog.load_path(table.location)
 
 
 def test_a_table_with_a_time_index_alone_takes_files(catalog: Catalog, lake: Path) -> None:
