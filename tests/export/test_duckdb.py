@@ -105,6 +105,14 @@ TYPED_CONDITIONS = [
     "ntz > '-infinity'",
     "t = '23:59:59.999999'",
     "t < '24:00:00'",
+    "c = 'a  ' AND f64 > 1",
+    "f64 >= 1 AND t < '24:00:00' AND i64 > 0",
+    "f64 IN (0.0, 3.0) AND t < '24:00:00'",
+    "f64 IN (0.0, 'nan'::DOUBLE) AND t < '24:00:00'",
+    "f64 <> 1 AND t < '24:00:00'",
+    "f64 = 'nan'::DOUBLE AND c = 'a  '",
+    "f64 IS NOT NULL AND c <> 'x'",
+    "c IN ('a  ', 'abc')",
     "du > INTERVAL 1 DAY",
     "du = INTERVAL '1 day 1 microsecond'",
     "c = 'a'",
@@ -163,6 +171,8 @@ def test_a_limit_of_the_scan_comes_before_the_filter(evolved: Table, connection:
     relation = evolved.scan(limit=2).to_duckdb(connection)
     assert relation.filter("id > 1").project("id").fetchall() == [(2,)]
     assert relation.filter("id > 2").fetchall() == []
+    limited = evolved.scan(limit=4).to_duckdb(connection)
+    assert limited.filter("score > 1").project("id").fetchall() == [(3,)]  # NaN
 
 
 def test_a_filter_on_a_pinned_schema_sees_what_it_shows(tmp_path: Path, connection: Any) -> None:

@@ -61,6 +61,8 @@ def conditions() -> list[Any]:
     found += [(c("id") > 1) & (c("n") + 1 == 6), (c("id") == 1) | (c("n") % 2 == 1)]
     found += [~((c("id") > 3) | (c("server") == "a")), (c("id") > 3) ^ c("n").is_null()]
     found += [c("n").eq_missing(None), c("n").ne_missing(5), c("server").eq_missing("c")]
+    found += [c("n").is_first_distinct(), c("n") == c("n").max(), c("id").shift(1) > 2]
+    found += [c("id") > c("id").mean(), c("score").is_duplicated(), c("id").is_in(c("n"))]
     found += [c("id") == c("n"), c("id").cast(pl.String) == "3", c("server").is_first_distinct()]
     return found
 

@@ -31,7 +31,7 @@ class _Scanner:
     filter: Any = None
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream; an expression that was not translated is evaluated by PyArrow."""
+        """The rows as a stream; what was not translated is evaluated by PyArrow."""
         reader = record_batches(self.rows)
         if self.filter is None:
             return reader
@@ -60,8 +60,8 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]  # PyArrow has
         if filter is None:
             return _Scanner(self._rows.restricted(names), names)
         if self._rows.limit is not None:  # the limit comes before the filter
-            return _Scanner(self._rows, names, filter)
+            return _Scanner(self._rows, names, translate(filter, Pushdown(())).rest)
         found = translate(filter, self._pushdown)
-        if found.exact:
+        if found.rest is None:
             return _Scanner(self._rows.restricted(names, found.filter), names)
-        return _Scanner(self._rows.restricted(None, found.filter), names, filter)
+        return _Scanner(self._rows.restricted(None, found.filter), names, found.rest)
