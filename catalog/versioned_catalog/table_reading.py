@@ -9,6 +9,8 @@ from typing import Any
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
+from versioned_catalog.page.document import table_page
+from versioned_catalog.page.notebook import table_html
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.snapshot import Snapshot
 
@@ -88,3 +90,14 @@ class TableReading:
     def to_duckdb(self, connection: Any = None) -> Any:
         """A DuckDB relation of this version. See ``Scan.to_duckdb``."""
         return self.scan().to_duckdb(connection)
+
+    def page(self) -> str:
+        """One HTML page about the table, which loads nothing: write it to a file and open it.
+
+        It shows the columns through the schema versions, the segments by schema, sizes, and the history.
+        """
+        return table_page(self._handle)
+
+    def _repr_html_(self) -> str:
+        """The columns through the schema versions, for notebooks."""
+        return table_html(self._handle)

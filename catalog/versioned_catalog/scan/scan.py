@@ -38,6 +38,7 @@ from versioned_catalog.pruning.segments import every_match
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
+from versioned_catalog.scan.notebook import scan_html
 from versioned_catalog.scan.packing import TARGET_BYTES, pack
 from versioned_catalog.scan.partial_columns import cut_to, like_schema
 from versioned_catalog.scan.selection import Selected, select
@@ -109,17 +110,21 @@ class Scan:
             self._wide = tuple(map(state.seen.widened, self.columns))
         self._time: datetime | None = age_time(store, state) if like is None else like._time
         self.filter = with_ttl(state, filter, self._time)
-        self._asked = filter
+        self.asked = filter
         self.limit = limit
         self._prune = prune
 
     def __repr__(self) -> str:
         parts = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
-        if self._asked is not None:
-            parts.append(f"where {render_filter(self._asked, self.state.known)}")
+        if self.asked is not None:
+            parts.append(f"where {render_filter(self.asked, self.state.known)}")
         if self.limit is not None:
             parts.append(f"limit={self.limit}")
         return f"Scan({self.store.url!r}, {', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """The past of the shown columns, for notebooks: in the schemas of the segments to be read."""
+        return scan_html(self)
 
     @property
     def schema(self) -> pa.Schema:
@@ -144,7 +149,7 @@ class Scan:
             raise InvalidRequestError("a scan with a limit can't be filtered further")
         limits = [one for one in (self.limit, limit) if one is not None]
         bound = bind_filters(filters, self.state.known)
-        both = [one for one in (self._asked, bound) if one is not None]
+        both = [one for one in (self.asked, bound) if one is not None]
         return Scan(
             self.store,
             self.state,
@@ -368,7 +373,7 @@ class Scan:
                 rows = pc.sum(self.kept["rows"]).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
         bare = Scan(
-            self.store, self.state, (), self._asked, prune=self._prune, limit=self.limit, like=self
+            self.store, self.state, (), self.asked, prune=self._prune, limit=self.limit, like=self
         )
         return sum(batch.num_rows for batch in bare.to_batches())
 
