@@ -15,14 +15,14 @@ ROOT = Path(versioned_catalog.__file__).parent
 # fmt: off
 LAYERS = [
     "errors", "limits",
-    "types", "values", "storage", "schema", "spelling", "statistics", "evolution", "log",
-    "projection", "expressions", "pruning",
+    "types", "values", "storage", "drawing", "schema", "spelling", "statistics", "evolution", "log",
+    "projection", "expressions", "export", "pruning",
     "merge_on_read", "conflicts", "handle",
     "datafile", "scan", "write",
     "progress", "compaction", "properties",
     "error_context", "alteration", "warehouse",
-    "inspection", "pinning", "versions", "snapshot", "migration", "maintenance", "transaction",
-    "table_schema", "table",
+    "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance", "transaction",
+    "table_schema", "table_reading", "table",
     "views", "catalog", "cli",
     "__init__",
 ]

@@ -147,6 +147,22 @@ class Snapshot:
             return self.state.segments.rows
         return self.scan(columns=[]).count()
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export the rows as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Read the rows to a pandas DataFrame; options are those of ``pyarrow.Table.to_pandas``."""
+        return self.scan().to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """A Polars LazyFrame of the rows. See ``Scan.to_polars``."""
+        return self.scan().to_polars()
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """A DuckDB relation of the rows. See ``Scan.to_duckdb``."""
+        return self.scan().to_duckdb(connection)
+
     def segments(self) -> pa.Table:
         """List the live segments. See ``Inspection.segments``."""
         return tables.segments(self.state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
 
@@ -18,10 +18,9 @@ from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
 from versioned_catalog.scan.columns import bind_filters
-from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
+from versioned_catalog.table_reading import TableReading
 from versioned_catalog.table_schema import TableSchema
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
@@ -33,7 +32,7 @@ _SHOWN = 20
 
 
 @names_table_in_errors(lambda table: table._handle.error_names)
-class Table(TableSchema):
+class Table(TableReading, TableSchema):
     """One table, at the newest version it has seen.
 
     Obtained from a ``Catalog``. It sees its own commits at once, and those of others after
@@ -170,27 +169,6 @@ class Table(TableSchema):
         self._handle.refresh()
         return self
 
-    def snapshot(
-        self, version: int | str | None = None, timestamp: datetime | str | None = None
-    ) -> Snapshot:
-        """Return one version of the table. Arguments and errors are those of ``at``."""
-        return Snapshot(self.store, self.at(version, timestamp), self.name)
-
-    def at(
-        self, version: int | str | None = None, timestamp: datetime | str | None = None
-    ) -> TableState:
-        """Return the metadata at a version or time, by default of the version that this table shows.
-
-        Args:
-            version: a version, or the name of a tag.
-            timestamp: a time, as a datetime or ISO 8601 text; UTC if it has no offset.
-
-        Raises:
-            NotFoundError: the version or tag does not exist or is expired, or the table did not exist.
-            InvalidRequestError: both are given, or the time cannot be parsed.
-        """
-        return self._handle.at(version, timestamp)
-
     def as_of(self, version: int | str) -> Self:
         """Return the table as it was at a version or tag: to inspect it, or to plan a commit on it."""
         return self._of(self._handle.pinned(version))
@@ -267,41 +245,6 @@ class Table(TableSchema):
             InvalidRequestError: a column of that schema was dropped for good.
         """
         return self._of(self._handle.seen_as(schema, overflow))
-
-    # Reading
-
-    def scan(
-        self,
-        columns: Sequence[str] | None = None,
-        filters: Any = None,
-        version: int | str | None = None,
-        timestamp: datetime | str | None = None,
-        *,
-        prune: bool = True,
-        limit: int | None = None,
-    ) -> Scan:
-        """Scan one snapshot; later commits do not change the scan.
-
-        Args:
-            columns: names of top-level columns and metadata columns (``_segment``,
-                ``_schema_version``, ``_row_position``, ``_sequence``, ``_commit_time``); None for all
-                columns of the table.
-            filters: tuples as in ``pyarrow.parquet.read_table``, with Spark's semantics: a list of
-                tuples is an AND, a list of lists an OR of ANDs.
-            version: read this version, or tag, in the schema it had.
-            timestamp: read the version of this time (UTC if it has no offset).
-            prune: False reads all segments; the result is the same.
-            limit: the most rows to return; which ones is not defined.
-
-        Raises:
-            NotFoundError: there is no such column or version.
-            InvalidRequestError: the filters or the limit are malformed.
-        """
-        return self.snapshot(version, timestamp).scan(columns, filters, prune=prune, limit=limit)
-
-    def count(self) -> int:
-        """Count the rows: from metadata alone where no segments have to be merged."""
-        return self.snapshot().count()
 
     # Writing
 

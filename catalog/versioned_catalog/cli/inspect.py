@@ -6,9 +6,9 @@ import click
 
 from versioned_catalog.cli.output import show_object, show_rows, show_table
 from versioned_catalog.cli.program import at_most_one, table_command
-from versioned_catalog.cli.secrets import without_credentials
 from versioned_catalog.cli.session import Session
 from versioned_catalog.cli.versions import version_of
+from versioned_catalog.storage.credentials import without_credentials
 
 _SCHEMA = (
     *("column_id", "path", "type", "nullable"),

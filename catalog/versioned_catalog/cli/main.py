@@ -10,6 +10,7 @@ from versioned_catalog.cli import (
     lineage,
     listing,
     maintenance,
+    page,
     pins,
     schemas,
     versions,
@@ -76,6 +77,6 @@ def main(
     )
 
 
-for _module in (listing, inspect, lineage, alter, schemas, pins, versions, maintenance):
+for _module in (listing, inspect, lineage, page, alter, schemas, pins, versions, maintenance):
     for _command in _module.COMMANDS:
         main.add_command(_command)

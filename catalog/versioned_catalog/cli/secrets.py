@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from urllib.parse import quote
 
+from versioned_catalog.storage.credentials import HIDDEN, without_credentials
+
 STORAGE = "--storage"
 STORAGE_VARIABLE = "VERSIONED_STORAGE"
-HIDDEN = "***"
-
-_CREDENTIALS = re.compile(r"://[^/\s@]+@")
 
 
 def storage_values(arguments: Sequence[str], environment: Mapping[str, str]) -> frozenset[str]:
@@ -28,11 +27,6 @@ def storage_values(arguments: Sequence[str], environment: Mapping[str, str]) -> 
 def _value(option: str) -> str:
     key, equals, value = option.partition("=")
     return value if equals else key
-
-
-def without_credentials(text: str) -> str:
-    """Hide the user and password in URLs."""
-    return _CREDENTIALS.sub(f"://{HIDDEN}@", text)
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,17 @@ from versioned_catalog.datafile.merge_prefetch import PREFETCH_SEGMENTS
 from versioned_catalog.datafile.read_ahead import read_segments
 from versioned_catalog.datafile.tasks import Task, read_task
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.expressions.filters import BoundFilter, columns_of, filter_on
+from versioned_catalog.export.duckdb_relation import to_duckdb
+from versioned_catalog.export.pandas_frame import to_pandas
+from versioned_catalog.export.polars_frame import to_polars
+from versioned_catalog.export.stream import stream_capsule
+from versioned_catalog.expressions.filters import (
+    And,
+    BoundFilter,
+    UnboundFilter,
+    columns_of,
+    filter_on,
+)
 from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
@@ -27,26 +37,21 @@ from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS
 from versioned_catalog.projection.narrowing import Narrowing, narrowing
 from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.pruning.segments import every_match
+from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
+from versioned_catalog.scan.notebook import scan_html
 from versioned_catalog.scan.packing import TARGET_BYTES, pack
+from versioned_catalog.scan.partial_columns import cut_to, like_schema
 from versioned_catalog.scan.selection import Selected, select
 from versioned_catalog.scan.tasks import Row, TaskPlanner, task_rows
 from versioned_catalog.scan.ttl_filter import age_time, with_ttl
-from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.seen import Overflow
 from versioned_catalog.storage.external import check_roots
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.arrow_values import FALSE, ZERO
-from versioned_catalog.types.types import (
-    Column,
-    Struct,
-    children,
-    is_floating,
-    walk,
-    with_children,
-)
+from versioned_catalog.types.types import Column, is_floating, walk
 
 
 @dataclass(frozen=True)
@@ -108,22 +113,55 @@ class Scan:
             self._wide = tuple(map(state.seen.widened, self.columns))
         self._time: datetime | None = age_time(store, state) if like is None else like._time
         self.filter = with_ttl(state, filter, self._time)
-        self._asked = filter
+        self.asked = filter
         self.limit = limit
         self._prune = prune
 
     def __repr__(self) -> str:
         parts = [f"version={self.state.version}", f"columns={[c.name for c in self.columns]}"]
-        if self._asked is not None:
-            parts.append(f"where {render_filter(self._asked, self.state.known)}")
+        if self.asked is not None:
+            parts.append(f"where {render_filter(self.asked, self.state.known)}")
         if self.limit is not None:
             parts.append(f"limit={self.limit}")
         return f"Scan({self.store.url!r}, {', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """The past of the shown columns, for notebooks: in the schemas of the segments to be read."""
+        return scan_html(self)
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
         return to_arrow_schema(self.columns)
+
+    def restricted(
+        self,
+        columns: Sequence[str] | None = None,
+        filters: UnboundFilter | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """The same rows with some of the shown columns, those that match a filter, or a number of them.
+
+        A filter and a limit do not go together: the rows of a limit are not defined.
+        """
+        shown = self.columns
+        if columns is not None:
+            by_name = {column.name: column for column in self.columns}
+            shown = tuple(by_name[name] for name in columns)
+        if filters is not None and not (limit is None and self.limit is None):
+            raise InvalidRequestError("a scan with a limit can't be filtered further")
+        limits = [one for one in (self.limit, limit) if one is not None]
+        bound = bind_filters(filters, self.state.known)
+        both = [one for one in (self.asked, bound) if one is not None]
+        return Scan(
+            self.store,
+            self.state,
+            shown,
+            And(tuple(both)) if len(both) > 1 else next(iter(both), None),
+            prune=self._prune,
+            limit=min(limits, default=None),
+            like=self,
+        )
 
     @cached_property
     def _wanted(self) -> tuple[Column, ...]:
@@ -138,7 +176,7 @@ class Scan:
             raise InvalidRequestError(
                 "a filter refers to a field of a struct that the scan does not show"
             )
-        extra = [_cut(c, missing) for c in self.state.known.columns if c.id in top]
+        extra = [cut_to(c, missing) for c in self.state.known.columns if c.id in top]
         extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
         return (*self._wide, *extra)
 
@@ -152,7 +190,9 @@ class Scan:
         lens = self.state.lens
         if lens is None:
             return None
-        extra = [_like(column, lens.seen.schema) for column in self._wanted[len(self.columns) :]]
+        extra = [
+            like_schema(column, lens.seen.schema) for column in self._wanted[len(self.columns) :]
+        ]
         return narrowing(self._wanted, (*self.columns, *extra), lens.overflow)
 
     @cached_property
@@ -341,6 +381,26 @@ class Scan:
             return pa.table({"_": pa.nulls(rows)}).select([])
         return pa.Table.from_batches(batches, self.schema)
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export the rows as an Arrow stream: see Arrow's PyCapsule interface."""
+        return stream_capsule(self, requested_schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Read all rows to a pandas DataFrame; options are those of ``pyarrow.Table.to_pandas``."""
+        return to_pandas(self, **options)
+
+    def to_polars(self) -> Any:
+        """A Polars LazyFrame, whose queries read only the columns and rows that they need."""
+        return to_polars(self)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """A DuckDB relation, whose queries read only the columns and rows that they need.
+
+        Args:
+            connection: of DuckDB; None for its default one.
+        """
+        return to_duckdb(self, connection)
+
     def count(self) -> int:
         """The number of rows; without a filter or merges, from metadata alone."""
         if self.filter is None and not self.selected.groups:
@@ -349,7 +409,7 @@ class Scan:
                 rows = pc.sum(self.kept["rows"]).as_py() or 0
             return rows if self.limit is None else min(rows, self.limit)
         bare = Scan(
-            self.store, self.state, (), self._asked, prune=self._prune, limit=self.limit, like=self
+            self.store, self.state, (), self.asked, prune=self._prune, limit=self.limit, like=self
         )
         return sum(batch.num_rows for batch in bare.to_batches())
 
@@ -361,24 +421,3 @@ class Scan:
         return ScanReport(
             self.state.version, live, live - self.kept.num_rows, dict(sorted(by_version.items()))
         )
-
-
-def _like(column: Column, schema: Schema) -> Column:
-    """A wide column, or a part of one, in the types of a schema; metadata columns stay."""
-    if column.id not in schema.ids:
-        return column
-    inner = tuple(_like(child, schema) for child in children(column.type))
-    seen = schema.column(column.id)
-    return replace(column, type=with_children(seen.type, inner) if inner else seen.type)
-
-
-def _cut(column: Column, wanted: frozenset[int]) -> Column:
-    """Restrict a struct to the fields that lead to wanted IDs."""
-    if column.id in wanted or not isinstance(column.type, Struct):
-        return column
-    inner = tuple(
-        _cut(child, wanted)
-        for child in children(column.type)
-        if any(below.id in wanted for below, _ in walk((child,)))
-    )
-    return replace(column, type=Struct(inner))

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
+from versioned_catalog.drawing.notebooks import columns_html
 from versioned_catalog.errors import InvalidRequestError, NotFoundError
 from versioned_catalog.limits import TYPE_DEPTH
+from versioned_catalog.schema.arrangement_text import arrangement
 from versioned_catalog.schema.ddl import parse_columns, render_columns
 from versioned_catalog.schema.hidden import is_hidden_name, visible
 from versioned_catalog.schema.key_types import check_key_type, check_time_index_type
@@ -116,21 +118,13 @@ class Schema:
         columns = visible(self.columns)
         shown = render_columns(columns[:_SHOWN])
         more = len(columns) - _SHOWN
-        arranged = {
-            "partitioned by": [
-                f"{field.transform} of {self.path_text(field.source)}"
-                for field in self.partitioning
-            ],
-            "primary key": list(map(self.path_text, self.primary_key)),
-            "time index": [] if self.time_index is None else [self.path_text(self.time_index)],
-            "sorted by": [
-                self.path_text(one.source) + (" DESC" if one.descending else "")
-                for one in self.sort_by
-            ],
-        }
-        parts = [f"{what} {', '.join(names)}" for what, names in arranged.items() if names]
         text = shown + (f", and {more} more" if more > 0 else "")
-        return f"Schema({'; '.join([f'version {self.version}: {text}', *parts])})"
+        return f"Schema({'; '.join([f'version {self.version}: {text}', *arrangement(self)])})"
+
+    def _repr_html_(self) -> str:
+        """The columns and the arrangement, for notebooks."""
+        facts = [f"version {self.version}", *arrangement(self)]
+        return columns_html("Schema", facts, visible(self.columns))
 
     def __post_init__(self) -> None:
         _check_names(self.columns, ())

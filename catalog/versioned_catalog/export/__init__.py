@@ -1,0 +1,1 @@
+"""Rows for other engines: Arrow streams, pandas, Polars and DuckDB, without a server."""

@@ -1,0 +1,1 @@
+"""A table as one HTML page that stands alone."""

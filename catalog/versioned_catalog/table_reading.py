@@ -1,0 +1,103 @@
+"""The rows of a table at one version: for this library, and for other engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from versioned_catalog.error_context import names_table_in_errors
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.log.state import TableState
+from versioned_catalog.page.document import table_page
+from versioned_catalog.page.notebook import table_html
+from versioned_catalog.scan.scan import Scan
+from versioned_catalog.snapshot import Snapshot
+
+
+@names_table_in_errors(lambda table: table._handle.error_names)
+class TableReading:
+    """The part of ``Table`` that reads it, and hands its rows to other engines."""
+
+    _handle: TableHandle
+
+    def snapshot(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> Snapshot:
+        """Return one version of the table. Arguments and errors are those of ``at``."""
+        return Snapshot(self._handle.store, self.at(version, timestamp), self._handle.name)
+
+    def at(
+        self, version: int | str | None = None, timestamp: datetime | str | None = None
+    ) -> TableState:
+        """Return the metadata at a version or time, by default of the version that this table shows.
+
+        Args:
+            version: a version, or the name of a tag.
+            timestamp: a time, as a datetime or ISO 8601 text; UTC if it has no offset.
+
+        Raises:
+            NotFoundError: the version or tag does not exist or is expired, or the table did not exist.
+            InvalidRequestError: both are given, or the time cannot be parsed.
+        """
+        return self._handle.at(version, timestamp)
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filters: Any = None,
+        version: int | str | None = None,
+        timestamp: datetime | str | None = None,
+        *,
+        prune: bool = True,
+        limit: int | None = None,
+    ) -> Scan:
+        """Scan one snapshot; later commits do not change the scan.
+
+        Args:
+            columns: names of top-level columns and metadata columns (``_segment``,
+                ``_schema_version``, ``_row_position``, ``_sequence``, ``_commit_time``); None for all
+                columns of the table.
+            filters: tuples as in ``pyarrow.parquet.read_table``, with Spark's semantics: a list of
+                tuples is an AND, a list of lists an OR of ANDs.
+            version: read this version, or tag, in the schema it had.
+            timestamp: read the version of this time (UTC if it has no offset).
+            prune: False reads all segments; the result is the same.
+            limit: the most rows to return; which ones is not defined.
+
+        Raises:
+            NotFoundError: there is no such column or version.
+            InvalidRequestError: the filters or the limit are malformed.
+        """
+        return self.snapshot(version, timestamp).scan(columns, filters, prune=prune, limit=limit)
+
+    def count(self) -> int:
+        """Count the rows: from metadata alone where no segments have to be merged."""
+        return self.snapshot().count()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export all rows as an Arrow stream, in bounded memory: see Arrow's PyCapsule interface."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """Read all rows to a pandas DataFrame; options are those of ``pyarrow.Table.to_pandas``."""
+        return self.scan().to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """A Polars LazyFrame of this version. See ``Scan.to_polars``."""
+        return self.scan().to_polars()
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """A DuckDB relation of this version. See ``Scan.to_duckdb``."""
+        return self.scan().to_duckdb(connection)
+
+    def page(self) -> str:
+        """One HTML page about the table, which loads nothing: write it to a file and open it.
+
+        It shows the columns through the schema versions, the segments by schema, sizes, and the history.
+        """
+        return table_page(self._handle)
+
+    def _repr_html_(self) -> str:
+        """The columns through the schema versions, for notebooks."""
+        return table_html(self._handle)

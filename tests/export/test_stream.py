@@ -1,0 +1,60 @@
+"""Tables, snapshots and scans are Arrow streams; pandas frames come from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from export.evolved_tables import EVOLVED, TYPED, remove, same
+from versioned_catalog import Table
+
+
+def test_table_snapshot_and_scan_are_streams(evolved: Table) -> None:
+    for one in (evolved, evolved.snapshot(), evolved.scan()):
+        same(pa.table(one).to_pylist(), EVOLVED)
+
+
+def test_a_stream_of_a_scan_has_its_columns_rows_and_limit(evolved: Table) -> None:
+    scan = evolved.scan(["server"], filters=[("id", ">", 4)])
+    assert pa.table(scan).to_pylist() == [{"server": "e"}, {"server": "é"}]
+    assert pa.table(evolved.scan(["id"], limit=3)).num_rows == 3
+    assert pa.table(evolved.snapshot(1)).column_names == ["id", "host", "n", "place", "gone"]
+
+
+def test_a_requested_schema_is_cast_to(evolved: Table) -> None:
+    wanted = pa.schema([("id", pa.int64()), ("server", pa.large_string())])
+    capsule = evolved.scan(["id", "server"]).__arrow_c_stream__(wanted.__arrow_c_schema__())
+    assert pa.RecordBatchReader._import_from_c_capsule(capsule).read_all().schema == wanted
+
+
+def test_opening_a_stream_reads_nothing(evolved: Table) -> None:
+    remove(evolved, {0, 1, 2})
+    with pytest.raises(pa.ArrowException, match="missing"):
+        pa.RecordBatchReader.from_stream(evolved).read_all()
+    assert pa.RecordBatchReader.from_stream(evolved).schema.names == list(EVOLVED[0])
+
+
+def test_the_first_batch_needs_the_first_segment_only(evolved: Table) -> None:
+    remove(evolved, {1, 2})
+    first = pa.RecordBatchReader.from_stream(evolved).read_next_batch()
+    same(first.to_pylist(), EVOLVED[:2])
+
+
+def test_a_table_of_no_rows(tmp_path: Path, evolved: Table) -> None:
+    evolved.truncate()
+    assert pa.table(evolved).num_rows == 0
+    assert list(evolved.to_pandas().columns) == list(EVOLVED[0])
+
+
+def test_pandas(evolved: Table, typed: Table) -> None:
+    frame = evolved.to_pandas(integer_object_nulls=True)
+    assert frame["server"].tolist() == ["a", "b", "c", None, "e", "é"]
+    assert frame["n"].tolist() == [10, None, 2**40, 5, None, -1]
+    assert frame["id"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert evolved.scan(["id"], filters=[("score", "=", 0.5)]).to_pandas()["id"].tolist() == [1, 2]
+    shown = typed.to_pandas()
+    assert shown["dec"].tolist() == TYPED["dec"]
+    assert shown["t"].tolist() == TYPED["t"]
+    assert str(shown["ts"].dtype) == "datetime64[us, UTC]"
