@@ -1,0 +1,88 @@
+"""What is published now: the newest ``vN.metadata.json``, and whether this library wrote it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.publishing.manifests import METADATA
+from versioned_catalog.storage.json_text import parse_json
+from versioned_catalog.storage.store import Store
+
+HINT = f"{METADATA}/version-hint.text"
+DIGEST, VERSION = "versioned.digest", "versioned.version"
+_NAME = re.compile(r"v([0-9]{1,15})\.metadata\.json")
+
+
+def metadata_path(number: int) -> str:
+    """Path of a metadata file in the table's folder."""
+    return f"{METADATA}/v{number}.metadata.json"
+
+
+def digest(metadata: dict[str, Any]) -> str:
+    """The digest of a metadata file, by which we know our own: engines that write keep properties."""
+    properties = {k: v for k, v in metadata["properties"].items() if k != DIGEST}
+    text = json.dumps({**metadata, "properties": properties}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The newest metadata file of a published table.
+
+    Args:
+        number: the N of its name ``vN.metadata.json``.
+        metadata: its content; None if another engine wrote it.
+    """
+
+    number: int
+    metadata: dict[str, Any] | None
+
+    @property
+    def path(self) -> str:
+        """Its path in the table's folder."""
+        return metadata_path(self.number)
+
+
+def find_publication(store: Store) -> Publication | None:
+    """Find the newest metadata file; None if nothing is published.
+
+    Raises:
+        CorruptTableError: it is too large to be one.
+    """
+    number, data = _from_hint(store)
+    if data is None:
+        number = max((n for name in store.list(METADATA) if (n := number_of(name))), default=0)
+        data = store.read(metadata_path(number)) if number else None
+    if data is None:
+        return None
+    while (newer := store.read(metadata_path(number + 1))) is not None:
+        number, data = number + 1, newer
+    return Publication(number, _own(data))
+
+
+def _from_hint(store: Store) -> tuple[int, bytes | None]:
+    hint = store.read(HINT, 64)
+    text = (hint or b"").decode("ascii", "replace").strip()
+    if not text.isdecimal():
+        return 0, None
+    return int(text), store.read(metadata_path(int(text)))
+
+
+def number_of(name: str) -> int | None:
+    """The N of a file ``vN.metadata.json``; None for other files."""
+    found = _NAME.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def _own(data: bytes) -> dict[str, Any] | None:
+    """The content of a metadata file that this library wrote; None for any other."""
+    try:
+        found = parse_json(data, "the published metadata")
+        return found if found["properties"].get(DIGEST) == digest(found) else None
+    except (CorruptTableError, KeyError, TypeError, AttributeError):
+        return None
