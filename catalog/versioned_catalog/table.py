@@ -16,6 +16,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
+from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.scan import Scan
 from versioned_catalog.schema.schema import Schema
@@ -58,7 +59,7 @@ class Table(TableSchema):
     """
 
     def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
-        self._handle = TableHandle(log, loaded, name)
+        self._handle = TableHandle(log, loaded, name, after_commit=publish_if_asked)
 
     @classmethod
     def _of(cls, handle: TableHandle) -> Self:

@@ -21,6 +21,7 @@ def publish_if_asked(handle: TableHandle) -> None:
         return
     try:
         if publishes(state.properties):
-            publish(handle)
+            # A handle of its own: the table goes on to show the version that was committed.
+            publish(TableHandle(handle.log, handle.loaded, handle.name))
     except Exception as error:
         _log.warning("%s: version %s was not published: %s", handle.name, state.version, error)

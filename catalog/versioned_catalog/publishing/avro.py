@@ -1,15 +1,13 @@
 """Avro files, by fastavro.
 
-PyIceberg's own writers know no format v3 (0.12: "Cannot write manifest for table version: 3") and
-need its schemas and partition specs; a pure Python encoder took eight times as long.
+PyIceberg's writers (0.12) refuse format v3. fastavro takes 0.25 ms for an entry of 22 columns, as long
+as an encoder in Python that knows the schema, and is one small wheel without dependencies.
 """
 
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
@@ -27,20 +25,19 @@ def _fastavro() -> Any:
     return fastavro
 
 
-@lru_cache(maxsize=64)
-def _parsed(schema: str) -> Any:
-    return _fastavro().parse_schema(json.loads(schema))
-
-
-def encode(schema: Any, rows: Sequence[Row], metadata: Mapping[str, str]) -> bytes:
-    """Return an Avro file of rows, with some metadata in its header.
+def parsed(schema: Any) -> Any:
+    """Return an Avro schema in the form that ``encode`` takes.
 
     Raises:
         InvalidRequestError: fastavro is not installed.
     """
+    return _fastavro().parse_schema(schema)
+
+
+def encode(schema: Any, rows: Sequence[Row], metadata: Mapping[str, str]) -> bytes:
+    """Return an Avro file of rows, with some metadata in its header. The schema is ``parsed``."""
     out = io.BytesIO()
-    parsed = _parsed(json.dumps(schema))
-    _fastavro().writer(out, parsed, rows, codec="deflate", metadata=dict(metadata))
+    _fastavro().writer(out, schema, rows, codec="deflate", metadata=dict(metadata))
     return out.getvalue()
 
 

@@ -40,6 +40,7 @@ class Draft:
         store: the table's folder.
         root: URL of that folder.
         format_version: of Iceberg.
+        checked: a version that Iceberg can say.
         specs: the partition specs so far.
         schemas: JSON of schema versions that is known already.
         next_row_id: the next row ID that no file has.
@@ -51,6 +52,7 @@ class Draft:
     store: Store
     root: str
     format_version: int
+    checked: int
     specs: Specs = field(default_factory=Specs)
     schemas: dict[int, Any] = field(default_factory=dict)
     next_row_id: int = 0
@@ -63,8 +65,7 @@ class Draft:
 
     def begin(self, state: TableState) -> None:
         """Add the snapshot of a version, whatever came before it."""
-        if next(obstacles(state, self.format_version), None) is not None:
-            self.newest, self.left_out = None, self.left_out + 1
+        if self._is_left_out(state):
             return
         live = live_records(state)
         manifests, files = self._prepared(state, [segment.record for segment in live], ())
@@ -87,8 +88,7 @@ class Draft:
         if self.newest is None or commit.head.operation in NEW_INCARNATION:
             self.begin(state)
             return
-        if next(obstacles(state, self.format_version), None) is not None:
-            self.newest, self.left_out = None, self.left_out + 1
+        if self._is_left_out(state):
             return
         manifests, files = self._prepared(state, commit.added, self.newest.rows)
         if commit.added or commit.removed:
@@ -102,6 +102,15 @@ class Draft:
             change_vectors(manifests, files, state, touched, commit.removed)
         manifests.merge()
         self._finish(state, commit, manifests)
+
+    def _is_left_out(self, state: TableState) -> bool:
+        """Whether Iceberg can't say a version; the checked version, which is the newest, it can."""
+        out = state.version != self.checked and any(
+            True for _ in obstacles(state, self.format_version)
+        )
+        if out:
+            self.newest, self.left_out = None, self.left_out + 1
+        return out
 
     def _prepared(
         self, state: TableState, records: Iterable[SegmentRecord], rows: Sequence[ManifestRow]

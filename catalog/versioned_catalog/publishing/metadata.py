@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from versioned_catalog.iceberg.values import timestamp_ms
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.publishing.manifests import ManifestRow
-from versioned_catalog.publishing.publication import DIGEST, VERSION, digest
+from versioned_catalog.publishing.publication import VERSION, sealed
 from versioned_catalog.schema.ttl import user_properties
 
 MAIN = "main"
@@ -129,8 +128,7 @@ def table_json(
     }
     if format_version >= 3:
         found["next-row-id"] = next_row_id
-    found["properties"][DIGEST] = digest(found)
-    return json.dumps(found).encode()
+    return sealed(found)
 
 
 def _properties(state: TableState) -> dict[str, str]:

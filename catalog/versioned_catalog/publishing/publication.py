@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.publishing.manifests import METADATA
-from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.storage.store import Store
 
 HINT = f"{METADATA}/version-hint.text"
 DIGEST, VERSION = "versioned.digest", "versioned.version"
+_NO_DIGEST = "0" * 64
+_SEAL = re.compile(rb'"versioned\.digest": "([0-9a-f]{64})"')
 _NAME = re.compile(r"v([0-9]{1,15})\.metadata\.json")
 
 
@@ -23,11 +23,12 @@ def metadata_path(number: int) -> str:
     return f"{METADATA}/v{number}.metadata.json"
 
 
-def digest(metadata: dict[str, Any]) -> str:
-    """The digest of a metadata file, by which we know our own: engines that write keep properties."""
-    properties = {k: v for k, v in metadata["properties"].items() if k != DIGEST}
-    text = json.dumps({**metadata, "properties": properties}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+def sealed(metadata: dict[str, Any]) -> bytes:
+    """Return a metadata file with its own digest, by which we know our own: engines that write a table
+    keep its properties and change other members."""
+    metadata["properties"][DIGEST] = _NO_DIGEST
+    data = json.dumps(metadata).encode()
+    return data.replace(_NO_DIGEST.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,11 @@ def number_of(name: str) -> int | None:
 
 def _own(data: bytes) -> dict[str, Any] | None:
     """The content of a metadata file that this library wrote; None for any other."""
-    try:
-        found = parse_json(data, "the published metadata")
-        return found if found["properties"].get(DIGEST) == digest(found) else None
-    except (CorruptTableError, KeyError, TypeError, AttributeError):
+    found = _SEAL.search(data)
+    if found is None:
         return None
+    plain = data[: found.start(1)] + _NO_DIGEST.encode() + data[found.end(1) :]
+    if hashlib.sha256(plain).hexdigest().encode() != found[1]:
+        return None
+    content: dict[str, Any] = json.loads(data)
+    return content

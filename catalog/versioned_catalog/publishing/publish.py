@@ -73,7 +73,7 @@ def publish(
             condition="INVALID_OPTION",
         )
     for _ in range(_TRIES):
-        state, found = handle.refresh().state, find_publication(handle.store)
+        state, found = _newest(handle), find_publication(handle.store)
         if found is not None and found.metadata is None and not overwrite:
             raise _foreign(handle, found)
         asked = format_version or _format_of(found) or 3
@@ -83,6 +83,13 @@ def publish(
     raise CommitConflictError(
         f"{handle.name}: other publications were faster {_TRIES} times; publish again"
     )
+
+
+def _newest(handle: TableHandle) -> TableState:
+    """The newest state, in its own schema. Raises NotFoundError if the table was dropped."""
+    _, state = handle.refresh().state, handle.loaded.state
+    assert state is not None
+    return state
 
 
 def _foreign(handle: TableHandle, found: Publication) -> CommitConflictError:
@@ -113,6 +120,7 @@ def _publish_once(
         count, url = len(last["snapshots"]), f"{root}/{found.path}"
         return Published(handle.name, state.version, url, format_version, count, 0, 0, 0)
     draft = _draft(handle, state, root, format_version, found, last)
+    draft.writer.flush()
     data = table_json(
         state,
         f"{root}/iceberg",
@@ -169,7 +177,7 @@ def _draft(
     last: dict[str, Any] | None,
 ) -> Draft:
     """The snapshots up to a state."""
-    draft = Draft(handle.store, root, format_version)
+    draft = Draft(handle.store, root, format_version, state.version)
     if found is not None and found.metadata is not None:
         draft.next_row_id = found.metadata.get("next-row-id", 0)
     if last is None:
@@ -211,11 +219,9 @@ def _state_at(handle: TableHandle, version: int) -> TableState:
 
 def _add_tagged(handle: TableHandle, version: int, draft: Draft) -> None:
     """Add the snapshot of a tagged version that is older than all others."""
-    apart = Draft(draft.store, draft.root, draft.format_version, draft.specs, draft.schemas)
-    apart.next_row_id, apart.writer = draft.next_row_id, draft.writer
-    apart.begin(_state_at(handle, version))
-    draft.specs, draft.next_row_id = apart.specs, apart.next_row_id
-    draft.snapshots.update(apart.snapshots)
+    newest, left_out = draft.newest, draft.left_out
+    draft.begin(_state_at(handle, version))
+    draft.newest, draft.left_out = newest, left_out
 
 
 def _resume(draft: Draft, last: dict[str, Any]) -> None:

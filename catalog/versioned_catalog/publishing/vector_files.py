@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -69,14 +70,14 @@ class _Vector:
     positions: Positions
 
     @property
-    def name(self) -> str:
-        """Its file's name, which says what it deletes from which segment."""
+    def start(self) -> str:
+        """The start of its file's name, which says what it deletes from which segment."""
         content = self.record.path.encode() + self.positions.astype("<i8").tobytes()
-        return f"dv-{hashlib.sha256(content).hexdigest()[:40]}.puffin"
+        return f"dv-{hashlib.sha256(content).hexdigest()[:40]}-"
 
     def is_in(self, entry: Entry) -> bool:
         """Whether an entry names this very vector."""
-        return str(entry["data_file"]["file_path"]).endswith(f"/{self.name}")
+        return f"/{self.start}" in entry["data_file"]["file_path"]
 
     def written(self) -> dict[str, Any]:
         """Write the file, and return its members of a manifest entry."""
@@ -84,7 +85,7 @@ class _Vector:
         file = puffin_file(url, self.positions)
         return {
             "content": POSITION_DELETES,
-            "file_path": self.writer.put(self.name, file.data),
+            "file_path": self.writer.put(f"{self.start}{uuid.uuid4().hex}.puffin", file.data),
             "file_format": "PUFFIN",
             "record_count": len(self.positions),
             "file_size_in_bytes": len(file.data),
