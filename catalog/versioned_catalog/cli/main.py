@@ -11,6 +11,7 @@ from versioned_catalog.cli import (
     listing,
     maintenance,
     pins,
+    publishing,
     schemas,
     versions,
 )
@@ -61,6 +62,6 @@ def main(context: click.Context, warehouse: str | None, storage: dict[str, str])
     context.obj = Session(warehouse, storage)
 
 
-for _module in (listing, inspect, lineage, alter, schemas, pins, versions, maintenance):
+for _module in (listing, inspect, lineage, alter, schemas, pins, versions, maintenance, publishing):
     for _command in _module.COMMANDS:
         main.add_command(_command)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from versioned_catalog.iceberg.types import Json, column_children, leaf_type, promotes
 from versioned_catalog.iceberg.values import default_json
 from versioned_catalog.schema.schema import Schema
-from versioned_catalog.types.paths import render_path
 from versioned_catalog.types.types import (
     Array,
     Column,

@@ -22,7 +22,7 @@ from versioned_catalog.schema.transforms import (
     parse_transform,
 )
 from versioned_catalog.types.leaves import Family
-from versioned_catalog.types.types import Atom, Decimal, LeafType, NestedType
+from versioned_catalog.types.types import Atom, DataType, Decimal, LeafType, NestedType, family
 
 FIRST_FIELD_ID = 1000
 UNPARTITIONED = 0
@@ -145,7 +145,7 @@ def result_types(schema: Schema) -> tuple[LeafType, ...]:
     )
 
 
-def _result_type(transform: Transform, source: Any) -> LeafType:
+def _result_type(transform: Transform, source: DataType) -> LeafType:
     assert not isinstance(source, NestedType)
     match transform:
         case Identity() | Truncate():
@@ -171,11 +171,11 @@ def is_same_in_iceberg(schema: Schema, partition: Sequence[str | None]) -> bool:
     return True
 
 
-def _unscaled(text: str, type_: Any) -> int:
+def _unscaled(text: str, type_: DataType) -> int:
     """A number as truncation sees it; 0 for what is not a number."""
     if isinstance(type_, Decimal):
         return unscaled(text, type_)
-    return int(text) if type_.leaf.family is Family.INTEGER else 0
+    return int(text) if family(type_) is Family.INTEGER else 0
 
 
 def avro_fields(fields: Sequence[SpecField], types: Sequence[LeafType]) -> list[Json]:

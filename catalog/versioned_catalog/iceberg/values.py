@@ -172,4 +172,4 @@ def fixed_size(precision: int) -> int:
     >>> fixed_size(9), fixed_size(10), fixed_size(38)
     (4, 5, 16)
     """
-    return ((10**precision - 1).bit_length()) // 8 + 1
+    return int(10**precision - 1).bit_length() // 8 + 1

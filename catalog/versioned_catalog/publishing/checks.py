@@ -30,7 +30,9 @@ def obstacles(state: TableState, format_version: int) -> Iterator[str]:
             yield f"{sentence}; {_COMPACT}"
     if pc.any(pc.starts_with(core["path"], EXTERNAL)).as_py():
         yield f"some of its segments are in external roots ({EXTERNAL}…); {_COMPACT}"
-    if state.schema.is_keyed and any(PATCH in delta.ops for delta in state.segments.deltas.decode()):
+    if state.schema.is_keyed and any(
+        PATCH in delta.ops for delta in state.segments.deltas.decode()
+    ):
         yield f"some of its segments hold partial upserts (PATCH rows); {_COMPACT}"
 
 

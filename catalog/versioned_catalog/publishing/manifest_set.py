@@ -168,5 +168,3 @@ def existing(data_file: Entry, version: int) -> Entry:
         "file_sequence_number": version + 1,
         "data_file": data_file,
     }
-
-

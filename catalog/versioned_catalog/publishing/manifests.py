@@ -55,14 +55,14 @@ class Writer:
     schemas: Mapping[int, Any]
     pending: dict[str, bytes] = field(default_factory=dict)
     files: int = 0
-    bytes: int = 0
+    size: int = 0
 
     def put(self, name: str, data: bytes) -> str:
         """Write a file at the next ``flush``, under a name that no other file has; return its URL."""
         path = f"{METADATA}/{name}"
         self.pending[path] = data
         self.files += 1
-        self.bytes += len(data)
+        self.size += len(data)
         return f"{self.root}/{path}"
 
     def flush(self) -> None:
@@ -83,7 +83,9 @@ class Writer:
         """
         start = f"{self.root}/"
         if not url.startswith(start):
-            raise CorruptTableError(f"the published metadata names {url[:200]}, which is not below it")
+            raise CorruptTableError(
+                f"the published metadata names {url[:200]}, which is not below it"
+            )
         return url[len(start) :]
 
     def read(self, url: str) -> tuple[list[Row], dict[str, str]]:

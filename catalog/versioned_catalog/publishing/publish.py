@@ -22,7 +22,6 @@ from versioned_catalog.publishing.draft import Draft, Listed
 from versioned_catalog.publishing.metadata import table_json
 from versioned_catalog.publishing.publication import (
     HINT,
-    VERSION,
     Publication,
     find_publication,
     metadata_path,
@@ -141,7 +140,7 @@ def _publish_once(
         format_version,
         len(draft.snapshots),
         draft.writer.files + 2,
-        draft.writer.bytes + len(data),
+        draft.writer.size + len(data),
         draft.left_out,
     )
 
