@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from versioned_catalog.iceberg.types import Json
-from versioned_catalog.iceberg.values import avro_type, partition_value, unscaled
+from versioned_catalog.iceberg.values import avro_type, partition_value
 from versioned_catalog.schema.schema import PartitionField, Schema
 from versioned_catalog.schema.transforms import (
     Bucket,
@@ -156,26 +156,35 @@ def _result_type(transform: Transform, source: DataType) -> LeafType:
             return Atom.INT
 
 
-def is_same_in_iceberg(schema: Schema, partition: Sequence[str | None]) -> bool:
-    """Whether Iceberg's transforms give these partition values, too.
+def is_portable(schema: Schema, wanted: Schema, partition: Sequence[str | None]) -> bool:
+    """Whether every engine prunes right by a partition, which was written under a schema.
 
-    A truncated number that lies below its type's range is the least value here, and another one in each
-    Iceberg library.
+    Not so, and such a segment is published without partition values:
+
+    - a truncated number below its type's range: the least value here, others elsewhere;
+    - times before 1970: DuckDB 1.5 rounds their year, month, day and hour towards 1970;
+    - truncated decimals: DuckDB 1.5 fails to compare them with a negative one;
+    - a source that ``wanted``, the schema of the snapshot, lacks: DuckDB 1.5 finds no such column.
     """
     for part, text in zip(schema.partitioning, partition, strict=True):
-        transform = parse_transform(part.transform)
-        if isinstance(transform, Truncate) and text is not None:
-            type_ = schema.column(part.source).type
-            if _unscaled(text, type_) % transform.width != 0:
-                return False
+        if part.source not in wanted.visible.ids:
+            return False
+        transform, type_ = parse_transform(part.transform), schema.column(part.source).type
+        if text is not None and not _is_portable(transform, type_, text):
+            return False
     return True
 
 
-def _unscaled(text: str, type_: DataType) -> int:
-    """A number as truncation sees it; 0 for what is not a number."""
-    if isinstance(type_, Decimal):
-        return unscaled(text, type_)
-    return int(text) if family(type_) is Family.INTEGER else 0
+def _is_portable(transform: Transform, type_: DataType, text: str) -> bool:
+    match transform:
+        case Years() | Months() | Days() | Hours():
+            return not text.startswith("-")
+        case Truncate(width):
+            if isinstance(type_, Decimal):
+                return False
+            return family(type_) is not Family.INTEGER or int(text) % width == 0
+        case Identity() | Bucket():
+            return True
 
 
 def avro_fields(fields: Sequence[SpecField], types: Sequence[LeafType]) -> list[Json]:

@@ -10,7 +10,7 @@ from versioned_catalog.iceberg.specs import (
     UNPARTITIONED,
     SpecField,
     Specs,
-    is_same_in_iceberg,
+    is_portable,
     partition_record,
     result_types,
 )
@@ -49,16 +49,18 @@ class Layout:
 
 
 class DataFiles:
-    """Describes the segments of one table.
+    """Describes the segments of one snapshot.
 
     Args:
         specs: the partition specs, with those of all segments.
         root: URL of the table's folder.
+        wanted: the schema of the snapshot.
     """
 
-    def __init__(self, specs: Specs, root: str) -> None:
+    def __init__(self, specs: Specs, root: str, wanted: Schema) -> None:
         self._specs = specs
         self._root = root
+        self._wanted = wanted
         self._columns: dict[int, list[tuple[int, LeafType, tuple[int, ...]]]] = {}
 
     def url(self, path: str) -> str:
@@ -66,8 +68,8 @@ class DataFiles:
         return f"{self._root}/{path}"
 
     def layout(self, record: SegmentRecord, schema: Schema) -> Layout:
-        """The layout of a segment; unpartitioned if Iceberg would compute another partition."""
-        if not is_same_in_iceberg(schema, record.partition):
+        """The layout of a segment; unpartitioned where other engines would prune wrong."""
+        if not is_portable(schema, self._wanted, record.partition):
             return Layout()
         spec_id = self._specs.find(schema.partitioning)
         assert spec_id is not None, "the specs include those of all segments"

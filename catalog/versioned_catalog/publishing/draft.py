@@ -85,9 +85,11 @@ class Draft:
         Args:
             before: the state before; needed only for tables whose segments hide rows.
         """
-        if self.newest is None or commit.head.operation in NEW_INCARNATION:
+        anew = self.newest is None or commit.head.operation in NEW_INCARNATION
+        if anew or self._lost_sources(commit, state):
             self.begin(state)
             return
+        assert self.newest is not None
         if self._is_left_out(state):
             return
         manifests, files = self._prepared(state, commit.added, self.newest.rows)
@@ -102,6 +104,14 @@ class Draft:
             change_vectors(manifests, files, state, touched, commit.removed)
         manifests.merge()
         self._finish(state, commit, manifests)
+
+    def _lost_sources(self, commit: Commit, state: TableState) -> bool:
+        """Whether a commit drops a column by which published files are partitioned."""
+        if commit.schema is None or self.newest is None:
+            return False
+        used = {row["partition_spec_id"] for row in self.newest.rows}
+        sources = {field.source for number in used for field in self.specs.specs[number]}
+        return not sources <= state.schema.visible.ids
 
     def _is_left_out(self, state: TableState) -> bool:
         """Whether Iceberg can't say a version; the checked version, which is the newest, it can."""
@@ -123,7 +133,7 @@ class Draft:
             found = schema_json(state.schema, self.format_version)
             self.schemas[state.schema_version] = found
         manifests = ManifestSet(self.writer, self.specs, state, self.next_row_id, list(rows))
-        return manifests, DataFiles(self.specs, self.root)
+        return manifests, DataFiles(self.specs, self.root, state.schema)
 
     def _entries(self, files: DataFiles, state: TableState, records: Iterable[Any]) -> FilesOf:
         """The entries of segments, each given with the function that makes a file's entry."""

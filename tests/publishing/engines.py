@@ -1,0 +1,162 @@
+"""Other engines that read a published table: DuckDB, Polars and PyIceberg.
+
+Each returns rows as dictionaries of Python's values, of one snapshot, filtered by one comparison.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from versioned_catalog import Table
+
+Row = dict[str, Any]
+Comparison = tuple[str, str, Any]
+"""A column, ``=``, ``<``, ``>`` or ``is null``, and a value."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine.
+
+    Args:
+        read: returns the rows of a metadata file, at a snapshot, filtered.
+        nan_is_greatest: whether NaN is greater than all numbers, as in Spark; else it is incomparable.
+    """
+
+    name: str
+    read: Callable[[str, int | None, Comparison | None], list[Row]]
+    nan_is_greatest: bool = True
+
+
+def metadata_of(table: Table) -> str:
+    """The newest metadata file of a published table."""
+    folder = Path(table.location) / "iceberg" / "metadata"
+    return str(folder / f"v{(folder / 'version-hint.text').read_text()}.metadata.json")
+
+
+def published_versions(table: Table) -> list[int]:
+    """The versions that are published."""
+    return [one["snapshot-id"] for one in json.loads(Path(metadata_of(table)).read_text())["snapshots"]]
+
+
+def _duckdb(metadata: str, snapshot: int | None, where: Comparison | None) -> list[Row]:
+    import duckdb
+
+    connection = duckdb.connect(config={"allow_unsigned_extensions": True})
+    connection.execute("SET TimeZone = 'UTC'")
+    for name in ("avro", "httpfs", "iceberg"):
+        module = importlib.import_module(f"duckdb_extension_{name}")
+        (file,) = Path(str(module.__file__)).parent.glob("extensions/**/*.duckdb_extension")
+        connection.execute(f"LOAD '{file}'")
+    version = "" if snapshot is None else f", snapshot_from_id = {snapshot}"
+    sql = f"SELECT * FROM iceberg_scan('{metadata}'{version})"
+    if where is not None:
+        sql += f" WHERE {_sql(where)}"
+    rows: list[Row] = connection.execute(sql).to_arrow_table().to_pylist()
+    return rows
+
+
+def _sql(where: Comparison) -> str:
+    column, operator, value = where
+    return f'"{column}" IS NULL' if operator == "is null" else f'"{column}" {operator} {literal(value)}'
+
+
+def literal(value: Any) -> str:
+    """A value in the SQL of DuckDB and Spark."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case float():
+            return f"CAST('{value}' AS DOUBLE)"
+        case Decimal():
+            return f"CAST('{value}' AS DECIMAL(38, {-int(value.as_tuple().exponent)}))"
+        case datetime():
+            name = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
+            return f"{name} '{value.isoformat(sep=' ')}'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+    return str(value)
+
+
+def _polars(metadata: str, snapshot: int | None, where: Comparison | None) -> list[Row]:
+    os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"  # the other one is a package of its own
+    import polars as pl
+
+    frame = pl.scan_iceberg(metadata, snapshot_id=snapshot)
+    if where is not None:
+        column, operator, value = where
+        side = pl.col(column)
+        frame = frame.filter(
+            side.is_null()
+            if operator == "is null"
+            else {"=": side == value, "<": side < value, ">": side > value}[operator]
+        )
+    rows: list[Row] = frame.collect().to_dicts()
+    return rows
+
+
+def _pyiceberg(metadata: str, snapshot: int | None, where: Comparison | None) -> list[Row]:
+    from pyiceberg.expressions import AlwaysTrue, EqualTo, GreaterThan, IsNull, LessThan
+    from pyiceberg.table import StaticTable
+
+    filters: Any = AlwaysTrue()
+    if where is not None:
+        column, operator, value = where
+        kinds: dict[str, Any] = {"=": EqualTo, "<": LessThan, ">": GreaterThan}
+        filters = IsNull(column) if operator == "is null" else kinds[operator](column, _plain(value))
+    table = StaticTable.from_metadata(metadata)
+    scan = table.scan(row_filter=filters, snapshot_id=snapshot)
+    rows: list[Row] = scan.to_arrow().to_pylist()
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """A literal as PyIceberg takes it."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+DUCKDB = Engine("DuckDB", _duckdb)
+POLARS = Engine("Polars", _polars)
+PYICEBERG = Engine("PyIceberg", _pyiceberg, nan_is_greatest=False)
+ENGINES = (DUCKDB, POLARS, PYICEBERG)
+
+each_engine = pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+
+
+def canonical(rows: Iterable[Row]) -> list[str]:
+    """Rows in an order and a form in which equal ones compare equal, NaN and -0.0 too."""
+    return sorted(repr(_canonical(row)) for row in rows)
+
+
+def _canonical(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _canonical(one) for key, one in sorted(value.items())}
+        case list() | tuple():
+            return [_canonical(one) for one in value]
+        case float():
+            return "NaN" if math.isnan(value) else value + 0.0
+        case datetime():
+            return value.isoformat() if value.tzinfo is None else value.timestamp()
+        case bytearray() | memoryview():
+            return bytes(value)
+    return value
+
+
+def rows_at(table: Table) -> Iterator[tuple[int, list[Row]]]:
+    """Each published version, and its rows as this library reads them."""
+    for version in published_versions(table):
+        yield version, table.scan(version=version).to_arrow().to_pylist()
