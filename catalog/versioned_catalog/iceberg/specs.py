@@ -66,7 +66,7 @@ class Specs:
 
     def including(self, schema: Schema) -> tuple[Specs, int]:
         """Return the specs with that of a schema, and its ID."""
-        number = self.find(schema.partitioning)
+        number = self.find(schema)
         if number is not None:
             return self, number
         known = {(field.source, field.transform): field for spec in self.specs for field in spec}
@@ -81,13 +81,23 @@ class Specs:
             spec.append(field)
         return replace(self, specs=(*self.specs, tuple(spec))), len(self.specs)
 
-    def find(self, partitioning: Sequence[PartitionField]) -> int | None:
-        """Return the ID of a partitioning's spec; None if there is none yet."""
-        wanted = [(part.source, part.transform) for part in partitioning]
+    def find(self, schema: Schema) -> int | None:
+        """Return the ID of a schema's spec; None if there is none yet.
+
+        DuckDB 1.5 fails to compare truncated decimals with a negative one, so those have no spec.
+        """
+        if any(_truncates_decimal(schema, part) for part in schema.partitioning):
+            return UNPARTITIONED
+        wanted = [(part.source, part.transform) for part in schema.partitioning]
         for number, spec in enumerate(self.specs):
             if [(field.source, field.transform) for field in spec] == wanted:
                 return number
         return None
+
+
+def _truncates_decimal(schema: Schema, part: PartitionField) -> bool:
+    truncates = isinstance(parse_transform(part.transform), Truncate)
+    return truncates and isinstance(schema.column(part.source).type, Decimal)
 
 
 def fields_json(fields: Sequence[SpecField]) -> list[Json]:
@@ -163,7 +173,6 @@ def is_portable(schema: Schema, wanted: Schema, partition: Sequence[str | None])
 
     - a truncated number below its type's range: the least value here, others elsewhere;
     - times before 1970: DuckDB 1.5 rounds their year, month, day and hour towards 1970;
-    - truncated decimals: DuckDB 1.5 fails to compare them with a negative one;
     - a source that ``wanted``, the schema of the snapshot, lacks: DuckDB 1.5 finds no such column.
     """
     for part, text in zip(schema.partitioning, partition, strict=True):
@@ -180,8 +189,6 @@ def _is_portable(transform: Transform, type_: DataType, text: str) -> bool:
         case Years() | Months() | Days() | Hours():
             return not text.startswith("-")
         case Truncate(width):
-            if isinstance(type_, Decimal):
-                return False
             return family(type_) is not Family.INTEGER or int(text) % width == 0
         case Identity() | Bucket():
             return True

@@ -71,8 +71,10 @@ class DataFiles:
         """The layout of a segment; unpartitioned where other engines would prune wrong."""
         if not is_portable(schema, self._wanted, record.partition):
             return Layout()
-        spec_id = self._specs.find(schema.partitioning)
+        spec_id = self._specs.find(schema)
         assert spec_id is not None, "the specs include those of all segments"
+        if spec_id == UNPARTITIONED:
+            return Layout()
         return Layout(spec_id, self._specs.specs[spec_id], result_types(schema))
 
     def data_file(self, record: SegmentRecord, schema: Schema, layout: Layout) -> Row:

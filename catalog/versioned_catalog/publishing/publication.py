@@ -38,10 +38,12 @@ class Publication:
     Args:
         number: the N of its name ``vN.metadata.json``.
         metadata: its content; None if another engine wrote it.
+        hinted: the number that the hint names, or 0. A publication that dies leaves an older one there.
     """
 
     number: int
     metadata: dict[str, Any] | None
+    hinted: int
 
     @property
     def path(self) -> str:
@@ -55,7 +57,8 @@ def find_publication(store: Store) -> Publication | None:
     Raises:
         CorruptTableError: it is too large to be one.
     """
-    number, data = _from_hint(store)
+    hinted = _hint(store)
+    number, data = hinted, store.read(metadata_path(hinted)) if hinted else None
     if data is None:
         number = max((n for name in store.list(METADATA) if (n := number_of(name))), default=0)
         data = store.read(metadata_path(number)) if number else None
@@ -63,15 +66,17 @@ def find_publication(store: Store) -> Publication | None:
         return None
     while (newer := store.read(metadata_path(number + 1))) is not None:
         number, data = number + 1, newer
-    return Publication(number, _own(data))
+    return Publication(number, _own(data), hinted)
 
 
-def _from_hint(store: Store) -> tuple[int, bytes | None]:
-    hint = store.read(HINT, 64)
-    text = (hint or b"").decode("ascii", "replace").strip()
-    if not text.isdecimal():
-        return 0, None
-    return int(text), store.read(metadata_path(int(text)))
+def _hint(store: Store) -> int:
+    text = (store.read(HINT, 64) or b"").decode("ascii", "replace").strip()
+    return int(text) if text.isdecimal() else 0
+
+
+def write_hint(store: Store, number: int) -> None:
+    """Have readers find a metadata file."""
+    store.overwrite(HINT, str(number).encode())
 
 
 def number_of(name: str) -> int | None:

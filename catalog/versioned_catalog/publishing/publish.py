@@ -21,10 +21,10 @@ from versioned_catalog.publishing.checks import check_snapshot, hides_rows
 from versioned_catalog.publishing.draft import Draft, Listed
 from versioned_catalog.publishing.metadata import table_json
 from versioned_catalog.publishing.publication import (
-    HINT,
     Publication,
     find_publication,
     metadata_path,
+    write_hint,
 )
 from versioned_catalog.storage.store import Put, Store
 
@@ -116,6 +116,8 @@ def _publish_once(
     last = None if overwrite else _continued(found, state, root, format_version)
     if last is not None and last["current-snapshot-id"] == state.version:
         assert found is not None
+        if found.hinted != found.number:
+            write_hint(handle.store, found.number)
         count, url = len(last["snapshots"]), f"{root}/{found.path}"
         return Published(handle.name, state.version, url, format_version, count, 0, 0, 0)
     draft = _draft(handle, state, root, format_version, found, last)
@@ -186,7 +188,7 @@ def _draft(
         for step in _steps(handle, last["current-snapshot-id"], state, draft):
             draft.follow(*step)
     for version in set(state.tags.values()) - draft.snapshots.keys():
-        if state.created_version <= version < min(draft.snapshots):
+        if state.created_version <= version < state.version:
             _add_tagged(handle, version, draft)
     oldest = state.version - KEPT + 1
     tagged = set(state.tags.values())
@@ -278,6 +280,6 @@ def _put(store: Store, number: int, data: bytes) -> bool:
             return False
     else:
         raise StorageError(f"{store.url} did not say whether {path} was written; publish again")
-    store.overwrite(HINT, str(number).encode())
+    write_hint(store, number)
     store.delete(metadata_path(number - KEPT))
     return True
