@@ -16,6 +16,7 @@ from publishing.engines import (
     PYICEBERG,
     Engine,
     canonical,
+    connect_duckdb,
     each_engine,
     metadata_of,
     published_versions,
@@ -219,7 +220,17 @@ def test_zeros_and_nan_are_found(catalog: Catalog, engine: Engine) -> None:
         assert len(read(engine, table, (column, "=", 0.0))) == 2
         assert len(read(engine, table, (column, "<", 1.0))) == 2
         above = read(engine, table, (column, ">", 0.0))
-        assert len(above) == (2 if engine.nan_is_greatest else 1)
+        assert len(above) == (1 if engine is PYICEBERG else 2)
+
+
+def test_duckdb_loses_nan_by_the_statistics_of_parquet(catalog: Catalog) -> None:
+    """A known fault of DuckDB 1.5, which it has on the plain file, too."""
+    table = catalog.create_table("n.t", "x DOUBLE", properties=PUBLISHED)
+    table.append(pa.table({"x": [float("nan"), -1.0]}))
+    assert read(DUCKDB, table, ("x", ">", 0.0)) == []
+    files = f"'{table.location}/data/*.parquet'"
+    found = connect_duckdb().execute(f"SELECT x FROM {files} WHERE x > 0").fetchall()
+    assert found == []
 
 
 @each_engine
