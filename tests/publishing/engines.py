@@ -19,11 +19,8 @@ from typing import Any
 
 import pytest
 
+from publishing.rows import Comparison, Row, condition
 from versioned_catalog import Table
-
-Row = dict[str, Any]
-Comparison = tuple[str, str, Any]
-"""A column, ``=``, ``<``, ``>`` or ``is null``, and a value."""
 
 
 @dataclass(frozen=True)
@@ -77,33 +74,9 @@ def _duckdb(metadata: str, snapshot: int | None, where: Comparison | None) -> li
     version = "" if snapshot is None else f", snapshot_from_id = {snapshot}"
     sql = f"SELECT * FROM iceberg_scan('{metadata}'{version})"
     if where is not None:
-        sql += f" WHERE {_sql(where)}"
+        sql += f" WHERE {condition(where)}"
     rows: list[Row] = connection.execute(sql).to_arrow_table().to_pylist()
     return rows
-
-
-def _sql(where: Comparison) -> str:
-    column, operator, value = where
-    return f'"{column}" IS NULL' if operator == "is null" else f'"{column}" {operator} {literal(value)}'
-
-
-def literal(value: Any) -> str:
-    """A value in the SQL of DuckDB and Spark."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return "'" + value.replace("'", "''") + "'"
-        case float():
-            return f"CAST('{value}' AS DOUBLE)"
-        case Decimal():
-            return f"CAST('{value}' AS DECIMAL(38, {-int(value.as_tuple().exponent)}))"
-        case datetime():
-            name = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
-            return f"{name} '{value.isoformat(sep=' ')}'"
-        case date():
-            return f"DATE '{value.isoformat()}'"
-    return str(value)
 
 
 def _polars(metadata: str, snapshot: int | None, where: Comparison | None) -> list[Row]:
@@ -158,29 +131,3 @@ PYICEBERG = Engine(
 ENGINES = (DUCKDB, POLARS, PYICEBERG)
 
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
-
-
-def canonical(rows: Iterable[Row]) -> list[str]:
-    """Rows in an order and a form in which equal ones compare equal, NaN and -0.0 too."""
-    return sorted(repr(_canonical(row)) for row in rows)
-
-
-def _canonical(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _canonical(one) for key, one in sorted(value.items())}
-        case list() | tuple():
-            return [_canonical(one) for one in value]
-        case float():
-            return "NaN" if math.isnan(value) else value + 0.0
-        case datetime():
-            return value.isoformat() if value.tzinfo is None else value.timestamp()
-        case bytearray() | memoryview():
-            return bytes(value)
-    return value
-
-
-def rows_at(table: Table) -> Iterator[tuple[int, list[Row]]]:
-    """Each published version, and its rows as this library reads them."""
-    for version in published_versions(table):
-        yield version, table.scan(version=version).to_arrow().to_pylist()

@@ -17,7 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from publishing.engines import Comparison, Engine, Row, canonical, metadata_of, published_versions
+from publishing.engines import Engine, metadata_of, published_versions
+from publishing.rows import Comparison, Row, canonical
 from versioned_catalog import Catalog, InvalidRequestError, Table
 
 VALUES: dict[str, list[Any]] = {
@@ -342,8 +343,9 @@ class History:
         column = self.random.choice(columns)
         values = [row[column.key] for row in version.rows] + VALUES[column.type]
         usable = [v for v in values if v is not None and not (isinstance(v, float) and v != v)]
-        operator = self.random.choice(("=", "<", ">", "is null"))
-        return column.name, operator, self.random.choice(usable)
+        operator, value = self.random.choice(("=", "<", ">", "is null")), self.random.choice(usable)
+        # Truncating the least value overflows in other engines: see test_readers.py.
+        return column.name, "=" if value == -(2**31) else operator, value
 
     def check(self, engine: Engine, filters: int = 2) -> Iterator[str]:
         """Yield what an engine reads wrong, of all published versions."""

@@ -14,7 +14,8 @@ import pytest
 
 from faults.store import Fault, FaultyStore, Plan
 from publishing.conftest import PUBLISHED
-from publishing.engines import PYICEBERG, canonical, metadata_of, published_versions
+from publishing.engines import PYICEBERG, metadata_of, published_versions
+from publishing.rows import canonical
 from versioned_catalog import Catalog, Table, VersionedError
 from versioned_catalog.catalog.locations import load_at
 from versioned_catalog.publishing import manifest_set

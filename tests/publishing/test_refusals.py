@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from publishing.conftest import PUBLISHED
-from publishing.engines import PYICEBERG, canonical, metadata_of, published_versions
+from publishing.engines import PYICEBERG, metadata_of, published_versions
+from publishing.rows import canonical
 from versioned_catalog import Catalog, CommitConflictError, InvalidRequestError, Table
 from versioned_catalog.maintenance.maintenance import Maintenance
 
