@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,7 +50,9 @@ def metadata_of(table: Table) -> str:
 
 def published_versions(table: Table) -> list[int]:
     """The versions that are published."""
-    return [one["snapshot-id"] for one in json.loads(Path(metadata_of(table)).read_text())["snapshots"]]
+    return [
+        one["snapshot-id"] for one in json.loads(Path(metadata_of(table)).read_text())["snapshots"]
+    ]
 
 
 @cache
@@ -104,7 +104,9 @@ def _pyiceberg(metadata: str, snapshot: int | None, where: Comparison | None) ->
     if where is not None:
         column, operator, value = where
         kinds: dict[str, Any] = {"=": EqualTo, "<": LessThan, ">": GreaterThan}
-        filters = IsNull(column) if operator == "is null" else kinds[operator](column, _plain(value))
+        filters = (
+            IsNull(column) if operator == "is null" else kinds[operator](column, _plain(value))
+        )
     table = StaticTable.from_metadata(metadata)
     scan = table.scan(row_filter=filters, snapshot_id=snapshot)
     rows: list[Row] = scan.to_arrow().to_pylist()

@@ -33,7 +33,10 @@ VALUES: dict[str, list[Any]] = {
     "STRING": ["", "a", "it's", "äö", "z" * 70],
     "VARCHAR(5)": ["", "a", "äö"],
     "DATE": [dt.date(1969, 12, 31), dt.date(2024, 2, 29)],
-    "TIMESTAMP": [dt.datetime(1969, 12, 31, 23, tzinfo=dt.UTC), dt.datetime(2024, 1, 1, tzinfo=dt.UTC)],
+    "TIMESTAMP": [
+        dt.datetime(1969, 12, 31, 23, tzinfo=dt.UTC),
+        dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+    ],
     "TIMESTAMP_NTZ": [dt.datetime(1969, 12, 31, 23), dt.datetime(2024, 1, 1, 12)],
 }
 WIDER = {
@@ -342,7 +345,7 @@ class History:
         columns = [one for one in version.columns if not one.fields]
         column = self.random.choice(columns)
         values = [row[column.key] for row in version.rows] + VALUES[column.type]
-        usable = [v for v in values if v is not None and not (isinstance(v, float) and v != v)]
+        usable = [v for v in values if v is not None and not _is_nan(v)]
         operator, value = self.random.choice(("=", "<", ">", "is null")), self.random.choice(usable)
         # Truncating the least value overflows in other engines: see test_readers.py.
         return column.name, "=" if value == -(2**31) else operator, value
@@ -373,11 +376,15 @@ class History:
                     )
 
 
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
 def _may_filter(engine: Engine, version: Version, where: Comparison) -> bool:
     """Whether an engine is expected to be right: see its known faults."""
     name, operator, value = where
     found = [row[name] for row in version.shown()]
-    has_nan = any(isinstance(one, float) and math.isnan(one) for one in found)
+    has_nan = any(map(_is_nan, found))
     nan_decides = has_nan and operator == ">" and engine.nan_is_greatest is None
     return engine.can_filter(value) and not nan_decides
 

@@ -21,7 +21,9 @@ def condition(where: Comparison, zoned: str = DUCKDB) -> str:
     quote = "`" if zoned == SPARK else '"'
     column, operator, value = where
     name = f"{quote}{column}{quote}"
-    return f"{name} IS NULL" if operator == "is null" else f"{name} {operator} {literal(value, zoned)}"
+    return (
+        f"{name} IS NULL" if operator == "is null" else f"{name} {operator} {literal(value, zoned)}"
+    )
 
 
 def literal(value: Any, zoned: str = DUCKDB) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from publishing.rows import canonical  # noqa: E402 - the tests are no package of this environment
+from publishing.rows import canonical
 
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 

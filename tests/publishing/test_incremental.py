@@ -1,4 +1,4 @@
-"""A publication writes what is new, merges many manifests, and leaves others' tables readable if killed."""
+"""A publication writes only what is new, merges manifests, and leaves a version readable if killed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def test_many_manifests_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyP
     files = [entry["data_file"] for entries in _manifests(newest) for entry in entries]
     ids = [file["first_row_id"] for file in files if file["first_row_id"] is not None]
     assert metadata["next-row-id"] == 40
-    assert len(ids) > 20 and len(set(ids)) == len(ids), "row IDs stay unique when manifests merge"
+    assert len(ids) > 20
+    assert len(set(ids)) == len(ids), "row IDs stay unique when manifests merge"
 
 
 def _manifests(path: str) -> list[list[dict[str, Any]]]:
@@ -123,7 +124,7 @@ def test_a_moved_table_is_published_again(catalog: Catalog, tmp_path: Path) -> N
 
 
 def test_the_table_shows_its_own_commit_after_publishing(catalog: Catalog) -> None:
-    """Publishing reads the newest version, which others may have committed; the table object does not."""
+    """Publishing reads what others committed meanwhile; the table object does not show it."""
     table = catalog.create_table("n.t", "id BIGINT", properties=PUBLISHED)
     other = catalog.load_table("n.t")
     assert (table.append(row(1)), other.append(row(2)), table.version) == (1, 2, 1)
@@ -145,7 +146,9 @@ def test_two_publishers_race(catalog: Catalog) -> None:
 
     slow = load_at(Racing(table.location), "n.t")
     done = slow.maintenance.publish()
-    assert Racing.raced and done.files == 0 and done.metadata.endswith("/v1.metadata.json")
+    assert Racing.raced
+    assert done.files == 0
+    assert done.metadata.endswith("/v1.metadata.json")
 
 
 def test_a_fault_at_every_call_leaves_one_version_readable(
@@ -191,5 +194,6 @@ def test_a_lost_reply_is_no_second_publication(catalog: Catalog) -> None:
     table.append(row(1))
     plan = Plan(at=0, fault=Fault.LOST_REPLY, only="put iceberg")
     done = load_at(FaultyStore(LocalStore(table.location), plan), "n.t").maintenance.publish()
-    assert plan.calls and done.metadata.endswith("/v1.metadata.json")
+    assert plan.calls
+    assert done.metadata.endswith("/v1.metadata.json")
     assert metadata_of(table).endswith("/v1.metadata.json")

@@ -39,7 +39,9 @@ def test_renamed_dropped_and_added_again_reordered_and_widened(
     catalog: Catalog, engine: Engine
 ) -> None:
     table = catalog.create_table("n.t", "a INT, b STRING, c FLOAT", properties=PUBLISHED)
-    table.append(pa.table({"a": ints([1, 2]), "b": ["x", "y"], "c": pa.array([0.5, None], "float")}))
+    table.append(
+        pa.table({"a": ints([1, 2]), "b": ["x", "y"], "c": pa.array([0.5, None], "float")})
+    )
     table.alter().rename_column("a", "z").drop_column("b").commit()
     table.alter().add_column("b", "STRING", default="new", first=True).commit()
     table.alter().change_type("z", "BIGINT").change_type("c", "DOUBLE").commit()
@@ -101,13 +103,9 @@ def test_defaults_of_every_scalar_type(
 
 @each_engine
 def test_fields_of_structs(catalog: Catalog, engine: Engine) -> None:
-    table = catalog.create_table(
-        "n.t", "id INT, s STRUCT<a: INT, b: STRING>", properties=PUBLISHED
-    )
+    table = catalog.create_table("n.t", "id INT, s STRUCT<a: INT, b: STRING>", properties=PUBLISHED)
     s = pa.struct([("a", pa.int32()), ("b", pa.string())])
-    table.append(
-        pa.table({"id": ints([1, 2]), "s": pa.array([{"a": 1, "b": "x"}, None], s)})
-    )
+    table.append(pa.table({"id": ints([1, 2]), "s": pa.array([{"a": 1, "b": "x"}, None], s)}))
     table.alter().rename_column("s.a", "z").add_column("s.n", "INT", default=5).drop_column(
         "s.b"
     ).commit()

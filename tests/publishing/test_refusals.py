@@ -133,7 +133,7 @@ def test_partial_upserts(catalog: Catalog) -> None:
     key = pa.array([1], pa.int32())
     table.upsert(pa.table({"k": key, "a": key, "b": key}))
     table.upsert(pa.table({"k": key, "a": pa.array([2], pa.int32())}), partial=True)
-    with pytest.raises(InvalidRequestError, match="partial upserts.*compact"):
+    with pytest.raises(InvalidRequestError, match=r"partial upserts.*compact"):
         table.maintenance.publish()
     table.maintenance.compact(strategy="full")
     table.maintenance.publish()

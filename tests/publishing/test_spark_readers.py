@@ -48,9 +48,7 @@ def query(table: Table, version: int, where: str | None = None) -> list[Any]:
     return [f"{table.location}/iceberg", version, where]
 
 
-def test_histories_in_spark(
-    catalog: Catalog, spark_iceberg: Environment, tmp_path: Path
-) -> None:
+def test_histories_in_spark(catalog: Catalog, spark_iceberg: Environment, tmp_path: Path) -> None:
     """Of each history: the newest version, filtered and not, and two older ones."""
     queries: list[Any] = []
     expected: list[tuple[str, list[str]]] = []
@@ -87,5 +85,6 @@ def test_types_and_aggregates_in_spark(
     interval = catalog.create_table("n.i", "d INTERVAL DAY TO SECOND", properties=PUBLISHED)
     interval.append(pa.table({"d": pa.array([dt.timedelta(seconds=1)], pa.duration("us"))}))
     answers = ask(spark_iceberg, [query(time, 0), query(interval, 1)], tmp_path)
-    assert isinstance(answers[0], str) and "time" in answers[0]
+    assert isinstance(answers[0], str)
+    assert "time" in answers[0]
     assert answers[1] == canonical([{"d": 1_000_000}])
