@@ -254,3 +254,38 @@ def test_long_text_and_nested_nulls(catalog: Catalog, engine: Engine) -> None:
     if engine in (DUCKDB, POLARS):
         return  # they name fields of structs in ways of their own
     assert len(read(engine, table, ("s.a", "is null", None))) == 2
+
+
+@each_engine
+def test_rows_of_a_primary_key(catalog: Catalog, engine: Engine) -> None:
+    """Replaced and deleted rows are hidden: few of a file, and many thousands of another."""
+    table = catalog.create_table("n.t", "k INT, v STRING", primary_key=["k"], properties=PUBLISHED)
+    count = 70_000
+    table.upsert(pa.table({"k": pa.array(range(count), pa.int32()), "v": ["old"] * count}))
+    table.upsert(pa.table({"k": ints([5, count]), "v": ["new", "more"]}))
+    table.delete([("k", "<", 5)])
+    table.delete([("k", ">=", 10), ("k", "<", count - 2)])
+    rows = [{"k": 5, "v": "new"}, *({"k": key, "v": "old"} for key in range(6, 10))]
+    rows += [{"k": count - 2, "v": "old"}, {"k": count - 1, "v": "old"}, {"k": count, "v": "more"}]
+    assert read(engine, table) == canonical(rows)
+    assert read(engine, table, ("v", "=", "new")) == canonical(rows[:1])
+    assert read(engine, table, ("k", "<", 6), version=2) == canonical(
+        [{"k": key, "v": "old"} for key in range(5)] + rows[:1]
+    )
+    table.maintenance.compact(strategy="full")
+    table.alter().add_column("late", "INT", default=9).commit()
+    assert read(engine, table, ("late", "=", 9)) == canonical({**row, "late": 9} for row in rows)
+
+
+@each_engine
+def test_rows_that_a_time_to_live_has_hidden(catalog: Catalog, engine: Engine) -> None:
+    """They stay hidden after the property was removed, and another engine does not show them."""
+    table = catalog.create_table(
+        "n.t", "ts TIMESTAMP, n INT", time_index="ts", properties={"ttl": "1 day"}
+    )
+    old, new = NOON - dt.timedelta(days=9999), NOON + dt.timedelta(days=9999)
+    stamps = pa.array([old, new], pa.timestamp("us", tz="UTC"))
+    table.append(pa.table({"ts": stamps, "n": ints([1, 2])}))
+    table.alter().unset_property("ttl").commit()
+    table.maintenance.publish()
+    assert read(engine, table) == canonical([{"ts": new, "n": 2}])
