@@ -35,8 +35,7 @@ _SHOWN = 20
 class Table(TableSchema):
     """One table, at the newest version it has seen.
 
-    Obtained from a ``Catalog``. It sees its own commits at once, and those of others after
-    ``refresh()``.
+    From a ``Catalog``. It sees its own commits at once, and those of others after ``refresh()``.
 
     Methods that write return the version of their commit; the current version if they change nothing.
     ``commit_id`` is the idempotency key of the commit, generated if omitted. They raise:

@@ -120,6 +120,30 @@ def test_the_profile_for_v2(catalog: Catalog) -> None:
         table.maintenance.publish(format_version=1)
 
 
+def test_readers_of_v2_know_no_deletion_vectors(catalog: Catalog) -> None:
+    table = catalog.create_table("n.t", "k INT, v STRING", primary_key=["k"])
+    keys = pa.array([1, 2], pa.int32())
+    table.upsert(pa.table({"k": keys, "v": ["a", "b"]}))
+    assert table.maintenance.publish(format_version=2).version == 1
+    table.upsert(pa.table({"k": keys[:1], "v": ["new"]}))
+    with pytest.raises(InvalidRequestError, match=r"n\.t can't be.*v2.*deletion vectors.*compact"):
+        table.maintenance.publish()
+    table.maintenance.compact(strategy="full")
+    assert table.maintenance.publish().left_out == 1
+    found = canonical(PYICEBERG.read(metadata_of(table), None, None))
+    assert found == canonical([{"k": 1, "v": "new"}, {"k": 2, "v": "b"}])
+
+
+def test_hidden_columns_are_not_published(catalog: Catalog) -> None:
+    table = filled(catalog, "c INT, v VARIANT")
+    table.pin_schema("job")
+    table.alter().drop_column("v").commit()
+    assert any(column.hidden for column in table.state.schema.columns)
+    table.maintenance.publish()
+    assert canonical(PYICEBERG.read(metadata_of(table), None, None)) == ["{'c': None, 'id': 1}"]
+    assert published_versions(table) == [table.version]
+
+
 def test_rows_that_expire_by_themselves(catalog: Catalog) -> None:
     table = catalog.create_table(
         "n.t", "ts TIMESTAMP, n INT", time_index="ts", properties={"ttl": "1 day"}
