@@ -135,10 +135,23 @@ def test_readers_of_v2_know_no_deletion_vectors(catalog: Catalog) -> None:
 
 
 def test_hidden_columns_are_not_published(catalog: Catalog) -> None:
-    table = filled(catalog, "c INT, v VARIANT")
+    table = filled(catalog, "c INT, v STRING")
     table.pin_schema("job")
     table.alter().drop_column("v").commit()
     assert any(column.hidden for column in table.state.schema.columns)
+    table.maintenance.publish()
+    assert canonical(PYICEBERG.read(metadata_of(table), None, None)) == ["{'c': None, 'id': 1}"]
+
+
+def test_a_dropped_variant_is_still_in_the_files(catalog: Catalog) -> None:
+    """PyIceberg refuses such a file, whatever it reads of it."""
+    table = filled(catalog, "c INT, v VARIANT")
+    table.alter().drop_column("v").commit()
+    with pytest.raises(
+        InvalidRequestError, match="the dropped column v, which is VARIANT; compact"
+    ):
+        table.maintenance.publish()
+    table.maintenance.compact(strategy="full")
     table.maintenance.publish()
     assert canonical(PYICEBERG.read(metadata_of(table), None, None)) == ["{'c': None, 'id': 1}"]
     assert published_versions(table) == [table.version]

@@ -117,6 +117,13 @@ def _dotted(columns: dict[str, Column], above: str) -> Iterator[tuple[str, Colum
 
 def unreadable(written: Schema, wanted: Schema, format_version: int) -> Iterator[str]:
     """Yield what an Iceberg reader of ``wanted`` would get wrong in a file written under ``written``."""
+    for column, _ in walk(written.columns):
+        if not isinstance(column.type, NestedType) and leaf_type(column.type) is None:
+            # Groups inside such a column have no field IDs, and PyIceberg 0.12 refuses the whole file.
+            yield (
+                f"some segments hold the dropped column {written.path_text(column.id)}, which is "
+                f"{type_name(column.type)}"
+            )
     missing = set[int]()
     for column, above in walk(wanted.visible.columns):
         path = wanted.path_text(column.id)
