@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shutil
+import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,27 @@ def _manifests(path: str) -> list[list[dict[str, Any]]]:
         with open(name, "rb") as file:
             found.append(list(fastavro.reader(file)))
     return found
+
+
+def test_statistics_of_nan_zero_and_nested_nulls(catalog: Catalog) -> None:
+    """NaN is above all numbers in Spark, and Iceberg's bounds leave it out: so there is no upper one."""
+    table = catalog.create_table("n.t", "x DOUBLE, y DOUBLE, s STRUCT<a: INT>")
+    inner = pa.array([None, {"a": None}], pa.struct([("a", pa.int32())]))
+    table.append(pa.table({"x": [float("nan"), -1.0], "y": [0.0, 0.5], "s": inner}))
+    table.maintenance.publish()
+    newest = json.loads(Path(metadata_of(table)).read_text())["snapshots"][-1]["manifest-list"]
+    ((entry,),) = _manifests(newest.removeprefix("file://"))
+    file = entry["data_file"]
+    found = {
+        name: {one["key"]: one["value"] for one in file[name]}
+        for name in ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts")
+    }
+    assert found == {
+        "lower_bounds": {1: struct.pack("<d", -1.0), 2: struct.pack("<d", -0.0)},
+        "upper_bounds": {2: struct.pack("<d", 0.5)},
+        "null_value_counts": {1: 0, 2: 0, 4: 2},
+        "nan_value_counts": {1: 1, 2: 0},
+    }
 
 
 def test_the_last_hundred_versions_and_tagged_ones(catalog: Catalog) -> None:

@@ -230,6 +230,16 @@ def test_expired_versions_leave_before_their_files_do(catalog: Catalog) -> None:
         assert canonical(PYICEBERG.read(metadata_of(table), version, None)) == rows
 
 
+def test_a_vacuum_publishes_first_what_is_published_by_hand(catalog: Catalog) -> None:
+    table = filled(catalog, "c INT")
+    table.maintenance.publish()
+    table.overwrite(pa.table({"id": pa.array([2], pa.int32())}))
+    _clean_up(table.maintenance)
+    rows = canonical([{"id": 2, "c": None}])
+    assert canonical(PYICEBERG.read(metadata_of(table), None, None)) == rows
+    assert published_versions(table) == [2, 3]
+
+
 def test_a_vacuum_does_not_break_what_is_published(catalog: Catalog) -> None:
     """If the newest version can't be published, a vacuum that would delete published files stops."""
     table = filled(catalog, "c INT")
