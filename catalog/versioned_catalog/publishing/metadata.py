@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from versioned_catalog.iceberg.specs import Specs
@@ -97,8 +97,6 @@ def table_json(
         schemas: JSON of the schemas of all snapshots, by version.
         snapshots: of ``snapshot_json``, oldest first; the last one is current.
     """
-    ids = {snapshot["snapshot-id"] for snapshot in snapshots}
-    tags = {name: version for name, version in state.tags.items() if version in ids}
     times = [{key: one[key] for key in ("snapshot-id", "timestamp-ms")} for one in snapshots]
     found: dict[str, Any] = {
         "format-version": format_version,
@@ -112,23 +110,34 @@ def table_json(
         "default-spec-id": default_spec,
         "partition-specs": specs.to_json(),
         "last-partition-id": specs.last_field_id,
-        "default-sort-order-id": 0,
-        "sort-orders": [{"order-id": 0, "fields": []}],
         "properties": _properties(state),
         "current-snapshot-id": state.version,
-        "refs": {
-            **{tag: {"snapshot-id": version, "type": "tag"} for tag, version in tags.items()},
-            MAIN: {"snapshot-id": state.version, "type": "branch"},
-        },
+        "refs": _refs(state, {one["snapshot-id"] for one in times}),
         "snapshots": list(snapshots),
         "snapshot-log": times,
-        "metadata-log": [],
-        "statistics": [],
-        "partition-statistics": [],
+        **_UNUSED,
     }
     if format_version >= 3:
         found["next-row-id"] = next_row_id
     return sealed(found)
+
+
+_UNUSED: dict[str, Any] = {
+    "default-sort-order-id": 0,
+    "sort-orders": [{"order-id": 0, "fields": []}],
+    "metadata-log": [],
+    "statistics": [],
+    "partition-statistics": [],
+}
+"""Members that Iceberg requires or knows, and that say nothing here."""
+
+
+def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
+    tags = {name: version for name, version in state.tags.items() if version in published}
+    return {
+        **{name: {"snapshot-id": version, "type": "tag"} for name, version in tags.items()},
+        MAIN: {"snapshot-id": state.version, "type": "branch"},
+    }
 
 
 def _properties(state: TableState) -> dict[str, str]:

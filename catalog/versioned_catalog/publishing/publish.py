@@ -122,16 +122,7 @@ def _publish_once(
         return Published(handle.name, state.version, url, format_version, count, 0, 0, 0)
     draft = _draft(handle, state, root, format_version, found, last)
     draft.writer.flush()
-    data = table_json(
-        state,
-        f"{root}/iceberg",
-        format_version,
-        draft.specs,
-        draft.specs.including(state.schema)[1],
-        {one["schema-id"]: draft.schemas[one["schema-id"]] for one in draft.snapshots.values()},
-        [draft.snapshots[version] for version in sorted(draft.snapshots)],
-        draft.next_row_id,
-    )
+    data = _metadata_of(draft, state)
     number = 1 if found is None else found.number + 1
     if not _put(handle.store, number, data):
         return None
@@ -144,6 +135,22 @@ def _publish_once(
         draft.writer.files + 2,
         draft.writer.size + len(data),
         draft.left_out,
+    )
+
+
+def _metadata_of(draft: Draft, state: TableState) -> bytes:
+    """The metadata file of a draft whose newest version is a state."""
+    snapshots = [draft.snapshots[version] for version in sorted(draft.snapshots)]
+    schemas = {one["schema-id"]: draft.schemas[one["schema-id"]] for one in snapshots}
+    return table_json(
+        state,
+        f"{draft.root}/iceberg",
+        draft.format_version,
+        draft.specs,
+        draft.specs.including(state.schema)[1],
+        schemas,
+        snapshots,
+        draft.next_row_id,
     )
 
 
