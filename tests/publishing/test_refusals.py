@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +279,10 @@ def test_a_table_created_again_replaces_the_publication(catalog: Catalog) -> Non
     table = catalog.load_table("n.t")
     _clean_up(table.maintenance)
     assert not list(Path(table.location, "iceberg", "metadata").iterdir())
+
+
+def test_without_fastavro(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    table = filled(catalog, "c INT")
+    with pytest.raises(InvalidRequestError, match=r"pip install 'pyspark-versioned\[iceberg\]'"):
+        table.maintenance.publish()

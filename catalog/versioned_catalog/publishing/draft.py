@@ -83,7 +83,7 @@ class Draft:
         """Add the snapshot of the version after the newest one.
 
         Args:
-            before: the state before; needed only for tables whose segments hide rows.
+            before: the state before, if ``needs_before`` says so.
         """
         anew = self.newest is None or commit.head.operation in NEW_INCARNATION
         if anew or self._lost_sources(commit, state):
@@ -179,9 +179,16 @@ def _merged(found: FilesOf) -> FilesOf:
 
 def _touched(commit: Commit, before: TableState | None, state: TableState) -> set[str]:
     """The live segments of which a commit may show or hide rows: whole groups of overlapping ones."""
-    live = set(state.segments.paths)
-    assert before is not None, "tables whose segments hide rows are followed state by state"
-    if before.properties.get(TTL_FLOOR) != state.properties.get(TTL_FLOOR):
-        return live
-    near = neighbours(before, commit.removed) & live
-    return neighbours(state, near | {record.path for record in commit.added})
+    near = {record.path for record in commit.added}
+    if needs_before(commit, state):
+        assert before is not None, "the caller asked whether it is needed"
+        live = set(state.segments.paths)
+        if before.properties.get(TTL_FLOOR) != state.properties.get(TTL_FLOOR):
+            return live
+        near |= neighbours(before, commit.removed) & live
+    return neighbours(state, near)
+
+
+def needs_before(commit: Commit, state: TableState) -> bool:
+    """Whether the snapshot of a commit depends on the state before it: on what was hidden then."""
+    return hides_rows(state) and bool(commit.removed or commit.properties is not None)

@@ -18,7 +18,7 @@ from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.publishing.checks import check_snapshot, hides_rows
-from versioned_catalog.publishing.draft import Draft, Listed
+from versioned_catalog.publishing.draft import Draft, Listed, needs_before
 from versioned_catalog.publishing.metadata import table_json
 from versioned_catalog.publishing.publication import (
     Publication,
@@ -192,7 +192,7 @@ def _draft(
         _begin(handle, state, draft)
     else:
         _resume(draft, last)
-        for step in _steps(handle, last["current-snapshot-id"], state, draft):
+        for step in _steps(handle, last["current-snapshot-id"], state):
             draft.follow(*step)
     for version in set(state.tags.values()) - draft.snapshots.keys():
         if state.created_version <= version < state.version:
@@ -241,16 +241,16 @@ def _resume(draft: Draft, last: dict[str, Any]) -> None:
     draft.newest = Listed(draft.writer.read(url)[0], url)
 
 
-def _steps(handle: TableHandle, done: int, state: TableState, draft: Draft) -> Iterator[Step]:
+def _steps(handle: TableHandle, done: int, state: TableState) -> Iterator[Step]:
     """The commits after a version, and the states around them as far as they are needed.
 
     After a small commit, the newest state is known, and the one before it is not needed.
     """
-    if state.version == done + 1 and not hides_rows(state):
+    if state.version == done + 1:
         (entry,) = handle.log.entries(state.version, state.version)
-        assert not isinstance(entry, Stub)
-        yield entry, None, state
-        return
+        if not isinstance(entry, Stub) and not needs_before(entry, state):
+            yield entry, None, state
+            return
     before = _state_at(handle, done)
     for commit, after in _following(handle, before, state.version):
         yield commit, before, after
