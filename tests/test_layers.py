@@ -15,12 +15,13 @@ ROOT = Path(versioned_catalog.__file__).parent
 # fmt: off
 LAYERS = [
     "errors", "limits",
-    "types", "values", "storage", "drawing", "schema", "spelling", "statistics", "evolution", "log",
+    "types", "values", "storage", "drawing", "schema", "spelling", "statistics", "iceberg", "evolution",
+    "log",
     "projection", "expressions", "export", "pruning",
     "merge_on_read", "conflicts", "handle",
     "datafile", "scan", "write",
     "progress", "compaction", "properties",
-    "error_context", "alteration", "warehouse",
+    "error_context", "publishing", "alteration", "warehouse",
     "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance", "transaction",
     "table_schema", "table_reading", "table",
     "views", "catalog", "cli",

@@ -23,7 +23,12 @@ from versioned_catalog.storage.store import Store
 
 
 class TableHandle:
-    """The log of one table, and a state that was read from it, usually the newest."""
+    """The log of one table, and a state that was read from it, usually the newest.
+
+    Args:
+        through: the earlier schema that it is seen in, if any.
+        after_commit: called after each commit, on any outcome that is known; it raises no error.
+    """
 
     def __init__(
         self,
@@ -31,11 +36,13 @@ class TableHandle:
         loaded: LoadedState[TableState],
         name: str,
         through: Through | None = None,
+        after_commit: Callable[[TableHandle], None] = lambda handle: None,
     ) -> None:
         self.log = log
         self.loaded = loaded
         self.name = name
         self.through = through
+        self.after_commit = after_commit
         self._seen: tuple[TableState, TableState] | None = None
 
     @property
@@ -120,13 +127,14 @@ class TableHandle:
 
     def pinned(self, version: int | str) -> TableHandle:
         """Return a handle whose newest state is the one at a version or tag."""
-        return TableHandle(self.log, LoadedState(self.at(version)), self.name, self.through)
+        loaded = LoadedState(self.at(version))
+        return TableHandle(self.log, loaded, self.name, self.through, self.after_commit)
 
     def seen_as(self, schema: str | int, overflow: str = Overflow.ERROR.value) -> TableHandle:
         """Return a handle that sees the table in an earlier schema. See ``Table.seen_as``."""
         through = see_as(self.state, schema, overflow, self.name)
         through.over(self.state, self.name)  # refuse a schema with a dropped column now
-        return TableHandle(self.log, self.loaded, self.name, through)
+        return TableHandle(self.log, self.loaded, self.name, through, self.after_commit)
 
     def planned_on(self, base: Base) -> TableState:
         """Return the state that a write was planned on.
@@ -170,7 +178,9 @@ class TableHandle:
             return propose(operation, state, identity, self.name, self.log)
 
         self.loaded = self.log.commit(self.loaded, identity, proposal)
-        return self.loaded.version
+        version = self.loaded.version
+        self.after_commit(self)
+        return version
 
     def find_commit(self, commit_id: str, since: int = -1) -> int | None:
         """Return the version of a commit, None if it is not there. See ``Table.find_commit``."""

@@ -10,6 +10,7 @@ from versioned_catalog.conflicts.isolation import ISOLATION, isolation_of
 from versioned_catalog.datafile.writer import TARGET_BYTES, target_bytes
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.evolution.apply_pins import PINS, refuses_breaks
+from versioned_catalog.iceberg.property import PUBLISH, publishes
 from versioned_catalog.schema.keying import PRIMARY_KEY, TIME_INDEX
 from versioned_catalog.schema.sorting import SORT_BY
 from versioned_catalog.schema.ttl import TTL, TTL_FLOOR, parse_ttl
@@ -26,6 +27,7 @@ KNOWN = (
     TTL,
     AUTO_COMPACT,
     PINS,
+    PUBLISH,
     PRIMARY_KEY,
     TIME_INDEX,
 )
@@ -46,6 +48,7 @@ def check_properties(properties: Mapping[str, str]) -> None:
     mode_of(properties)
     refuses_breaks(properties)
     schema_mode_of(properties)
+    publishes(properties)
 
 
 def _check_keys(keys: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
+from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Store
@@ -35,8 +36,7 @@ _SHOWN = 20
 class Table(TableReading, TableSchema):
     """One table, at the newest version it has seen.
 
-    Obtained from a ``Catalog``. It sees its own commits at once, and those of others after
-    ``refresh()``.
+    From a ``Catalog``. It sees its own commits at once, and those of others after ``refresh()``.
 
     Methods that write return the version of their commit; the current version if they change nothing.
     ``commit_id`` is the idempotency key of the commit, generated if omitted. They raise:
@@ -59,7 +59,7 @@ class Table(TableReading, TableSchema):
     """
 
     def __init__(self, log: TableLog, loaded: LoadedState[TableState], name: str) -> None:
-        self._handle = TableHandle(log, loaded, name)
+        self._handle = TableHandle(log, loaded, name, after_commit=publish_if_asked)
 
     @classmethod
     def _of(cls, handle: TableHandle) -> Self:

@@ -17,6 +17,7 @@ from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableCodec, TableLog
+from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.storage.reserve import make_reserve
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
@@ -118,7 +119,9 @@ def create_at(
     if since is None or timeline.find_commit(commit_id, since, loaded.version) is None:
         loaded = timeline.commit(loaded, commit_id, attempt)
     make_reserve(store)
-    return Table(timeline, loaded, name)
+    table = Table(timeline, loaded, name)
+    publish_if_asked(table.handle)
+    return table
 
 
 def plan_rows_at(

@@ -12,6 +12,7 @@ from versioned_catalog.cli import (
     maintenance,
     page,
     pins,
+    publishing,
     schemas,
     versions,
 )
@@ -77,6 +78,18 @@ def main(
     )
 
 
-for _module in (listing, inspect, lineage, page, alter, schemas, pins, versions, maintenance):
+_MODULES = (
+    listing,
+    inspect,
+    lineage,
+    page,
+    alter,
+    schemas,
+    pins,
+    versions,
+    maintenance,
+    publishing,
+)
+for _module in _MODULES:
     for _command in _module.COMMANDS:
         main.add_command(_command)

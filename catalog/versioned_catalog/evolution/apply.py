@@ -19,6 +19,7 @@ from versioned_catalog.evolution import (
 )
 from versioned_catalog.evolution.changes import describe
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
+from versioned_catalog.iceberg.property import check_publishable
 from versioned_catalog.schema.hidden import visible
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.ttl import check_ttl
@@ -80,6 +81,7 @@ def finish(before: Evolution, after: Evolution, new_version: int) -> Evolution:
                 condition="NOT_SUPPORTED",
             )
     check_ttl(after.properties, after.schema)
+    check_publishable(after.properties, before.schema, after.schema)
     apply_pins.check_pins(before, after)
     same = after.schema.same_but_version(before.schema)
     version = before.schema.version if same else new_version

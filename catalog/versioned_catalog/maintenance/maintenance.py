@@ -1,4 +1,4 @@
-"""Maintenance of a table: compaction, expiry of versions, vacuum and verification."""
+"""Maintenance of a table: compaction, expiry of versions, vacuum, verification and publishing."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from versioned_catalog.maintenance.findings import Verified
 from versioned_catalog.maintenance.vacuum import Vacuumed, vacuum
 from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.progress import Progress, silent
+from versioned_catalog.publishing.publish import Published, publish
+from versioned_catalog.publishing.withdrawal import unpublish
 
 
 @names_table_in_errors(lambda maintenance: maintenance._handle.error_names)
@@ -183,6 +185,29 @@ class Maintenance:
             progress=progress,
             commit_id=commit_id,
         )
+
+    def publish(self, *, format_version: int | None = None, overwrite: bool = False) -> Published:
+        """Publish the newest version as Iceberg metadata beside the files, which are not copied.
+
+        Other engines then read the table from the folder ``iceberg`` in its location. The last 100
+        retained versions and tagged ones are snapshots there, under the same numbers. Only what was
+        committed since the last publication is written. With the property ``publish`` = ``iceberg``,
+        every commit does this.
+
+        Args:
+            format_version: of Iceberg, 3 or 2; by default that of the last publication, at first 3.
+            overwrite: write all metadata again, also over what another engine wrote.
+
+        Raises:
+            InvalidRequestError: Iceberg can't say this version; the message names the column and the
+                way out. Or fastavro is not installed.
+            CommitConflictError: another engine has written to the published table.
+        """
+        return publish(self._handle, format_version=format_version, overwrite=overwrite)
+
+    def unpublish(self) -> int:
+        """Delete the published Iceberg metadata, and return the number of files. The table stays."""
+        return unpublish(self._handle.store)
 
     def verify(
         self, *, deep: bool = False, every_version: bool = False, progress: Progress = silent

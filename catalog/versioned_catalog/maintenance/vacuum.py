@@ -21,6 +21,7 @@ from versioned_catalog.maintenance.orphans import (
 )
 from versioned_catalog.maintenance.retention import ago, check_retention, newest_before
 from versioned_catalog.progress import Progress
+from versioned_catalog.publishing.withdrawal import keep_readable, unpublish
 from versioned_catalog.storage.reserve import make_reserve, with_room
 from versioned_catalog.storage.store import Store
 
@@ -112,6 +113,8 @@ def vacuum(
     """Delete the orphan files of a table. See ``Maintenance.vacuum``."""
     span = check_retention(retention, handle.name, BREAKS, force=force)
     plan = plan_vacuum(handle.log, handle.refresh().state, handle.name, span)
+    if not dry_run:
+        keep_readable(handle, plan.cutoff)
     if dry_run or not plan.orphans.paths:
         return plan.report(dry_run=dry_run)
     if plan.needs_fence:
@@ -177,6 +180,7 @@ def vacuum_dropped(
 
         with_room(timeline.store, close, orphans.unfenced)
         delete(timeline.store, orphans.paths, progress)
+        unpublish(timeline.store)
     return plan.report(dry_run=dry_run)
 
 

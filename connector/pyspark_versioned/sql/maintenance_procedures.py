@@ -1,4 +1,4 @@
-"""Procedures that clean up and check: vacuum, expire, verify and views."""
+"""Procedures that clean up, check and publish."""
 
 from __future__ import annotations
 
@@ -64,6 +64,19 @@ def _verify(call: Invocation) -> Iterable[Row]:
     yield from ((one.path, one.problem) for one in found.findings)
 
 
+def _publish(call: Invocation) -> Iterable[Row]:
+    version = call.arguments["format_version"]
+    done = call.table.maintenance.publish(
+        format_version=None if version is None else int(version),
+        overwrite=call.flag("overwrite", False),
+    )
+    yield done.version, done.metadata, done.format_version, done.snapshots, done.files
+
+
+def _unpublish(call: Invocation) -> Iterable[Row]:
+    yield (call.table.maintenance.unpublish(),)
+
+
 def _views(call: Invocation) -> Iterable[Row]:
     found = call.catalog.views(call.name or None, partial(full_name, call.request.catalog))
     yield from (tuple(row.values()) for row in found.to_pylist())
@@ -117,6 +130,34 @@ PROCEDURES = {
         ),
         "STRUCT<path: STRING, problem: STRING>",
         _verify,
+        writes=False,
+    ),
+    "publish": Procedure(
+        "Publishes the newest version as Iceberg metadata, for other engines; no data is copied.",
+        (
+            TABLE,
+            Parameter(
+                "format_version",
+                "INT",
+                "of Iceberg, 3 or 2; by default that of the last publication, at first 3",
+                required=False,
+            ),
+            Parameter(
+                "overwrite",
+                "BOOLEAN",
+                "true writes all metadata again, also over what another engine wrote",
+                required=False,
+            ),
+        ),
+        "STRUCT<version: BIGINT, metadata: STRING, format_version: INT, snapshots: INT, files: INT>",
+        _publish,
+        writes=False,
+    ),
+    "unpublish": Procedure(
+        "Deletes the published Iceberg metadata; the table stays.",
+        (TABLE,),
+        "STRUCT<files: BIGINT>",
+        _unpublish,
         writes=False,
     ),
     "views": Procedure(

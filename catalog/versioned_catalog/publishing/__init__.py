@@ -1,0 +1,1 @@
+"""Publishing a table as Iceberg metadata beside its files (FORMAT.md, section 16)."""

@@ -1,0 +1,147 @@
+"""Table metadata in Iceberg's JSON, of one version of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from versioned_catalog.iceberg.specs import Specs
+from versioned_catalog.iceberg.values import timestamp_ms
+from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.state import TableState
+from versioned_catalog.publishing.manifests import ManifestRow
+from versioned_catalog.publishing.publication import VERSION, sealed
+from versioned_catalog.schema.ttl import user_properties
+
+MAIN = "main"
+"""Iceberg's name of the current branch, which no tag can have there."""
+
+
+def snapshot_json(
+    state: TableState,
+    operation: str,
+    rows: Sequence[ManifestRow],
+    manifest_list: str,
+    parent: int | None,
+    row_ids: tuple[int, int] | None,
+) -> dict[str, Any]:
+    """Return one version as a snapshot.
+
+    Args:
+        operation: in Iceberg's words.
+        rows: its manifests.
+        manifest_list: URL of the file that lists them.
+        parent: the snapshot before it, if there is one.
+        row_ids: the first row ID that it may assign, and how many; None before format v3.
+    """
+    found: dict[str, Any] = {
+        "snapshot-id": state.version,
+        "sequence-number": state.version + 1,
+        "timestamp-ms": timestamp_ms(state.time),
+        "manifest-list": manifest_list,
+        "schema-id": state.schema_version,
+        "summary": {"operation": operation, VERSION: str(state.version), **_totals(rows)},
+    }
+    if parent is not None:
+        found["parent-snapshot-id"] = parent
+    if row_ids is not None:
+        found["first-row-id"], found["added-rows"] = row_ids
+    return found
+
+
+def _totals(rows: Sequence[ManifestRow]) -> dict[str, str]:
+    def total(content: int, what: str) -> str:
+        of_content = (row for row in rows if row["content"] == content)
+        return str(sum(row[f"added_{what}"] + row[f"existing_{what}"] for row in of_content))
+
+    deleted = total(1, "rows_count")
+    return {
+        "total-data-files": total(0, "files_count"),
+        "total-records": total(0, "rows_count"),
+        "total-delete-files": total(1, "files_count"),
+        "total-position-deletes": deleted,
+        "total-equality-deletes": "0",
+    }
+
+
+def operation_of(commit: Commit | None) -> str:
+    """What a commit did, in Iceberg's words; None stands for all commits up to a version."""
+    if commit is None:
+        return "append"
+    match commit.head.operation:
+        case "compact":
+            return "replace"
+        case "append" | "create":
+            return "append"
+        case "delete" if not commit.added:
+            return "delete"
+        case _:
+            return "overwrite"
+
+
+def table_json(
+    state: TableState,
+    location: str,
+    format_version: int,
+    specs: Specs,
+    default_spec: int,
+    schemas: Mapping[int, Any],
+    snapshots: Sequence[Mapping[str, Any]],
+    next_row_id: int,
+) -> bytes:
+    """Return the metadata file of a version.
+
+    Args:
+        location: URL of the folder that holds ``metadata/``.
+        default_spec: ID of the current partition spec.
+        schemas: JSON of the schemas of all snapshots, by version.
+        snapshots: of ``snapshot_json``, oldest first; the last one is current.
+    """
+    times = [{key: one[key] for key in ("snapshot-id", "timestamp-ms")} for one in snapshots]
+    found: dict[str, Any] = {
+        "format-version": format_version,
+        "table-uuid": state.table_uuid,
+        "location": location,
+        "last-sequence-number": state.version + 1,
+        "last-updated-ms": times[-1]["timestamp-ms"],
+        "last-column-id": state.next_column_id - 1,
+        "current-schema-id": state.schema_version,
+        "schemas": [schemas[version] for version in sorted(schemas)],
+        "default-spec-id": default_spec,
+        "partition-specs": specs.to_json(),
+        "last-partition-id": specs.last_field_id,
+        "properties": _properties(state),
+        "current-snapshot-id": state.version,
+        "refs": _refs(state, {one["snapshot-id"] for one in times}),
+        "snapshots": list(snapshots),
+        "snapshot-log": times,
+        **_UNUSED,
+    }
+    if format_version >= 3:
+        found["next-row-id"] = next_row_id
+    return sealed(found)
+
+
+_UNUSED: dict[str, Any] = {
+    "default-sort-order-id": 0,
+    "sort-orders": [{"order-id": 0, "fields": []}],
+    "metadata-log": [],
+    "statistics": [],
+    "partition-statistics": [],
+}
+"""Members that Iceberg requires or knows, and that say nothing here."""
+
+
+def _refs(state: TableState, published: Collection[int]) -> dict[str, Any]:
+    tags = {name: version for name, version in state.tags.items() if version in published}
+    return {
+        **{name: {"snapshot-id": version, "type": "tag"} for name, version in tags.items()},
+        MAIN: {"snapshot-id": state.version, "type": "branch"},
+    }
+
+
+def _properties(state: TableState) -> dict[str, str]:
+    """The user's properties, and those that keep other engines from deleting the table's files."""
+    own = {VERSION: str(state.version), "gc.enabled": "false"}
+    comment = {"comment": state.comment} if state.comment else {}
+    return {**user_properties(state.properties), **comment, **own}

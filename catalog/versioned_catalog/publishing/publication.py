@@ -1,0 +1,97 @@
+"""What is published now: the newest ``vN.metadata.json``, and whether this library wrote it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from versioned_catalog.publishing.manifests import METADATA
+from versioned_catalog.storage.store import Store
+
+HINT = f"{METADATA}/version-hint.text"
+DIGEST, VERSION = "versioned.digest", "versioned.version"
+_NO_DIGEST = "0" * 64
+_SEAL = re.compile(rb'"versioned\.digest": "([0-9a-f]{64})"')
+_NAME = re.compile(r"v([0-9]{1,15})\.metadata\.json")
+
+
+def metadata_path(number: int) -> str:
+    """Path of a metadata file in the table's folder."""
+    return f"{METADATA}/v{number}.metadata.json"
+
+
+def sealed(metadata: dict[str, Any]) -> bytes:
+    """Return a metadata file with its own digest, by which we know our own: engines that write a table
+    keep its properties and change other members."""
+    metadata["properties"][DIGEST] = _NO_DIGEST
+    data = json.dumps(metadata).encode()
+    return data.replace(_NO_DIGEST.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The newest metadata file of a published table.
+
+    Args:
+        number: the N of its name ``vN.metadata.json``.
+        metadata: its content; None if another engine wrote it.
+        hinted: the number that the hint names, or 0. A publication that dies leaves an older one there.
+    """
+
+    number: int
+    metadata: dict[str, Any] | None
+    hinted: int
+
+    @property
+    def path(self) -> str:
+        """Its path in the table's folder."""
+        return metadata_path(self.number)
+
+
+def find_publication(store: Store) -> Publication | None:
+    """Find the newest metadata file; None if nothing is published.
+
+    Raises:
+        CorruptTableError: it is too large to be one.
+    """
+    hinted = _hint(store)
+    number, data = hinted, store.read(metadata_path(hinted)) if hinted else None
+    if data is None:
+        number = max((n for name in store.list(METADATA) if (n := number_of(name))), default=0)
+        data = store.read(metadata_path(number)) if number else None
+    if data is None:
+        return None
+    while (newer := store.read(metadata_path(number + 1))) is not None:
+        number, data = number + 1, newer
+    return Publication(number, _own(data), hinted)
+
+
+def _hint(store: Store) -> int:
+    text = (store.read(HINT, 64) or b"").decode("ascii", "replace").strip()
+    return int(text) if text.isdecimal() else 0
+
+
+def write_hint(store: Store, number: int) -> None:
+    """Have readers find a metadata file."""
+    store.overwrite(HINT, str(number).encode())
+
+
+def number_of(name: str) -> int | None:
+    """The N of a file ``vN.metadata.json``; None for other files."""
+    found = _NAME.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def _own(data: bytes) -> dict[str, Any] | None:
+    """The content of a metadata file that this library wrote; None for any other."""
+    found = _SEAL.search(data)
+    if found is None:
+        return None
+    plain = data[: found.start(1)] + _NO_DIGEST.encode() + data[found.end(1) :]
+    if hashlib.sha256(plain).hexdigest().encode() != found[1]:
+        return None
+    content: dict[str, Any] = json.loads(data)
+    return content
