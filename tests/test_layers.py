@@ -22,7 +22,7 @@ LAYERS = [
     "progress", "compaction", "properties",
     "error_context", "alteration", "warehouse",
     "inspection", "pinning", "versions", "snapshot", "migration", "maintenance", "transaction",
-    "table_schema", "table",
+    "table_schema", "importing", "table",
     "views", "catalog", "cli",
     "__init__",
 ]
