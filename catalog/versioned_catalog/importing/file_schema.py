@@ -14,7 +14,7 @@ from versioned_catalog.datafile.foreign_file import OpenedFile
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.importing.file_types import LeafRules, leaf_of
 from versioned_catalog.limits import TYPE_DEPTH
-from versioned_catalog.types.forms import Form
+from versioned_catalog.types.forms import Form, seen_as
 from versioned_catalog.types.types import (
     Array,
     Atom,
@@ -97,6 +97,35 @@ def schema_of(file: OpenedFile, rules: LeafRules) -> FileSchema:
     leaves = [schema.column(at) for at in range(len(schema))]
     reader = _Reader(leaves, _variants(str(schema)), rules)
     return tuple(reader.columns(list(parquet.schema_arrow), (), 0))
+
+
+def schema_of_arrow(schema: pa.Schema, rules: LeafRules) -> FileSchema:
+    """The columns of rows that are no Parquet file: of ORC, and of text that was parsed."""
+    return tuple(_arrow_column(field, rules) for field in schema)
+
+
+def _arrow_column(field: Any, rules: LeafRules) -> FileColumn:
+    name, held = field.name, plain(field.type)
+    if pa.types.is_null(held):
+        return FileColumn(name, Kind.VOID)
+    if pa.types.is_struct(held) and held.num_fields:
+        return FileColumn(
+            name, Kind.STRUCT, fields=tuple(_arrow_column(one, rules) for one in held)
+        )
+    if pa.types.is_map(held):
+        inner = (held.key_field.with_name("key"), held.item_field.with_name("value"))
+        return FileColumn(
+            name, Kind.MAP, fields=tuple(_arrow_column(one, rules) for one in inner)
+        )
+    if is_list(held):
+        element = _arrow_column(held.value_field.with_name("element"), rules)
+        return FileColumn(name, Kind.ARRAY, fields=(element,))
+    try:
+        seen = seen_as(held, "")
+    except InvalidRequestError as error:
+        return FileColumn(name, Kind.REFUSED, reason=str(error))
+    is_cut = seen.form is Form.NANOS and rules.truncate_nanoseconds
+    return FileColumn(name, Kind.LEAF, type=seen.type, form=Form.NANOS_CUT if is_cut else seen.form)
 
 
 def interning_key(file: OpenedFile) -> tuple[str, str, bool]:
