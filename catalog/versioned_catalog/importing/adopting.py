@@ -17,6 +17,7 @@ from versioned_catalog.importing.reading import ParquetReader
 from versioned_catalog.schema.id_map import IdMap, file_columns
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.foreign import foreign_stats
+from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.storage.store import Store, StoredFile
 from versioned_catalog.types.forms import Form
 from versioned_catalog.types.types import Column
@@ -62,7 +63,8 @@ class Adopter:
             raise InvalidRequestError(f"{identity} was changed while it was imported; run it again")
         mapped = self._mapped(self.reader.schema(opened))
         if mapped.has_nanos:
-            _check_nanos(opened, identity)
+            with translate_errors(identity):
+                _check_nanos(opened, identity)
         stats = foreign_stats(opened.footer, mapped.held, mapped.id_map, self.schema.columns)
         return ExternalFile(
             identity,

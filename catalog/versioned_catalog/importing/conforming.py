@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from versioned_catalog.importing.text_formats import parse_text
 from versioned_catalog.projection import arrays
 from versioned_catalog.schema.id_map import Held, IdMap
 from versioned_catalog.schema.schema import name_key
+from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import (
@@ -162,7 +163,7 @@ class Conforming:
                 keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
                 first = self._conform(keys, file.fields[0], key, (*path, "key"))
                 second = self._conform(items, file.fields[1], value, (*path, "value"))
-                kind = pa.map_(first.type, second.type)
+                kind = pa.map_(pa.field("key", first.type, nullable=False), second.type)
                 return arrays.map_of(offsets, first, second, mask, kind)
             case Kind.VOID, _:
                 return pa.nulls(len(array), to_arrow_type(wanted.type))
@@ -239,7 +240,7 @@ def _numbered_nested(one: FileColumn, held: dict[int, Held], number: int) -> Col
         case Kind.ARRAY if len(known) == 1:
             type_ = Array(known[0])
         case Kind.MAP if len(known) == 2:
-            type_ = Map(known[0], known[1])
+            type_ = Map(replace(known[0], nullable=False), known[1])
         case Kind.STRUCT if known:
             type_ = Struct(known)
         case _:
@@ -254,8 +255,9 @@ def checked(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordB
         InvalidRequestError: a value can't be read.
     """
     try:
-        yield from batches
-    except (CorruptTableError, InvalidRequestError, pa.ArrowException) as error:
+        with translate_errors("it"):
+            yield from batches
+    except (CorruptTableError, InvalidRequestError) as error:
         raise InvalidRequestError(f"{what}: {error}", condition="INVALID_VALUE") from None
 
 

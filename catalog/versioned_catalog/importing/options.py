@@ -12,7 +12,7 @@ from versioned_catalog.importing.names import Names
 from versioned_catalog.importing.provided import Provided, SchemaSource, provided_schema
 from versioned_catalog.importing.text_files import CsvOptions
 
-BATCH_FILES = 2000
+BATCH_FILES = 1000
 """Files that are adopted in one commit."""
 
 

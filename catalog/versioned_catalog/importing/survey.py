@@ -131,14 +131,15 @@ def _schemas(
         except StorageError:
             raise
         except VersionedError as error:
-            return file, _reason(str(error))
+            return file, _reason(str(error), file.name)
 
     threads = _REMOTE_THREADS if origin.store.is_remote else _THREADS
     return in_parallel(read, files, threads)
 
 
-def _reason(text: str) -> str:
+def _reason(text: str, path: str) -> str:
+    """Why a file can't be read, without its path."""
     if "encrypted" in text or "decryption" in text:
         return "it is encrypted; decrypt the file first"
-    _, _, rest = text.rpartition("is not a whole Parquet file: ")
-    return f"it is not a whole Parquet file: {rest}" if rest != text else text
+    _, found, rest = text.rpartition(path)
+    return f"it {rest.lstrip()}" if found and rest.startswith(" ") else rest.lstrip(": ") or text
