@@ -336,7 +336,7 @@ class Table(TableSchema):
         """Adopt Parquet files of somebody else in place, without a copy. See ``write.external``.
 
         The files stay their owner's: this library never deletes or changes them, and readers notice if
-        their owner does. Every reader must allow the root that they lie below (``roots`` of ``Catalog``).
+        their owner does. Every reader must allow the root below which they lie (see ``Catalog``).
 
         Args:
             batch: application and batch number; a batch is committed at most once.
@@ -369,7 +369,7 @@ class Table(TableSchema):
         return run_import(handle, planned, progress)
 
     def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
-        """Remove segments from the table without reading them: files that their owner has changed or deleted.
+        """Remove segments from the table unread, such as files that their owner has deleted.
 
         The files themselves are not touched. Their rows are gone from this version on.
 
