@@ -20,6 +20,7 @@ from versioned_catalog.importing.file_schema import (
 )
 from versioned_catalog.importing.file_types import LeafRules
 from versioned_catalog.importing.text_files import CsvOptions
+from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.store import Store
 
 _BATCH_ROWS = 65_536
@@ -97,7 +98,7 @@ def _orc(store: Store, path: str) -> Any:
     from pyarrow import orc
 
     try:
-        return orc.ORCFile(store.open(path))
+        return orc.ORCFile(open_file(store, path))
     except (pa.ArrowException, OSError) as error:
         raise InvalidRequestError(f"it is not a whole ORC file: {error}") from None
 

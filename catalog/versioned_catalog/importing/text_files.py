@@ -12,6 +12,7 @@ from pyarrow import csv, json
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.importing.file_schema import FileColumn, FileSchema, Kind
 from versioned_catalog.importing.text_types import TextTyper
+from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.store import Store
 
 BLOCK = 8 * 1024 * 1024
@@ -36,7 +37,7 @@ class CsvOptions:
 
 
 def _stream(store: Store, path: str) -> Any:
-    source = store.open(path)
+    source = open_file(store, path)
     raw = pa.OSFile(source) if isinstance(source, str) else pa.PythonFile(source, mode="r")
     codec = _CODECS.get(path.rpartition(".")[2].lower())
     return raw if codec is None else pa.CompressedInputStream(raw, codec)
