@@ -329,6 +329,7 @@ FORGED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"id_maps": [{"1": {"form": "roman"}}]}, "the form 'roman', which this library does not"),
     ({}, {"id_maps": [{"1": {"type": "roman"}}]}, "is not a type"),
     ({}, {"roots": {"lake": 1}}, "not text"),
+    ({}, {"added": ["x"]}, "a segment record must be an object"),
 ]
 
 
@@ -340,7 +341,8 @@ def test_a_forged_entry_is_corrupt(
     table.append_external(files(table, lake, "x.parquet"))
     path = Path(table.location) / f"_versioned/log/{1:020}.json"
     value = entry(table, 1) | members
-    value["added"][0] |= record
+    if record:
+        value["added"][0] |= record
     path.write_text(json.dumps(value))
     with pytest.raises(CorruptTableError, match=problem):
         Catalog.load_path(table.location)

@@ -78,6 +78,8 @@ def id_map_at(value: Json, maps: Sequence[IdMap]) -> IdMap | None:
     Raises:
         CorruptTableError: its entry has no such map.
     """
+    if not isinstance(value, dict):
+        raise CorruptTableError(f"a segment record must be an object, not {str(value)[:100]!r}")
     index = optional(value, "id_map", int)
     if index is None:
         return None
