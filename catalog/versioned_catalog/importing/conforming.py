@@ -20,6 +20,7 @@ from versioned_catalog.schema.id_map import Held, IdMap
 from versioned_catalog.schema.schema import name_key
 from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.forms import Form
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.types import (
     Array,
@@ -221,7 +222,7 @@ def _numbered(one: FileColumn, held: dict[int, Held]) -> Column | None:
         case Kind.REFUSED:
             return None
         case Kind.VOID:
-            held[number] = Held()
+            held[number] = Held(form=Form.NULL)
             return Column(number, one.name, Atom.STRING, physical_name=one.name)
         case Kind.LEAF:
             assert one.type is not None, "a leaf has a type"

@@ -49,6 +49,7 @@ class FileColumn:
         form: how a leaf or a list is stored, if not as FORMAT.md, section 4.1, says.
         fields: the columns inside.
         reason: why it is refused.
+        candidates: of a column of text, all types that its values fit, the preferred one first.
     """
 
     name: str
@@ -58,6 +59,7 @@ class FileColumn:
     form: Form | None = None
     fields: tuple[FileColumn, ...] = ()
     reason: str = ""
+    candidates: tuple[DataType, ...] = ()
 
 
 FileSchema = tuple[FileColumn, ...]

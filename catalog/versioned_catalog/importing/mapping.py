@@ -38,8 +38,9 @@ def by_name(
 ) -> Mapping[str, FileColumn]:
     """Columns of a file by the key of the name that they stand for."""
     found: dict[str, FileColumn] = {}
+    beside = [one.name for one in fields]
     for one in fields:
-        name = names.name((*above, one.name))
+        name = names.name((*above, one.name), beside)
         if name is not None:
             found.setdefault(name_key(name), one)
     return found

@@ -124,8 +124,9 @@ class _Merger:
         found: dict[str, list[Source]] = {}
         for parent in parents:
             taken: dict[str, FileColumn] = {}
+            beside = [one.name for one in parent.fields]
             for one in parent.fields:
-                name = self.wanted.names.name((*parent.above, one.name))
+                name = self.wanted.names.name((*parent.above, one.name), beside)
                 if name is None or not self.wanted.provided.takes((*path, name)):
                     continue
                 key = name_key(name)
@@ -228,7 +229,7 @@ class _Merger:
     ) -> DataType | None:
         found = named or of_table
         if found is None:
-            found = leaf_type([as_type(one.column) for one in sources])
+            found = _merged_type([one.column for one in sources])
         elif not self._fit(sources, found) and named is None and self.wanted.evolve:
             found = leaf_type([found, *(as_type(one.column) for one in sources)])
         is_legal = found is not None and self._fit(sources, found)
@@ -298,6 +299,13 @@ def _is_kind(kind: Kind, type_: DataType) -> bool:
             return isinstance(type_, Map)
         case _:
             return not is_nested(type_)
+
+
+def _merged_type(columns: Sequence[FileColumn]) -> DataType | None:
+    if all(one.candidates for one in columns):
+        fit = set(columns[0].candidates).intersection(*(one.candidates for one in columns))
+        return next((one for one in columns[0].candidates if one in fit), None)
+    return leaf_type([as_type(one) for one in columns])
 
 
 def leaf_type(types: Sequence[DataType]) -> DataType | None:

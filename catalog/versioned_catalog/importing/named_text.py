@@ -15,11 +15,13 @@ def with_named_text(schema: FileSchema, wanted: Wanted) -> FileSchema:
     table = () if wanted.table is None else wanted.table.columns
     of_table = frozenset(name_key(one.name) for one in table)
 
+    beside = [one.name for one in schema]
+
     def named(one: FileColumn) -> FileColumn:
-        name = wanted.names.name((one.name,))
+        name = wanted.names.name((one.name,), beside)
         if name is None or one.kind is not Kind.LEAF:
             return one
         is_known = name_key(name) in of_table or wanted.provided.at((name,)) is not None
-        return replace(one, type=Atom.STRING) if is_known else one
+        return replace(one, type=Atom.STRING, candidates=()) if is_known else one
 
     return tuple(map(named, schema))

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from versioned_catalog.errors import InvalidRequestError
@@ -50,19 +50,23 @@ class Names:
             raise InvalidRequestError(f"exclude must be a list of columns, got {exclude!r}")
         return cls(found, frozenset(key_of(parse_path(path)) for path in exclude))
 
-    def name(self, path: ColumnPath) -> str | None:
-        """The name of the column at a path of a file; None if it is left out."""
+    def name(self, path: ColumnPath, siblings: Collection[str] = ()) -> str | None:
+        """The name of the column at a path of a file; None if it is left out.
+
+        Args:
+            siblings: the names beside it, any of which an alias may mean exactly.
+        """
         key = key_of(path)
         if key in self.excluded:
             return None
         if path in self.aliases:
             return self.aliases[path]
-        alike = {key_of(old): new for old, new in self.aliases.items()}
-        return path[-1] if self._has_exact_sibling(key) else alike.get(key, path[-1])
-
-    def _has_exact_sibling(self, key: Key) -> bool:
-        """Whether several aliases differ in case only, so that each stands for its own spelling."""
-        return sum(key_of(old) == key for old in self.aliases) > 1
+        alike = (
+            new
+            for old, new in self.aliases.items()
+            if key_of(old) == key and old[-1] not in siblings
+        )
+        return next(alike, path[-1])
 
 
 def _alias(old: str, new: str) -> str:

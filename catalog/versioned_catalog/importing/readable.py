@@ -46,7 +46,7 @@ def held_as(column: FileColumn, wanted: DataType) -> SeenAs | None:
     if is_nested(wanted):
         return None
     if column.kind is Kind.VOID:
-        return SeenAs(wanted)
+        return SeenAs(wanted, Form.NULL)
     if column.kind is not Kind.LEAF or column.type is None:
         return None
     reread = (column.type, column.form, wanted)

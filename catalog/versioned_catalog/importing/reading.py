@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.importing import text_files
 from versioned_catalog.importing.conforming import Conforming, Target
 from versioned_catalog.importing.file_schema import (
+    FileColumn,
     FileSchema,
     interning_key,
     schema_of,
@@ -22,6 +23,7 @@ from versioned_catalog.importing.file_types import LeafRules
 from versioned_catalog.importing.text_files import CsvOptions
 from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.types import Atom, DataType
 
 _BATCH_ROWS = 65_536
 
@@ -128,7 +130,7 @@ class JsonReader:
     def schemas(self, store: Store, path: str) -> list[FileSchema]:
         found: dict[FileSchema, None] = {}
         for table in text_files.json_tables(store, path):
-            found[schema_of_arrow(table.schema, self.rules)] = None
+            found[_with_numbers(schema_of_arrow(table.schema, self.rules))] = None
         return list(found)
 
     def batches(
@@ -137,6 +139,17 @@ class JsonReader:
         for table in text_files.json_tables(store, path):
             for batch in table.to_batches(_BATCH_ROWS):
                 yield _text_rows(batch, target, constants)
+
+
+def _with_numbers(columns: FileSchema) -> FileSchema:
+    """The columns of JSON, where a whole number may be one of a column of others."""
+    numbers = {Atom.LONG: (Atom.LONG, Atom.DOUBLE), Atom.DOUBLE: (Atom.DOUBLE,)}
+
+    def widened(one: FileColumn) -> FileColumn:
+        types: tuple[DataType, ...] = numbers.get(one.type, ()) if isinstance(one.type, Atom) else ()
+        return replace(one, candidates=types, fields=_with_numbers(one.fields))
+
+    return tuple(map(widened, columns))
 
 
 def _text_rows(

@@ -14,6 +14,7 @@ from versioned_catalog.importing.file_schema import FileColumn, FileSchema, Kind
 from versioned_catalog.importing.text_types import TextTyper
 from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.store import Store
+from versioned_catalog.types.types import Atom
 
 BLOCK = 8 * 1024 * 1024
 """The bytes of text that are parsed at a time; the longest line of JSON is as long."""
@@ -55,11 +56,13 @@ def csv_schema(store: Store, path: str, options: CsvOptions) -> FileSchema:
         names = batch.schema.names
         for at, values in enumerate(batch.columns):
             typers.setdefault(at, TextTyper()).add(values)
-    found = ((name, typers[at].type if at in typers else None) for at, name in enumerate(names))
-    return tuple(
-        FileColumn(name, Kind.VOID) if type_ is None else FileColumn(name, Kind.LEAF, type=type_)
-        for name, type_ in found
-    )
+    return tuple(_text_column(name, typers[at].types) for at, name in enumerate(names))
+
+
+def _text_column(name: str, types: tuple[Atom, ...]) -> FileColumn:
+    if not types:
+        return FileColumn(name, Kind.VOID)
+    return FileColumn(name, Kind.LEAF, type=types[0], candidates=types)
 
 
 def csv_batches(store: Store, path: str, options: CsvOptions) -> Iterator[pa.RecordBatch]:

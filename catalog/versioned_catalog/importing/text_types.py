@@ -46,8 +46,8 @@ class TextTyper:
 
     >>> typer = TextTyper()
     >>> typer.add(pa.array(["1", None, "2.5"]))
-    >>> typer.type
-    <Atom.DOUBLE: 'double'>
+    >>> [type_.value for type_ in typer.types]
+    ['double', 'string']
     """
 
     _left: list[Atom] = field(default_factory=lambda: list(_PATTERNS))
@@ -64,11 +64,9 @@ class TextTyper:
             self._left = [one for one in self._left if _fits(trimmed, one)]
 
     @property
-    def type(self) -> Atom | None:
-        """The type; None if there was no value."""
-        if not self._has_values:
-            return None
-        return self._left[0] if self._left else Atom.STRING
+    def types(self) -> tuple[Atom, ...]:
+        """The types that all values fit, the preferred one first; empty if there was no value."""
+        return (*self._left, Atom.STRING) if self._has_values else ()
 
 
 def _fits(values: pa.Array, type_: Atom) -> bool:
