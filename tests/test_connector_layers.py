@@ -65,6 +65,8 @@ INTERNALS = {
     *("conflicts.isolation", "conflicts.operations", "datafile.file_schema", "datafile.writer"),
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
     "write.row_schema",
+    # importing
+    *("importing.disagreements", "importing.option_text"),
     # maintenance
     *("compaction.tasks", "maintenance.retention"),
     # views

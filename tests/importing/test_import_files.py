@@ -15,6 +15,11 @@ import pytest
 from importing.lake import Lake
 from versioned_catalog import AlreadyExistsError, Catalog, InvalidRequestError
 from versioned_catalog.importing import journal
+from versioned_catalog.importing.import_files import run_import
+from versioned_catalog.importing.listing import origin_of
+from versioned_catalog.importing.options import import_options
+from versioned_catalog.importing.planning import plan_import
+from versioned_catalog.progress import silent
 
 both = pytest.mark.parametrize("copy", [False, True], ids=["in place", "copied"])
 
@@ -42,7 +47,11 @@ def test_changed_and_missing_files_are_reported(lake: Lake, copy: bool) -> None:
     (lake.folder / "1.parquet").unlink()
     found = lake.catalog.import_files("t", lake.folder, copy=copy)
     known = "root:lake/{}.parquet"
-    assert (found.changed, found.missing, found.known) == ((known.format(0),), (known.format(1),), 1)
+    assert (found.changed, found.missing, found.known) == (
+        (known.format(0),),
+        (known.format(1),),
+        1,
+    )
 
 
 def test_a_pattern_does_not_miss_files_outside_it(lake: Lake) -> None:
@@ -57,7 +66,9 @@ def test_files_stay_where_they_are_or_are_copied(lake: Lake, tmp_path: Path) -> 
     lake.write("0.parquet", {"a": [1]})
     lake.load("placed")
     lake.load("copied", copy=True)
-    segments = {name: lake.catalog.load_table(name).inspect.segments() for name in ("placed", "copied")}
+    segments = {
+        name: lake.catalog.load_table(name).inspect.segments() for name in ("placed", "copied")
+    }
     paths = {name: found["path"].to_pylist() for name, found in segments.items()}
     assert paths["placed"] == ["root:lake/0.parquet"]
     assert paths["copied"][0].startswith("data/")
@@ -74,7 +85,9 @@ def test_in_place_needs_a_root(tmp_path: Path, lake: Lake) -> None:
     assert catalog.load_table("t").count() == 1
 
 
-@pytest.mark.parametrize("source", ["root:lake", "root:lake/x", "root:lake/x/*.parquet", "root:lake/**/0.*"])
+@pytest.mark.parametrize(
+    "source", ["root:lake", "root:lake/x", "root:lake/x/*.parquet", "root:lake/**/0.*"]
+)
 def test_sources_by_the_name_of_a_root(lake: Lake, source: str) -> None:
     lake.write("x/0.parquet", {"a": [1]})
     lake.catalog.import_files("t", source)
@@ -192,7 +205,9 @@ def killed(warehouse: Path, folder: Path, options: dict[str, Any], after: int) -
 
 @both
 @pytest.mark.parametrize("after", [1, 3, 6])
-def test_an_import_that_was_killed_goes_on(lake: Lake, tmp_path: Path, copy: bool, after: int) -> None:
+def test_an_import_that_was_killed_goes_on(
+    lake: Lake, tmp_path: Path, copy: bool, after: int
+) -> None:
     for at in range(7):
         lake.write(f"{at}.parquet", {"a": [at]})
     work = (tmp_path / "warehouse", lake.folder, {"copy": copy}, after)
@@ -225,17 +240,8 @@ def test_a_commit_of_which_the_end_is_not_recorded(lake: Lake, copy: bool, lande
 def test_a_file_that_is_in_the_table_is_not_adopted_twice(lake: Lake) -> None:
     """Even if two imports list it at once: the commit refuses the second."""
     lake.write("0.parquet", {"a": [1]})
-    lake.load()
-    stale = lake.catalog.load_table("t").as_of(0)
+    handle = lake.load()._handle.pinned(0)
+    origin = origin_of(handle.store, lake.folder, in_place=True)
+    planned = plan_import(handle.store, origin, import_options(), handle, silent)
     with pytest.raises(AlreadyExistsError):
-        stale._handle.refresh  # noqa: B018 - the handle of version 0
-        from versioned_catalog.importing.import_files import run_import
-        from versioned_catalog.importing.listing import origin_of
-        from versioned_catalog.importing.options import import_options
-        from versioned_catalog.importing.planning import plan_import
-        from versioned_catalog.progress import silent
-
-        handle = stale._handle
-        origin = origin_of(handle.store, lake.folder, in_place=True)
-        planned = plan_import(handle.store, origin, import_options(), handle, silent)
         run_import(handle, planned, silent)

@@ -92,7 +92,7 @@ def test_names_with_dots_and_blanks_are_kept(lake: Lake) -> None:
 
 def test_a_name_that_no_column_can_have_is_refused(lake: Lake) -> None:
     lake.write("0.parquet", {"a\n": [1], "b": [2]})
-    with pytest.raises(InvalidRequestError, match="can't be a name: .*control characters"):
+    with pytest.raises(InvalidRequestError, match=r"can't be a name: .*control characters"):
         lake.load()
     lake.load(aliases={"`a\n`": "a"})
     assert lake.rows() == [{"a": 1, "b": 2}]

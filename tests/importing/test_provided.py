@@ -67,7 +67,8 @@ def test_a_null_in_a_not_null_column_is_refused(lake: Lake) -> None:
 def test_formats_of_dates_and_times(lake: Lake) -> None:
     lake.text("x.csv", "d,t,u\n31.01.2024,2024-01-31 10:30,20240131\n,,\n")
     lake.load(
-        schema="d DATE FORMAT 'dd.MM.yyyy', t TIMESTAMP_NTZ FORMAT 'yyyy-MM-dd HH:mm', u DATE FORMAT '%Y%m%d'",
+        schema="d DATE FORMAT 'dd.MM.yyyy', t TIMESTAMP_NTZ FORMAT 'yyyy-MM-dd HH:mm', "
+        "u DATE FORMAT '%Y%m%d'",
         copy=True,
     )
     assert lake.rows() == [

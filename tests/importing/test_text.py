@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 
 import pyarrow as pa
-import pyarrow.orc as orc
 import pytest
+from pyarrow import orc
 
 from importing.lake import Lake
 from versioned_catalog import InvalidRequestError
@@ -113,7 +113,9 @@ def test_orc_is_converted(lake: Lake) -> None:
 @pytest.mark.parametrize("name", ["x.csv", "x.json", "x.orc"])
 def test_text_is_not_read_in_place(lake: Lake, name: str) -> None:
     lake.text(name, "a\n1\n")
-    with pytest.raises(InvalidRequestError, match=r"can't be read in place; copy the rows \(copy=True\)"):
+    with pytest.raises(
+        InvalidRequestError, match=r"can't be read in place; copy the rows \(copy=True\)"
+    ):
         lake.load()
 
 

@@ -223,10 +223,11 @@ class Catalog(TableCreation, Namespaces, Views):
             progress: called with the step and how much of it is done.
             options:
                 - ``copy``: convert the rows into segments of the table's own.
-                - ``format``: ``parquet``, ``orc``, ``csv`` or ``json``; by the names of the files if omitted.
-                - ``schema``: a provided schema: DDL, the path of a file with DDL (``*.sql``) or a Schema.
+                - ``format``: ``parquet``, ``orc``, ``csv`` or ``json``; by the names of files if
+                omitted.
+                - ``schema``: a provided schema: DDL, the path of a ``.sql`` file, or a Schema.
                 - ``strict``: take only the columns of ``schema``.
-                - ``aliases``: new names by the dotted path in the files; ``exclude``: columns to leave out.
+                - ``aliases``: new names by the dotted path in files; ``exclude``: columns to skip.
                 - ``evolve``: let an existing table get new columns and wider types.
                 - ``path_columns``: whether ``name=value`` in paths is a column; true by default.
                 - ``binary_as_string``: binaries without annotation are text.

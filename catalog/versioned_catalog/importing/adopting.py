@@ -104,8 +104,8 @@ def _check_digits(leaf: Any, identity: str) -> None:
     whole = pc.multiply(pc.divide(raw, 1000), 1000)
     if pc.any(pc.not_equal(raw, whole)).as_py():
         raise CorruptTableError(
-            f"{identity} has nanoseconds with digits below a microsecond, which a table can't keep; cut them "
-            "off (nanoseconds='truncate')"
+            f"{identity} has nanoseconds with digits below a microsecond, which a table can't keep; cut "
+            "them off (nanoseconds='truncate')"
         )
 
 

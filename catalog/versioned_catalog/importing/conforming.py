@@ -1,4 +1,4 @@
-"""Rows of a file as rows of a table, for a copy: our types, the table's names, conversions on request."""
+"""Rows of a file as rows of a table, for a copy: with its names, types and conversions on request."""
 
 from __future__ import annotations
 
@@ -260,5 +260,3 @@ def checked(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordB
             yield from batches
     except (CorruptTableError, InvalidRequestError) as error:
         raise InvalidRequestError(f"{what}: {error}", condition="INVALID_VALUE") from None
-
-

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.types.paths import quote
 from versioned_catalog.types.tokens import sql_string
 
 _SHOWN_FILES, _SHOWN = 3, 20
@@ -53,10 +54,9 @@ def _sql(value: Option) -> str:
         case str():
             return sql_string(value)
         case Mapping():
-            pairs = (f"{sql_string(old)}, {sql_string(new)}" for old, new in value.items())
-            return f"map({', '.join(pairs)})"
+            return sql_string(", ".join(f"{old} = {quote(new)}" for old, new in value.items()))
         case _:
-            return f"array({', '.join(map(sql_string, value))})"
+            return sql_string(", ".join(value))
 
 
 def _cli(key: str, value: Option) -> str:
@@ -140,9 +140,7 @@ class Report:
             raise InvalidRequestError(report_text(self.found, source, files, dialect))
 
 
-def report_text(
-    found: Sequence[Disagreement], source: str, files: int, dialect: Dialect
-) -> str:
+def report_text(found: Sequence[Disagreement], source: str, files: int, dialect: Dialect) -> str:
     """The text of the error."""
     columns = "1 column" if len(found) == 1 else f"{len(found)} columns"
     head = f"can't import {source}: {columns} of its {files:,} files can't be brought together"

@@ -116,9 +116,7 @@ def _arrow_column(field: Any, rules: LeafRules) -> FileColumn:
         )
     if pa.types.is_map(held):
         inner = (held.key_field.with_name("key"), held.item_field.with_name("value"))
-        return FileColumn(
-            name, Kind.MAP, fields=tuple(_arrow_column(one, rules) for one in inner)
-        )
+        return FileColumn(name, Kind.MAP, fields=tuple(_arrow_column(one, rules) for one in inner))
     if is_list(held):
         element = _arrow_column(held.value_field.with_name("element"), rules)
         return FileColumn(name, Kind.ARRAY, fields=(element,))
@@ -139,7 +137,9 @@ def interning_key(file: OpenedFile) -> tuple[str, str, bool]:
     return parquet, arrow, file.footer.is_signed
 
 
-_GROUP = re.compile(r"^( *)(?:required|optional|repeated) .*?field_id=-?\d+ (.*?)(?: \((.*)\))?( \{|;)$")
+_GROUP = re.compile(
+    r"^( *)(?:required|optional|repeated) .*?field_id=-?\d+ (.*?)(?: \((.*)\))?( \{|;)$"
+)
 
 
 def _variants(parquet: str) -> frozenset[tuple[str, ...]]:
@@ -226,7 +226,7 @@ class _Reader:
         return FileColumn(name, Kind.MAP, nullable, fields=inner)
 
     def _is_standard_list(self, path: tuple[str, ...], at: int) -> bool:
-        """Whether a list is a group ``list`` of ``element``; lists inside others that are not aren't, too."""
+        """Whether a list, and all lists around it, are a group ``list`` of ``element``."""
         prefix = ".".join((*path, "list", "element"))
         found = self.leaves[at].path
         return bool(found == prefix or found.startswith(f"{prefix}."))
@@ -235,7 +235,9 @@ class _Reader:
 def _variant(name: str, held: Any, *, nullable: bool) -> FileColumn:
     names = [field.name for field in held]
     if "typed_value" in names:
-        raise InvalidRequestError("it is a shredded VARIANT, which can't be read without Spark's reader")
+        raise InvalidRequestError(
+            "it is a shredded VARIANT, which can't be read without Spark's reader"
+        )
     if sorted(names) != ["metadata", "value"]:
         raise InvalidRequestError("it is a VARIANT without a value")
     return FileColumn(name, Kind.LEAF, nullable, Atom.VARIANT)

@@ -1,8 +1,8 @@
 """The type of a leaf of a Parquet file, or why it can't be imported: one table for all physical forms.
 
 ``types.forms`` lists the forms that a segment's ID map can name. This module adds what an annotation of
-Parquet says and Arrow does not: that a binary is text (ENUM), that 16 bytes are a UUID, that 12 bytes are
-an interval.
+Parquet says and Arrow does not: that a binary is text (ENUM), that 16 bytes are a UUID, that 12 bytes
+are an interval.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.forms import Form, SeenAs, seen_as
 from versioned_catalog.types.types import Atom
+from versioned_catalog.types.widening import MOST_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def leaf_of(arrow: pa.DataType, leaf: Any, rules: LeafRules) -> SeenAs:
 
 
 def _is_long_decimal(arrow: Any, _: Any) -> bool:
-    return pa.types.is_decimal(arrow) and arrow.precision > 38
+    return bool(pa.types.is_decimal(arrow) and arrow.precision > MOST_DIGITS)
 
 
 def _is_odd_decimal(arrow: Any, _: Any) -> bool:

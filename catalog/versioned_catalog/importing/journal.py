@@ -1,7 +1,8 @@
 """Which files were imported, so that a second call takes new ones only.
 
 Each commit of an import puts ``_versioned/imports/<base version>-<commit ID>.json`` before it, with the
-path, size, date and etag of its files, and an empty file ``….done`` after it. Readers of the table ignore
+path, size, date and etag of its files, and an empty file ``….done`` after it. Readers of the table
+ignore
 both (FORMAT.md, section 1). Files adopted in place are known by the table's segments; the journal adds
 their dates. Files that were copied are known by the journal alone: one without ``.done`` counts if the
 table's log has its commit.

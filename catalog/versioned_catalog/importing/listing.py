@@ -48,7 +48,9 @@ class Origin:
 
     def identity(self, name: str) -> str:
         """How the table knows a file of the store: the path of its segment, or its URL."""
-        return f"{PREFIX}{self.root}/{name}" if self.root is not None else f"{self.store.url}/{name}"
+        return (
+            f"{PREFIX}{self.root}/{name}" if self.root is not None else f"{self.store.url}/{name}"
+        )
 
     def covers(self, identity: str) -> bool:
         """Whether a file that the table knows would be listed, if it were there."""
@@ -123,7 +125,8 @@ def _absolute(shown: str) -> str:
 def _no_root(table: Store, shown: str) -> str:
     known = ", ".join(f"{name} ({where.url})" for name, where in table.location.roots)
     return (
-        f"{shown} does not lie below an external root, which files that stay in place need. Allow one, as in "
+        f"{shown} does not lie below an external root, which files that stay in place need. Allow "
+        "one, as in "
         f'Catalog(warehouse, roots={{"lake": {shown!r}}}), --root lake={shown} on the command line or '
         "spark.sql.catalog.<catalog>.root.lake in Spark, or copy the rows (copy=True). "
         + (f"Known are {known}" if known else "No root is configured")
@@ -144,7 +147,7 @@ def _is_folder(store: Store, folder: str) -> bool:
 
 
 def listed(origin: Origin) -> Iterator[StoredFile]:
-    """The files of a source, with paths relative to its store, sorted; hidden and empty ones are left out."""
+    """The files of a source, sorted, with paths below its store; without hidden and empty ones."""
     prefix = f"{origin.folder}/" if origin.folder else ""
     for file in origin.store.walk(origin.folder):
         if is_hidden(file.name) or not file.bytes:
@@ -207,7 +210,8 @@ def common_format(names: Iterator[str], given: str | None, source: str) -> str:
     if given is not None:
         if given.lower() not in known:
             raise InvalidRequestError(
-                f"format must be one of {', '.join(known)}, got {given!r}", condition="INVALID_OPTION"
+                f"format must be one of {', '.join(known)}, got {given!r}",
+                condition="INVALID_OPTION",
             )
         return given.lower()
     found: dict[str | None, str] = {}
@@ -217,7 +221,8 @@ def common_format(names: Iterator[str], given: str | None, source: str) -> str:
         return str(next(iter(found)))
     shown = ", ".join(f"{name} ({kind or 'unknown'})" for kind, name in found.items())
     raise InvalidRequestError(
-        f"{source} has files of several or unknown formats: {shown}; name the format, or select files by a "
+        f"{source} has files of several or unknown formats: {shown}; name the format, or select "
+        "files by a "
         "pattern such as **/*.parquet",
         condition="INVALID_OPTION",
     )

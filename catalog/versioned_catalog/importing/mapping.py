@@ -72,7 +72,7 @@ class _Mapper:
             case Kind.STRUCT, Struct():
                 below = self.siblings(one.fields, inner, path)
                 return {wanted.id: Held(name), **below} if below else {}
-            case (Kind.ARRAY | Kind.MAP), _ if len(inner) == len(one.fields):
+            case ((Kind.ARRAY | Kind.MAP), _) if len(inner) == len(one.fields):
                 found = {wanted.id: Held(name, form=one.form)}
                 for part, column in zip(one.fields, inner, strict=True):
                     below = self.column(part, column, None, (*path, part.name))
@@ -85,13 +85,12 @@ class _Mapper:
             case _:
                 return {wanted.id: self._leaf(one, wanted.type, name, path)}
 
-    def _leaf(
-        self, one: FileColumn, wanted: DataType, name: str | None, path: ColumnPath
-    ) -> Held:
+    def _leaf(self, one: FileColumn, wanted: DataType, name: str | None, path: ColumnPath) -> Held:
         seen = held_as(one, wanted)
         if seen is None:
             raise InvalidRequestError(
-                f"the column {render_path(path)} is {type_name(as_type(one))} in the file, which can't be "
+                f"the column {render_path(path)} is {type_name(as_type(one))} in the file, which "
+                "can't be "
                 f"read as {type_name(wanted)} in place; copy the rows (copy=True)"
             )
         type_ = None if seen.type == wanted else seen.type

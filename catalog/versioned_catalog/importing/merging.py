@@ -1,7 +1,7 @@
 """One schema for all files, before a row of any is read.
 
-The type of a column is the narrowest that the types of all files widen to (``types.widening``), or the one
-that is provided. All columns are nullable unless the provided schema says otherwise, since a file
+The type of a column is the narrowest that the types of all files widen to (``types.widening``), or the
+one that is provided. All columns are nullable unless the provided schema says otherwise, since a file
 promises nothing about the next one.
 """
 
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.importing import settling
 from versioned_catalog.importing.disagreements import Report
-from versioned_catalog.importing.file_schema import FileColumn, FileSchema, Kind, as_type
+from versioned_catalog.importing.file_schema import FileColumn, Kind, as_type
 from versioned_catalog.importing.names import Names
 from versioned_catalog.importing.path_parts import PathColumn
 from versioned_catalog.importing.provided import Provided
 from versioned_catalog.importing.readable import fits
-from versioned_catalog.importing.settling import Source
+from versioned_catalog.importing.settling import Group, Source
 from versioned_catalog.schema.schema import Schema, check_new_name, name_key
 from versioned_catalog.types.paths import ColumnPath
 from versioned_catalog.types.types import (
@@ -33,21 +33,6 @@ from versioned_catalog.types.types import (
     is_nested,
 )
 from versioned_catalog.types.widening import common_type, widens
-
-
-@dataclass(frozen=True)
-class Group:
-    """Files whose columns are the same.
-
-    Args:
-        schema: the columns.
-        files: how many there are.
-        samples: the first of their paths.
-    """
-
-    schema: FileSchema
-    files: int
-    samples: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -211,12 +196,13 @@ class _Merger:
         known = [one for one in sources if one.column.kind is not Kind.VOID]
         if not known:
             return existing.type if existing is not None else named or Atom.STRING
-        kinds = {one.column.kind for one in known}
+        kind, *others = dict.fromkeys(one.column.kind for one in known)
         of_table = existing.type if existing is not None else None
-        if len(kinds) > 1 or not all(_is_kind(*kinds, type_) for type_ in (named, of_table) if type_):
+        given = [type_ for type_ in (named, of_table) if type_ is not None]
+        if others or not all(_is_kind(kind, type_) for type_ in given):
             self.report.add(settling.differ(path, known, named, of_table, copy=self.wanted.copy))
             return None
-        if Kind.LEAF in kinds:
+        if kind is Kind.LEAF:
             return self._leaf(path, known, named, of_table)
         return self._nested(path, known, of_table)
 
@@ -254,8 +240,7 @@ class _Merger:
             fields = tuple(self.columns(path, parents, existing))
             return Struct(fields) if fields else None
         inner = [
-            self._inner(path, sources, at, existing)
-            for at in range(len(sources[0].column.fields))
+            self._inner(path, sources, at, existing) for at in range(len(sources[0].column.fields))
         ]
         whole = [one for one in inner if one is not None]
         if len(whole) < len(inner):
@@ -313,5 +298,3 @@ def leaf_type(types: Sequence[DataType]) -> DataType | None:
     if all(isinstance(one, Time) for one in types):
         return max((one for one in types if isinstance(one, Time)), key=lambda one: one.precision)
     return common_type(types)
-
-

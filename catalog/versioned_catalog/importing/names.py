@@ -73,7 +73,8 @@ def _alias(old: str, new: str) -> str:
     source, target = parse_path(old), parse_path(new)
     if len(target) > 1 and target[:-1] != source[:-1]:
         raise InvalidRequestError(
-            f"the alias {render_path(source)} => {render_path(target)} would move the column into another "
+            f"the alias {render_path(source)} => {render_path(target)} would move the column into "
+            "another "
             "struct; a column can only be renamed"
         )
     return target[-1]

@@ -114,7 +114,8 @@ def value_text(text: str | None, type_: DataType, name: str) -> str | None:
         found = fit(_value(text, type_), type_)
     except (InvalidRequestError, ValueError, ArithmeticError, KeyError):
         raise InvalidRequestError(
-            f"the part {name}={text} of a path is no {type_name(type_)}; give the column a type that holds "
+            f"the part {name}={text} of a path is no {type_name(type_)}; give the column a type "
+            "that holds "
             f"it, such as STRING",
             condition="INVALID_VALUE",
         ) from None

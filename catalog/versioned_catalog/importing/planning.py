@@ -84,7 +84,8 @@ def plan_import(
     files = list(listed(origin))
     if not files and handle is None:
         raise InvalidRequestError(
-            f"there are no files to import in {origin.shown}; files whose names begin with _ or a dot, and "
+            f"there are no files to import in {origin.shown}; files whose names begin with _ or a "
+            "dot, and "
             "empty ones, are left out"
         )
     compared = _compared(files, origin, handle)
@@ -105,9 +106,7 @@ def plan_import(
     return Planned(origin, options, reader, columns, elsewhere, compared, found)
 
 
-def _compared(
-    files: Sequence[StoredFile], origin: Origin, handle: TableHandle | None
-) -> Compared:
+def _compared(files: Sequence[StoredFile], origin: Origin, handle: TableHandle | None) -> Compared:
     known: Mapping[str, Seen] = {} if handle is None else journal.known_files(handle)
     new, changed, here = list[StoredFile](), list[str](), set[str]()
     for file in files:
@@ -133,7 +132,8 @@ def _reader(files: Sequence[StoredFile], origin: Origin, options: ImportOptions)
     format_ = common_format(names, options.format, origin.shown) if files else "parquet"
     if format_ != "parquet" and not options.copy:
         raise InvalidRequestError(
-            f"{origin.shown} is {format_.upper()}, which can't be read in place; copy the rows (copy=True)"
+            f"{origin.shown} is {format_.upper()}, which can't be read in place; copy the rows "
+            "(copy=True)"
         )
     match format_:
         case "orc":

@@ -1,12 +1,13 @@
 """A provided schema: what users know of the files that the files do not say, after Apache Drill's.
 
-It is a list of columns in DDL, of which each may have NOT NULL, a DEFAULT and a FORMAT, with properties::
+It is a list of columns in DDL, of which each may have NOT NULL, a DEFAULT and a FORMAT, with
+properties::
 
     id BIGINT NOT NULL, day DATE FORMAT 'dd.MM.yyyy', address.zip STRING, unit STRING DEFAULT 'kWh'
     PROPERTIES ('strict' = 'true')
 
-Columns that it does not name are taken as the files have them, unless ``strict`` is set. A column that no
-file has is added, with its default.
+Columns that it does not name are taken as the files have them, unless ``strict`` is set. A column that
+no file has is added, with its default.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def provided_schema(source: SchemaSource, *, strict: bool | None = None) -> Prov
     """The provided schema of an argument of users.
 
     Args:
-        source: DDL, the path of a file with DDL (a ``Path``, or text that ends in ``.sql``), a Schema, or
+        source: DDL, the path of a file with DDL (a ``Path``, or text that ends in ``.sql``), a Schema,
+        or
             None.
         strict: overrides the property.
 
@@ -126,7 +128,9 @@ def provided_schema(source: SchemaSource, *, strict: bool | None = None) -> Prov
         case None:
             found = Provided()
         case Schema():
-            found = Provided(tuple(ProvidedColumn((c.name,), c) for c in source.columns if not c.hidden))
+            found = Provided(
+                tuple(ProvidedColumn((c.name,), c) for c in source.columns if not c.hidden)
+            )
         case str() if not source.strip().lower().endswith(".sql"):
             found = parse_provided(source)
         case str() | os.PathLike():
@@ -194,9 +198,9 @@ def _take_column(cursor: Cursor) -> ProvidedColumn:
     if cursor.accept_word("FORMAT"):
         format_ = cursor.string()
         column = _joined(column, take_options(cursor, path[-1], type_))
-    if not (cursor.token.kind is TokenKind.END or cursor.at_symbol(",", ")")):
-        if not cursor.at_word("PROPERTIES"):
-            raise cursor.error("a comma, NOT NULL, DEFAULT, FORMAT or COMMENT was expected")
+    at_end = cursor.token.kind is TokenKind.END or cursor.at_symbol(",", ")")
+    if not at_end and not cursor.at_word("PROPERTIES"):
+        raise cursor.error("a comma, NOT NULL, DEFAULT, FORMAT or COMMENT was expected")
     _check_default(path, column)
     return ProvidedColumn(path, column, format_)
 
@@ -216,7 +220,8 @@ def _joined(one: Column, other: Column) -> Column:
 def _check_default(path: ColumnPath, column: Column) -> None:
     if column.write_default is not None and not isinstance(column.write_default, Constant):
         raise InvalidRequestError(
-            f"the default of {render_path(path)} must be a constant: rows of files have no time of their own"
+            f"the default of {render_path(path)} must be a constant: rows of files have no time of "
+            "their own"
         )
     if column.write_default is not None and len(path) > 1:
         raise InvalidRequestError(

@@ -81,7 +81,7 @@ def fits(column: FileColumn, wanted: DataType, *, copy: bool) -> bool:
     match column.kind, wanted:
         case Kind.STRUCT, Struct(fields):
             return _struct_fits(column, fields, copy=copy)
-        case (Kind.ARRAY | Kind.MAP), _ if len(children(wanted)) == len(column.fields):
+        case ((Kind.ARRAY | Kind.MAP), _) if len(children(wanted)) == len(column.fields):
             is_same = not isinstance(wanted, Struct)
             pairs = zip(column.fields, children(wanted), strict=True)
             return is_same and all(fits(one, inner.type, copy=copy) for one, inner in pairs)

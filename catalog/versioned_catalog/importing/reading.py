@@ -146,7 +146,9 @@ def _with_numbers(columns: FileSchema) -> FileSchema:
     numbers = {Atom.LONG: (Atom.LONG, Atom.DOUBLE), Atom.DOUBLE: (Atom.DOUBLE,)}
 
     def widened(one: FileColumn) -> FileColumn:
-        types: tuple[DataType, ...] = numbers.get(one.type, ()) if isinstance(one.type, Atom) else ()
+        types: tuple[DataType, ...] = (
+            numbers.get(one.type, ()) if isinstance(one.type, Atom) else ()
+        )
         return replace(one, candidates=types, fields=_with_numbers(one.fields))
 
     return tuple(map(widened, columns))

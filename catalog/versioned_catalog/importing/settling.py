@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from versioned_catalog.importing.disagreements import Disagreement, Hint, Option, Variant
-from versioned_catalog.importing.file_schema import FileColumn, Kind, as_type
+from versioned_catalog.importing.file_schema import FileColumn, FileSchema, Kind, as_type
 from versioned_catalog.importing.readable import fits
 from versioned_catalog.types.paths import ColumnPath, render_path
 from versioned_catalog.types.type_text import render_type
@@ -16,16 +15,19 @@ from versioned_catalog.types.types import Atom, Column, DataType, Decimal, Struc
 from versioned_catalog.types.widening import MOST_DIGITS, type_name
 
 
-class Files(Protocol):
-    """Files whose columns are the same."""
+@dataclass(frozen=True)
+class Group:
+    """Files whose columns are the same.
 
-    @property
-    def files(self) -> int:
-        """How many there are."""
+    Args:
+        schema: the columns.
+        files: how many there are.
+        samples: the first of their paths.
+    """
 
-    @property
-    def samples(self) -> tuple[str, ...]:
-        """The first of their paths."""
+    schema: FileSchema
+    files: int
+    samples: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Source:
 
     column: FileColumn
     path: ColumnPath
-    group: Files
+    group: Group
 
 
 def variants(sources: Sequence[Source]) -> tuple[Variant, ...]:
@@ -53,7 +55,7 @@ def variants(sources: Sequence[Source]) -> tuple[Variant, ...]:
     return tuple(Variant(what, files, samples[what]) for what, files in counts.most_common())
 
 
-def _files(groups: Sequence[Files], what: str) -> Variant:
+def _files(groups: Sequence[Group], what: str) -> Variant:
     samples = tuple(path for group in groups for path in group.samples)
     return Variant(what, sum(group.files for group in groups), samples)
 
@@ -140,7 +142,7 @@ def refused(path: ColumnPath, sources: Sequence[Source]) -> Disagreement:
     )
 
 
-def clash(path: ColumnPath, columns: tuple[FileColumn, FileColumn], group: Files) -> Disagreement:
+def clash(path: ColumnPath, columns: tuple[FileColumn, FileColumn], group: Group) -> Disagreement:
     """Two columns of a file that have the same name, regardless of case."""
     first, second = columns
     where = render_path((*path, second.name)) if second.name else ""
@@ -171,9 +173,12 @@ def unknown(path: ColumnPath, sources: Sequence[Source]) -> Disagreement:
     return Disagreement(render_path(path), shown, tuple(hints), "is not a column of the table")
 
 
-def missing(path: ColumnPath, column: Column, groups: Sequence[Files]) -> Disagreement:
+def missing(path: ColumnPath, column: Column, groups: Sequence[Group]) -> Disagreement:
     """A NOT NULL column that some files do not have."""
     shown = "STRUCT<...>" if isinstance(column.type, Struct) else render_type(column.type)
     name = render_path(path)
-    hints = (Hint({"schema": f"{name} {shown}"}), Hint({"schema": f"{name} {shown} NOT NULL DEFAULT ..."}))
+    hints = (
+        Hint({"schema": f"{name} {shown}"}),
+        Hint({"schema": f"{name} {shown} NOT NULL DEFAULT ..."}),
+    )
     return Disagreement(name, (_files(groups, "missing"),), hints, "is NOT NULL without a default")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from versioned_catalog.errors import InvalidRequestError, StorageError, VersionedError
 from versioned_catalog.importing.file_schema import FileSchema
 from versioned_catalog.importing.listing import Origin
-from versioned_catalog.importing.merging import Group
 from versioned_catalog.importing.path_parts import PathTypes, path_parts
 from versioned_catalog.importing.reading import Reader
+from versioned_catalog.importing.settling import Group
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
 from versioned_catalog.storage.store import Store, StoredFile
@@ -61,7 +61,8 @@ class Survey:
             more = len(self.unreadable) - len(shown)
             lines = "\n".join((*shown, *([f"  and {more} more"] if more else [])))
             raise InvalidRequestError(
-                f"can't import {source}: {len(self.unreadable)} of its files can't be read; repair or move "
+                f"can't import {source}: {len(self.unreadable)} of its files can't be read; repair "
+                "or move "
                 f"them, or leave them out (skip_unreadable)\n{lines}"
             )
 

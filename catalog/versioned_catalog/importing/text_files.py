@@ -156,5 +156,3 @@ def _without_times(held: Any) -> pa.DataType:
     if pa.types.is_list(held):
         return pa.list_(_without_times(held.value_type))
     return held
-
-

@@ -68,7 +68,7 @@ class Footer:
 
     @property
     def is_signed(self) -> bool:
-        """Whether a signature follows the footer, as in a file with encrypted columns and a plain footer."""
+        """Whether a signature follows the footer: its columns are encrypted, and itself is not."""
         return len(self._data) - int(self._metadata.serialized_size) == _SIGNATURE_BYTES
 
     @cached_property

@@ -268,7 +268,7 @@ def _listed(folder: str) -> Iterator[store.StoredFile]:
 
 
 def _walked(folder: str, above: str) -> Iterator[store.StoredFile]:
-    """The files below a folder by path, in the order of their names; folders that are links are not followed."""
+    """The files below a folder by path, in order of their names; links to folders are not followed."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda one: one.name)
     for one in entries:

@@ -171,7 +171,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def walk(self, folder: str) -> Iterator[StoredFile]:
-        """List all files below a folder, sorted; names are paths relative to it. ``""`` is the store's."""
+        """List all files below a folder (``""`` is the store's), sorted, with paths relative to it."""
 
     @abc.abstractmethod
     def now(self) -> datetime:
