@@ -236,7 +236,7 @@ def _variant(name: str, held: Any, *, nullable: bool) -> FileColumn:
     names = [field.name for field in held]
     if "typed_value" in names:
         raise InvalidRequestError(
-            "it is a shredded VARIANT, which can't be read without Spark's reader"
+            "it is a shredded VARIANT; rewrite it without shredding"
         )
     if sorted(names) != ["metadata", "value"]:
         raise InvalidRequestError("it is a VARIANT without a value")
