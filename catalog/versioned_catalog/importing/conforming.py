@@ -27,11 +27,12 @@ from versioned_catalog.types.types import (
     Atom,
     Column,
     DataType,
+    Decimal,
     Map,
     Struct,
     is_text,
 )
-from versioned_catalog.types.widening import type_name, widens
+from versioned_catalog.types.widening import MOST_DIGITS, type_name, widens
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,9 @@ def convert(array: pa.Array, own: DataType, wanted: DataType, format_: str | Non
     if pa.types.is_timestamp(array.type) and pa.types.is_date(target):
         days = array.view(pa.int64()).view(pa.timestamp("us"))
         return days.cast(pa.date32())
+    if pa.types.is_integer(array.type) and isinstance(wanted, Decimal):
+        # Arrow wants room for any integer; whether these fit is checked by the second cast.
+        return array.cast(pa.decimal128(MOST_DIGITS, wanted.scale)).cast(target)
     if pa.types.is_boolean(array.type) and is_text(wanted):
         return pc.if_else(array, "true", "false")
     return array.cast(target)

@@ -235,9 +235,7 @@ class _Reader:
 def _variant(name: str, held: Any, *, nullable: bool) -> FileColumn:
     names = [field.name for field in held]
     if "typed_value" in names:
-        raise InvalidRequestError(
-            "it is a shredded VARIANT; rewrite it without shredding"
-        )
+        raise InvalidRequestError("it is a shredded VARIANT; rewrite it without shredding")
     if sorted(names) != ["metadata", "value"]:
         raise InvalidRequestError("it is a VARIANT without a value")
     return FileColumn(name, Kind.LEAF, nullable, Atom.VARIANT)
