@@ -66,6 +66,8 @@ INTERNALS = {
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
     "write.refusal",
     "write.row_schema",
+    # importing
+    *("importing.disagreements", "importing.option_text"),
     # maintenance
     *("compaction.tasks", "maintenance.retention"),
     # views

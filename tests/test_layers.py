@@ -23,7 +23,7 @@ LAYERS = [
     "progress", "compaction", "properties",
     "error_context", "publishing", "alteration", "warehouse",
     "inspection", "page", "pinning", "versions", "snapshot", "migration", "maintenance", "transaction",
-    "table_schema", "table_reading", "table",
+    "table_schema", "table_reading", "importing", "table",
     "views", "catalog", "cli",
     "__init__",
 ]

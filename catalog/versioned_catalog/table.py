@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
@@ -10,6 +11,10 @@ from versioned_catalog import versions
 from versioned_catalog.conflicts.operations import Base, Overwrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
+from versioned_catalog.importing.import_files import Imported, run_import
+from versioned_catalog.importing.listing import origin_of
+from versioned_catalog.importing.options import import_options
+from versioned_catalog.importing.planning import plan_import
 from versioned_catalog.inspection.inspection import Inspection
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import Batch
@@ -17,6 +22,7 @@ from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
+from versioned_catalog.progress import Progress, silent
 from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.schema.schema import Schema
@@ -282,6 +288,28 @@ class Table(TableReading, TableSchema):
             AlreadyExistsError: a file is in the table already.
         """
         return self.transaction().commit_external(files, commit_id=commit_id, batch=batch)
+
+    def import_files(
+        self, source: str | os.PathLike[str], *, progress: Progress = silent, **options: Any
+    ) -> Imported:
+        """Import files of somebody else: Parquet in place, or copied; ORC, CSV and JSON copied.
+
+        A second call imports the files that are new, and reports those that have changed or are gone.
+
+        Args:
+            source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
+            progress: called with the step and how much of it is done.
+            options: those of ``Catalog.import_files``; also ``evolve``, which lets the table get new
+                columns and wider types.
+
+        Raises:
+            InvalidRequestError: files can't be read, or do not fit; the error lists them.
+        """
+        checked = import_options(**options)
+        origin = origin_of(self.store, source, in_place=not checked.copy)
+        handle = self._handle.refresh()
+        planned = plan_import(self.store, origin, checked, handle, progress)
+        return run_import(handle, planned, progress)
 
     def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
         """Remove segments from the table unread, such as files that their owner has deleted.

@@ -107,6 +107,10 @@ class FaultyStore(Store):
         with self._around("list", folder):
             return self._inner.list(folder)
 
+    def walk(self, folder: str) -> Iterator[StoredFile]:
+        with self._around("walk", folder):
+            yield from self._inner.walk(folder)
+
     def files(self, folder: str) -> Sequence[StoredFile]:
         with self._around("files", folder):
             return self._inner.files(folder)

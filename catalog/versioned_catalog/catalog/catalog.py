@@ -19,6 +19,10 @@ from versioned_catalog.catalog.namespaces import Namespaces
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.conflicts.schema_pins import check_no_pins_lost
 from versioned_catalog.errors import NotFoundError, naming_table
+from versioned_catalog.importing.import_files import Imported, run_import
+from versioned_catalog.importing.listing import origin_of
+from versioned_catalog.importing.options import import_options
+from versioned_catalog.importing.planning import plan_import
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.state import TableState
 from versioned_catalog.maintenance.findings import Verified
@@ -28,6 +32,7 @@ from versioned_catalog.maintenance.retention import check_retention
 from versioned_catalog.maintenance.vacuum import BREAKS, Vacuumed, vacuum_dropped
 from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.progress import Progress, silent
+from versioned_catalog.schema.ddl import render_columns
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import open_store, reopen
 from versioned_catalog.storage.root_paths import Roots, with_roots
@@ -196,6 +201,54 @@ class Catalog(TableCreation, Namespaces, Views):
         """
         store = open_store(path, with_roots(storage_options, roots))
         return locations.load_at(store, store.url)
+
+    def import_files(
+        self,
+        name: str | Name,
+        source: str | os.PathLike[str],
+        *,
+        partitioned_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        progress: Progress = silent,
+        **options: Any,
+    ) -> Imported:
+        """Import files of somebody else into a table, which is created if it does not exist.
+
+        The schemas of all files are read and merged before a row is. Parquet files are adopted in place,
+        without a copy, below one of the catalog's ``roots``.
+
+        Args:
+            source: a folder, file or pattern (``s3://bucket/raw/**/*.parquet``, ``root:lake/raw``).
+            partitioned_by, properties: of a new table, as in ``create_table``.
+            progress: called with the step and how much of it is done.
+            options:
+                - ``copy``: convert the rows into segments of the table's own.
+                - ``format``: ``parquet``, ``orc``, ``csv`` or ``json``; by the names of files if
+                omitted.
+                - ``schema``: a provided schema: DDL, the path of a ``.sql`` file, or a Schema.
+                - ``strict``: take only the columns of ``schema``.
+                - ``aliases``: new names by the dotted path in files; ``exclude``: columns to skip.
+                - ``evolve``: let an existing table get new columns and wider types.
+                - ``path_columns``: whether ``name=value`` in paths is a column; true by default.
+                - ``binary_as_string``: binaries without annotation are text.
+                - ``nanoseconds``: ``refuse`` (the default) or ``truncate`` digits below a microsecond.
+                - ``delimiter``, ``header``, ``null``: of CSV.
+                - ``skip_unreadable``: leave out files that can't be read, and report them.
+                - ``batch_files``: how many files a commit adds.
+
+        Raises:
+            InvalidRequestError: files can't be read or brought together; the error lists them, with the
+                options that settle it.
+        """
+        if self.table_exists(name):
+            return self.load_table(name).import_files(source, progress=progress, **options)
+        checked = import_options(**options)
+        origin = origin_of(self._store, source, in_place=not checked.copy)
+        with naming_table(render_path(parse_path(name))):
+            planned = plan_import(self._store, origin, checked, None, progress)
+        ddl = render_columns(planned.columns)
+        table = self.create_table(name, ddl, partitioned_by=partitioned_by, properties=properties)
+        return run_import(table._handle, planned, progress)
 
     def verify_table(
         self,

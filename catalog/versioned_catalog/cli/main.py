@@ -6,6 +6,7 @@ import click
 
 from versioned_catalog.cli import (
     alter,
+    importing,
     inspect,
     lineage,
     listing,
@@ -83,6 +84,7 @@ _MODULES = (
     inspect,
     lineage,
     page,
+    importing,
     alter,
     schemas,
     pins,

@@ -37,7 +37,7 @@ def _span(hours: float) -> timedelta:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def show_progress() -> Iterator[Progress]:
     """Progress bars on stderr if it is a terminal, else nothing."""
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
@@ -76,7 +76,7 @@ def vacuum(session: Session, table: str, retention: float, execute: bool, force:
     from versioned_catalog.catalog.catalog import Catalog
 
     span = _span(retention)
-    with _progress() as progress:
+    with show_progress() as progress:
         if is_folder(table):
             result = Catalog.vacuum_path(
                 table,
@@ -128,7 +128,7 @@ def expire(
 ) -> None:
     """Expire old versions of TABLE, except tagged ones, so that vacuum can delete their files."""
     span, found = _span(older_than), session.table(table)
-    with _progress() as progress:
+    with show_progress() as progress:
         result = found.maintenance.expire(
             span, keep_last, dry_run=not execute, force=force, progress=progress
         )
@@ -151,7 +151,7 @@ def verify(session: Session, table: str, deep: bool, every_version: bool) -> Non
     """Check the log, checkpoints and segments of TABLE. The exit code is 6 if there are findings."""
     from versioned_catalog.catalog.catalog import Catalog
 
-    with _progress() as progress:
+    with show_progress() as progress:
         how = {"deep": deep, "every_version": every_version}
         if is_folder(table):
             result = Catalog.verify_path(
@@ -190,7 +190,7 @@ def recover(session: Session, broken: str, new: str) -> None:
     """Create a table in the folder NEW from the readable parts of the one in BROKEN."""
     from versioned_catalog.catalog.catalog import Catalog
 
-    with _progress() as progress:
+    with show_progress() as progress:
         result = Catalog.recover(broken, new, progress=progress, storage_options=session.storage)
     summary = {
         "table": result.table,
@@ -244,7 +244,7 @@ def compact(
     filters = None if where is None else parse_where(where)
     names = () if zorder is None else split_names(zorder, "zorder")
     found = session.table(table)
-    with _progress() as progress:
+    with show_progress() as progress:
         result = found.maintenance.compact(
             filters, strategy, zorder=names, dry_run=dry_run, progress=progress
         )

@@ -237,6 +237,7 @@ def how_to_open(source: Any) -> dict[str, Any]:
     return {
         "memory_map": isinstance(source, str),
         "pre_buffer": False,
+        "page_checksum_verification": True,
         "coerce_int96_timestamp_unit": "us",
     }
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.statistics.chunk_bounds import chunk_bounds
 from versioned_catalog.statistics.extremes import Key, extremes, has_bounds, lower_text, upper_text
+from versioned_catalog.statistics.plain_ends import plain_ends
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.footer import Chunk, Footer
 from versioned_catalog.types.arrow import to_arrow_type
@@ -125,7 +126,11 @@ class _Reader:
         for chunk, rows in zip(chunks, self.footer.rows, strict=True):
             if (chunk.min is None or chunk.max is None) and chunk.nulls != rows:
                 return None
-        lows, highs = _bounds(chunks, held, column, self.id_map.columns[column.id].form)
+        form = self.id_map.columns[column.id].form
+        plain = plain_ends(chunks, held) if form is None else None
+        if plain is not None and _is_alike(held, to_arrow_type(column.type), form):
+            return plain
+        lows, highs = _bounds(chunks, held, column, form)
         known = pc.sum(lows.is_valid()).as_py(), pc.sum(highs.is_valid()).as_py()
         if known != (sum(chunk.min is not None for chunk in chunks),) * 2:
             return None

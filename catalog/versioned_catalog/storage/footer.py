@@ -41,6 +41,9 @@ the places of the data and dictionary pages."""
 _ENCODINGS_BYTES = 24
 """The longest list of encodings."""
 
+_SIGNATURE_BYTES = 28
+"""The length of the nonce and tag that sign a plain footer (Parquet's modular encryption)."""
+
 
 class Chunk(NamedTuple):
     """One column of one row group; ``min`` and ``max`` are in Parquet's plain encoding."""
@@ -62,6 +65,11 @@ class Footer:
         self._data = data
         self._file = file
         self._metadata = file.metadata
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether a signature follows the footer: its columns are encrypted, and itself is not."""
+        return len(self._data) - int(self._metadata.serialized_size) == _SIGNATURE_BYTES
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -163,6 +163,12 @@ class LocalStore(store.Store):
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    def walk(self, folder: str) -> Iterator[store.StoredFile]:
+        full = self._inside(self._full(folder) if folder else self._root)
+        if os.path.isdir(full):
+            with _translated("list", full):
+                yield from _walked(full, "")
+
     def now(self) -> datetime:
         """The clock of the disk's machine, which on a network file system is another one."""
         try:
@@ -259,6 +265,19 @@ def _listed(folder: str) -> Iterator[store.StoredFile]:
                 if file.is_file(follow_symlinks=False):
                     about = file.stat(follow_symlinks=False)
                     yield store.StoredFile(file.name, about.st_size, store.as_time(about.st_mtime))
+
+
+def _walked(folder: str, above: str) -> Iterator[store.StoredFile]:
+    """The files below a folder by path, in order of their names; links to folders are not followed."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda one: one.name)
+    for one in entries:
+        name = above + one.name
+        if one.is_dir(follow_symlinks=False):
+            yield from _walked(one.path, f"{name}/")
+        elif one.is_file():
+            about = one.stat()
+            yield store.StoredFile(name, about.st_size, store.as_time(about.st_mtime))
 
 
 def _make_folder(folder: str) -> None:

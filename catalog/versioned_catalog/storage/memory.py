@@ -73,6 +73,15 @@ class MemoryStore(store.Store):
             if one["type"] == "file"
         ]
 
+    def walk(self, folder: str) -> Iterator[store.StoredFile]:
+        top = self._full(folder) if folder else self._root
+        for path, one in sorted(self._fs.find(top, detail=True).items()):
+            if not str(path).startswith(f"{top}/"):
+                continue
+            name = str(path).removeprefix(f"{top}/")
+            modified = store.as_time(self._fs.modified(path))
+            yield store.StoredFile(name, int(one["size"]), modified)
+
     def now(self) -> datetime:
         return datetime.now(UTC)
 

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Self
@@ -134,7 +135,18 @@ class RemoteStore(store.Store):
     def _listed(self, one: dict[str, Any]) -> store.StoredFile:
         name = str(one["name"])
         modified = one.get("LastModified") or one.get("mtime") or self._fs.modified(name)
-        return store.StoredFile(name.rpartition("/")[2], int(one["size"]), store.as_time(modified))
+        etag = str(one.get("ETag") or one.get("etag") or "").strip('"')
+        return store.StoredFile(
+            name.rpartition("/")[2], int(one["size"]), store.as_time(modified), etag
+        )
+
+    def walk(self, folder: str) -> Iterator[store.StoredFile]:
+        top = self._full(folder) if folder else self._root
+        with self._translated("list", folder):
+            found = self._fs.find(top, detail=True, refresh=True)
+            for path, one in sorted(found.items()):
+                if one["type"] == "file" and str(path).startswith(f"{top}/"):
+                    yield replace(self._listed(one), name=str(path).removeprefix(f"{top}/"))
 
     def now(self) -> datetime:
         """Read the clock from the date of a probe file."""

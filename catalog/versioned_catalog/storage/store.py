@@ -84,11 +84,13 @@ class StoredFile:
         name: without the folder.
         bytes: its size.
         modified: when it was written, by the store's clock.
+        etag: what the store calls this content; empty if it has no such name for it.
     """
 
     name: str
     bytes: int
     modified: datetime
+    etag: str = ""
 
 
 class Store(abc.ABC):
@@ -166,6 +168,10 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def files(self, folder: str) -> Sequence[StoredFile]:
         """List the files in a folder itself, sorted by name, with temporary ones."""
+
+    @abc.abstractmethod
+    def walk(self, folder: str) -> Iterator[StoredFile]:
+        """List all files below a folder (``""`` is the store's), sorted, with paths relative to it."""
 
     @abc.abstractmethod
     def now(self) -> datetime:

@@ -6,6 +6,8 @@ in the new type.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.type_text import render_type
 from versioned_catalog.types.types import (
@@ -34,6 +36,9 @@ _ATOMS: dict[Atom, frozenset[Atom]] = {
 # int, because Parquet stores all three as int32.
 _DIGITS: dict[Atom, int] = {Atom.BYTE: 10, Atom.SHORT: 10, Atom.INT: 10, Atom.LONG: 20}
 
+MOST_DIGITS = 38
+"""The most digits of a decimal."""
+
 
 def widens(old: DataType, new: DataType) -> bool:
     """Whether a column of type ``old`` may become one of type ``new``, or has that type already.
@@ -55,6 +60,31 @@ def widens(old: DataType, new: DataType) -> bool:
         case ((Char() | Varchar()), Atom.STRING):
             return True
     return False
+
+
+def common_type(types: Iterable[DataType]) -> DataType | None:
+    """The narrowest type that each of some leaf types widens to; None if there is none.
+
+    >>> common_type([Atom.INT, Atom.LONG])
+    <Atom.LONG: 'long'>
+    >>> common_type([Atom.INT, Decimal(5, 2)])
+    Decimal(precision=12, scale=2)
+    >>> common_type([Atom.LONG, Atom.DOUBLE]) is None
+    True
+    """
+    given = tuple(dict.fromkeys(types))
+    candidates = (*given, *_decimals_of(given), Atom.DOUBLE)
+    return next((one for one in candidates if all(widens(old, one) for old in given)), None)
+
+
+def _decimals_of(given: tuple[DataType, ...]) -> Iterator[Decimal]:
+    """The decimal that holds some decimals and integers, if there is one."""
+    exact = [one for one in given if isinstance(one, Decimal)]
+    whole = [one.precision - one.scale for one in exact]
+    whole += [_DIGITS[one] for one in given if isinstance(one, Atom) and one in _DIGITS]
+    scale = max((one.scale for one in exact), default=0)
+    if exact and max(whole) + scale <= MOST_DIGITS:
+        yield Decimal(max(whole) + scale, scale)
 
 
 def check_widens(old: DataType, new: DataType, where: str) -> None:

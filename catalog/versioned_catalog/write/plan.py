@@ -81,6 +81,24 @@ class WritePlan:
         bound = (converter.convert(batch) for batch in batches)
         return write_segments(store or reopen(self.location), self.spec, bound, scratch)
 
+    def write_mixed(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        store: Store,
+        scratch: str | None = None,
+    ) -> list[SegmentRecord]:
+        """Write rows as ``write`` does, from batches that each have a schema of their own."""
+        converters: dict[pa.Schema, Any] = {}
+
+        def converted() -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                schema = batch.schema
+                if schema not in converters:
+                    converters[schema] = converter_of(schema, self.seen, self.table, self.now)
+                yield converters[schema].convert(batch)
+
+        return write_segments(store, self.spec, converted(), scratch)
+
 
 def plan_write(
     store: Store,

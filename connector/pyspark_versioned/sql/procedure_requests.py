@@ -7,6 +7,7 @@ from typing import Any
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
     compact_procedure,
+    import_procedure,
     maintenance_procedures,
     pin_procedures,
     version_procedures,
@@ -26,6 +27,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **version_procedures.PROCEDURES,
     **pin_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
+    **import_procedure.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
 }
 

@@ -1,0 +1,228 @@
+"""The files to import: below a folder or a pattern, without hidden ones."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fsspec.core import split_protocol
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.storage.external import root_store
+from versioned_catalog.storage.opening import open_store
+from versioned_catalog.storage.root_paths import PREFIX, RootPath, is_root_path, split_root
+from versioned_catalog.storage.store import Store, StoredFile
+
+_GLOB = re.compile(r"[*?\[]")
+
+FORMATS = {
+    **dict.fromkeys(("parquet", "parq", "pq"), "parquet"),
+    "orc": "orc",
+    **dict.fromkeys(("csv", "tsv"), "csv"),
+    **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
+}
+"""Formats by the ending of names; text may be compressed."""
+
+_COMPRESSED = ("gz", "bz2", "zst", "lz4")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where files are imported from.
+
+    Args:
+        store: of the root, or of a folder.
+        root: the name of the external root; None outside all roots.
+        folder: the folder below the store that is listed; empty for the store's own.
+        pattern: of the paths below the folder; None for all.
+        shown: the source as users gave it.
+    """
+
+    store: Store
+    root: str | None
+    folder: str
+    pattern: str | None
+    shown: str
+
+    def identity(self, name: str) -> str:
+        """How the table knows a file of the store: the path of its segment, or its URL."""
+        return (
+            f"{PREFIX}{self.root}/{name}" if self.root is not None else f"{self.store.url}/{name}"
+        )
+
+    def covers(self, identity: str) -> bool:
+        """Whether a file that the table knows would be listed, if it were there."""
+        prefix = self.identity(f"{self.folder}/" if self.folder else "")
+        if not identity.startswith(prefix):
+            return False
+        return self.pattern is None or matches(self.pattern, identity.removeprefix(prefix))
+
+
+def origin_of(table: Store, source: str | os.PathLike[str], *, in_place: bool) -> Origin:
+    """Find the root that a source lies below, or its folder.
+
+    Args:
+        table: a store that knows the roots of the reader.
+        source: a path or URL of a folder, file or pattern, or ``root:<name>/<path>``.
+
+    Raises:
+        InvalidRequestError: files to adopt in place are not below a root.
+    """
+    shown = os.fspath(source)
+    place = _place(table, shown)
+    if place is not None:
+        store, root, path = root_store(table, place), place.root, place.path
+    elif in_place:
+        raise InvalidRequestError(_no_root(table, shown), condition="INVALID_OPTION")
+    else:
+        (store, path), root = _outside(table, shown), None
+    folder, pattern = _split(path)
+    if pattern is None and folder and not _is_folder(store, folder):
+        folder, _, pattern = folder.rpartition("/")
+    return Origin(store, root, folder, pattern, shown)
+
+
+def _place(table: Store, shown: str) -> RootPath | None:
+    """The root and path of a source; None if no root has it."""
+    if shown.startswith(PREFIX):
+        name, _, rest = shown.removeprefix(PREFIX).partition("/")
+        whole = shown if is_root_path(shown) else f"{PREFIX}{name}/x"
+        split = split_root(whole)
+        assert split is not None, "it starts with the prefix"
+        return RootPath(split.root, rest.strip("/"))
+    whole = _absolute(shown)
+    best: RootPath | None = None
+    for name, location in table.location.roots:
+        url = location.url.rstrip("/")
+        if whole.rstrip("/") == url or whole.startswith(f"{url}/"):
+            rest = whole.removeprefix(url).strip("/")
+            if best is None or len(rest) < len(best.path):
+                best = RootPath(name, rest)
+    return best
+
+
+def _outside(table: Store, shown: str) -> tuple[Store, str]:
+    """The store of a folder above a source outside all roots, and the path below it.
+
+    It is reached with the options of the table, if it is on the same kind of file system.
+    """
+    whole = _absolute(shown)
+    fixed, pattern = _split(whole)
+    above, _, last = fixed.rpartition("/")
+    if pattern is not None or not above or above.endswith("/"):
+        above, last = fixed, ""
+    is_alike = split_protocol(above)[0] == split_protocol(table.location.url)[0]
+    options = dict(table.location.options) if is_alike else {}
+    return open_store(above, options), "/".join(part for part in (last, pattern) if part)
+
+
+def _absolute(shown: str) -> str:
+    return shown if "://" in shown else os.path.abspath(os.path.expanduser(shown))
+
+
+def _no_root(table: Store, shown: str) -> str:
+    known = ", ".join(f"{name} ({where.url})" for name, where in table.location.roots)
+    return (
+        f"{shown} does not lie below an external root, which files that stay in place need. Allow "
+        "one, as in "
+        f'Catalog(warehouse, roots={{"lake": {shown!r}}}), --root lake={shown} on the command line or '
+        "spark.sql.catalog.<catalog>.root.lake in Spark, or copy the rows (copy=True). "
+        + (f"Known are {known}" if known else "No root is configured")
+    )
+
+
+def _split(path: str) -> tuple[str, str | None]:
+    """The folder before the first pattern in a path, and the pattern."""
+    match = _GLOB.search(path)
+    if match is None:
+        return path.rstrip("/"), None
+    folder, _, _ = path[: match.start()].rpartition("/")
+    return folder, path.removeprefix(folder).lstrip("/")
+
+
+def _is_folder(store: Store, folder: str) -> bool:
+    return next(iter(store.walk(folder)), None) is not None
+
+
+def listed(origin: Origin) -> Iterator[StoredFile]:
+    """The files of a source, sorted, with paths below its store; without hidden and empty ones."""
+    prefix = f"{origin.folder}/" if origin.folder else ""
+    for file in origin.store.walk(origin.folder):
+        if is_hidden(file.name) or not file.bytes:
+            continue
+        if origin.pattern is None or matches(origin.pattern, file.name):
+            yield StoredFile(prefix + file.name, file.bytes, file.modified, file.etag)
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a part of a path begins with a dot, or with an underscore and is no ``_name=value``.
+
+    >>> [is_hidden(path) for path in ("_SUCCESS", "a/.x/b", "_year=2024/f.parquet")]
+    [True, True, False]
+    """
+    parts = path.split("/")
+    return any(one.startswith(".") or (one.startswith("_") and "=" not in one) for one in parts)
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a path matches: ``*`` and ``?`` stay inside a folder, ``**`` does not.
+
+    >>> matches("**/*.parquet", "a/b/c.parquet"), matches("*.parquet", "a/c.parquet")
+    (True, False)
+    """
+    return re.fullmatch(_regex(pattern), path) is not None
+
+
+def _regex(pattern: str) -> str:
+    found = []
+    for part in re.findall(r"\*\*/?|\*|\?|\[[^\]]+\]|[^*?\[]+|\[", pattern):
+        match part:
+            case "**/":
+                found.append("(?:.*/)?")
+            case "**":
+                found.append(".*")
+            case "*":
+                found.append("[^/]*")
+            case "?":
+                found.append("[^/]")
+            case _ if part.startswith("[") and len(part) > 1:
+                found.append(part.replace("[!", "[^", 1))
+            case _:
+                found.append(re.escape(part))
+    return "".join(found)
+
+
+def format_of(name: str) -> str | None:
+    """The format that the ending of a name stands for; None if it stands for none."""
+    *_, first, last = ("", "", *name.lower().rpartition("/")[2].split("."))
+    return FORMATS.get(first if last in _COMPRESSED else last)
+
+
+def common_format(names: Iterator[str], given: str | None, source: str) -> str:
+    """The format of all files.
+
+    Raises:
+        InvalidRequestError: there are several, or it is not known.
+    """
+    known = sorted({*FORMATS.values()})
+    if given is not None:
+        if given.lower() not in known:
+            raise InvalidRequestError(
+                f"format must be one of {', '.join(known)}, got {given!r}",
+                condition="INVALID_OPTION",
+            )
+        return given.lower()
+    found: dict[str | None, str] = {}
+    for name in names:
+        found.setdefault(format_of(name), name)
+    if len(found) == 1 and None not in found:
+        return str(next(iter(found)))
+    shown = ", ".join(f"{name} ({kind or 'unknown'})" for kind, name in found.items())
+    raise InvalidRequestError(
+        f"{source} has files of several or unknown formats: {shown}; name the format, or select "
+        "files by a "
+        "pattern such as **/*.parquet",
+        condition="INVALID_OPTION",
+    )

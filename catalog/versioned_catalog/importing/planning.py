@@ -1,0 +1,165 @@
+"""What an import will do: the new files, and one schema for all of them. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.handle import TableHandle
+from versioned_catalog.importing import journal
+from versioned_catalog.importing.disagreements import Report
+from versioned_catalog.importing.journal import Seen
+from versioned_catalog.importing.listing import Origin, common_format, listed
+from versioned_catalog.importing.merging import Wanted, merge
+from versioned_catalog.importing.named_text import with_named_text
+from versioned_catalog.importing.options import ImportOptions
+from versioned_catalog.importing.reading import (
+    CsvReader,
+    JsonReader,
+    OrcReader,
+    ParquetReader,
+    Reader,
+)
+from versioned_catalog.importing.survey import Survey, survey
+from versioned_catalog.progress import Progress
+from versioned_catalog.schema.schema import name_key
+from versioned_catalog.storage.store import Store, StoredFile
+from versioned_catalog.types.types import Column
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The files of a source beside those that the table has.
+
+    Args:
+        new: files that the table does not have.
+        known: the number of files that it has, and that are as they were.
+        changed: those that have changed since.
+        missing: those that it has and the source has no more.
+    """
+
+    new: tuple[StoredFile, ...]
+    known: int = 0
+    changed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An import that was planned.
+
+    Args:
+        columns: of the table afterwards; new ones without IDs.
+        elsewhere: keys of the names of columns that stand in paths.
+        compared: which files are new.
+        survey: what the new files are.
+    """
+
+    origin: Origin
+    options: ImportOptions
+    reader: Reader
+    columns: tuple[Column, ...]
+    elsewhere: frozenset[str]
+    compared: Compared
+    survey: Survey
+
+
+def plan_import(
+    store: Store,
+    origin: Origin,
+    options: ImportOptions,
+    handle: TableHandle | None,
+    progress: Progress,
+) -> Planned:
+    """Look at all files that the table does not have yet.
+
+    Args:
+        store: of the table, or of the warehouse if there is no table yet.
+        handle: the table, if it exists.
+
+    Raises:
+        InvalidRequestError: files can't be read or brought together, or there are none.
+    """
+    files = list(listed(origin))
+    if not files and handle is None:
+        raise InvalidRequestError(
+            f"there are no files to import in {origin.shown}; files whose names begin with _ or a "
+            "dot, and "
+            "empty ones, are left out"
+        )
+    compared = _compared(files, origin, handle)
+    reader = _reader(files, origin, options)
+    found = survey(store, origin, compared.new, reader, progress, with_paths=options.path_columns)
+    if not options.skip_unreadable:
+        found.check(origin.shown)
+    wanted = Wanted(
+        options.provided,
+        options.names,
+        found.paths.columns(),
+        options.copy,
+        None if handle is None else handle.state.schema,
+        options.evolve,
+    )
+    columns = _merged(found, wanted, origin, options, is_csv=isinstance(reader, CsvReader))
+    elsewhere = frozenset(name_key(one.name) for one in wanted.paths)
+    return Planned(origin, options, reader, columns, elsewhere, compared, found)
+
+
+def _compared(files: Sequence[StoredFile], origin: Origin, handle: TableHandle | None) -> Compared:
+    known: Mapping[str, Seen] = {} if handle is None else journal.known_files(handle)
+    new, changed, here = list[StoredFile](), list[str](), set[str]()
+    for file in files:
+        identity = origin.identity(file.name)
+        here.add(identity)
+        seen = known.get(identity)
+        if seen is None:
+            new.append(file)
+        elif not seen.is_same(file):
+            changed.append(identity)
+    missing = sorted(one for one in known if one not in here and origin.covers(one))
+    same = len(files) - len(new) - len(changed)
+    return Compared(tuple(new), same, tuple(changed), tuple(missing))
+
+
+def _reader(files: Sequence[StoredFile], origin: Origin, options: ImportOptions) -> Reader:
+    """The reader of the format of all files.
+
+    Raises:
+        InvalidRequestError: the format is not known, or can't stay where it is.
+    """
+    names = (file.name for file in files)
+    format_ = common_format(names, options.format, origin.shown) if files else "parquet"
+    if format_ != "parquet" and not options.copy:
+        raise InvalidRequestError(
+            f"{origin.shown} is {format_.upper()}, which can't be read in place; copy the rows "
+            "(copy=True)"
+        )
+    match format_:
+        case "orc":
+            return OrcReader(options.rules)
+        case "csv":
+            return CsvReader(options.csv)
+        case "json":
+            return JsonReader(options.rules)
+        case _:
+            return ParquetReader(options.rules)
+
+
+def _merged(
+    found: Survey, wanted: Wanted, origin: Origin, options: ImportOptions, *, is_csv: bool
+) -> tuple[Column, ...]:
+    """The columns of the table afterwards.
+
+    Raises:
+        InvalidRequestError: the files can't be brought together.
+    """
+    groups = found.groups
+    if is_csv:
+        groups = tuple(replace(one, schema=with_named_text(one.schema, wanted)) for one in groups)
+    report = Report()
+    columns = merge(groups, wanted, report)
+    report.check(origin.shown, len(found.files), options.dialect)
+    if not columns:
+        raise InvalidRequestError(f"the files in {origin.shown} have no columns to import")
+    return columns

@@ -1,0 +1,229 @@
+"""A provided schema: what users know of the files that the files do not say, after Apache Drill's.
+
+It is a list of columns in DDL, of which each may have NOT NULL, a DEFAULT and a FORMAT, with
+properties::
+
+    id BIGINT NOT NULL, day DATE FORMAT 'dd.MM.yyyy', address.zip STRING, unit STRING DEFAULT 'kWh'
+    PROPERTIES ('strict' = 'true')
+
+Columns that it does not name are taken as the files have them, unless ``strict`` is set. A column that
+no file has is added, with its default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.importing.names import Key, key_of
+from versioned_catalog.schema.ddl import take_options
+from versioned_catalog.schema.schema import Schema
+from versioned_catalog.schema.statements import take_path, take_properties
+from versioned_catalog.types.paths import ColumnPath, render_path
+from versioned_catalog.types.tokens import Cursor, TokenKind
+from versioned_catalog.types.type_text import take_type
+from versioned_catalog.types.types import Column, Constant, children
+
+SchemaSource = str | os.PathLike[str] | Schema | None
+"""DDL, the path of a file that holds it, or a schema."""
+
+_PROPERTIES = ("strict",)
+
+
+@dataclass(frozen=True)
+class ProvidedColumn:
+    """A column of a provided schema.
+
+    Args:
+        path: its path, with the names that it shall have.
+        column: its type, nullability, default and comment.
+        format: how dates and times are written in text files: ``yyyy-MM-dd`` or ``%Y-%m-%d``.
+    """
+
+    path: ColumnPath
+    column: Column
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class Provided:
+    """A provided schema.
+
+    Args:
+        columns: in order; those inside others may stand by themselves, with a dotted path.
+        strict: whether other columns of files are ignored.
+    """
+
+    columns: tuple[ProvidedColumn, ...] = ()
+    strict: bool = False
+    by_key: Mapping[Key, ProvidedColumn] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found: dict[Key, ProvidedColumn] = {}
+        for one in _with_children(self.columns):
+            if found.setdefault(key_of(one.path), one) is not one:
+                raise InvalidRequestError(
+                    f"the provided schema names the column {render_path(one.path)} twice"
+                )
+        object.__setattr__(self, "by_key", found)
+
+    def at(self, path: ColumnPath) -> ProvidedColumn | None:
+        """What is provided for a column itself."""
+        return self.by_key.get(key_of(path))
+
+    def inside(self, path: ColumnPath) -> list[str]:
+        """The names of the columns that are provided directly inside a path, in order."""
+        key, depth = key_of(path), len(path)
+        names = {
+            other[depth]: one.path[depth]
+            for other, one in self.by_key.items()
+            if other[:depth] == key and len(other) > depth
+        }
+        return list(names.values())
+
+    def takes(self, path: ColumnPath) -> bool:
+        """Whether a column of a file is taken: unless the schema is strict and does not name it."""
+        if not self.strict or path[-1] in ("element", "key", "value"):
+            return True
+        key = key_of(path)
+        above = self.by_key.get(key[:-1])
+        if above is not None and not children(above.column.type):
+            return True  # the type is to be found, fields and all
+        return any(other[: len(key)] == key for other in self.by_key)
+
+    @property
+    def formats(self) -> dict[str, str]:
+        """Formats of top-level columns, by name."""
+        return {
+            one.path[0]: one.format
+            for one in self.columns
+            if one.format is not None and len(one.path) == 1
+        }
+
+
+def _with_children(columns: tuple[ProvidedColumn, ...]) -> Iterator[ProvidedColumn]:
+    for one in columns:
+        yield one
+        inner = (ProvidedColumn((*one.path, c.name), c) for c in children(one.column.type))
+        yield from _with_children(tuple(inner))
+
+
+def provided_schema(source: SchemaSource, *, strict: bool | None = None) -> Provided:
+    """The provided schema of an argument of users.
+
+    Args:
+        source: DDL, the path of a file with DDL (a ``Path``, or text that ends in ``.sql``), a Schema,
+        or
+            None.
+        strict: overrides the property.
+
+    Raises:
+        InvalidRequestError: it can't be read or does not parse.
+    """
+    match source:
+        case None:
+            found = Provided()
+        case Schema():
+            found = Provided(
+                tuple(ProvidedColumn((c.name,), c) for c in source.columns if not c.hidden)
+            )
+        case str() if not source.strip().lower().endswith(".sql"):
+            found = parse_provided(source)
+        case str() | os.PathLike():
+            found = parse_provided(_read(source))
+        case _:
+            raise InvalidRequestError(
+                "a provided schema must be DDL, the path of a file with DDL or a Schema, got "
+                f"{type(source).__name__}"
+            )
+    if strict and not found.columns:
+        raise InvalidRequestError("strict needs a schema that names the columns to take")
+    return found if strict is None else replace(found, strict=strict)
+
+
+def _read(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(os.fspath(path)).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequestError(f"the schema file {path} can't be read: {error}") from None
+
+
+def parse_provided(ddl: str) -> Provided:
+    """Parse a provided schema.
+
+    Raises:
+        InvalidRequestError: it does not parse, or has an unknown property.
+
+    >>> parse_provided("n DOUBLE, day DATE FORMAT 'dd.MM.yyyy'").formats
+    {'day': 'dd.MM.yyyy'}
+    """
+    cursor = Cursor(ddl, "provided schema")
+    in_parentheses = cursor.accept("(")
+    columns = [_take_column(cursor)]
+    while cursor.accept(","):
+        columns.append(_take_column(cursor))
+    if in_parentheses:
+        cursor.expect(")")
+    properties: Mapping[str, str] = {}
+    if cursor.accept_word("PROPERTIES"):
+        properties = take_properties(cursor)
+    cursor.expect_end()
+    return Provided(tuple(columns), _is_strict(properties))
+
+
+def _is_strict(properties: Mapping[str, str]) -> bool:
+    known = {key.removeprefix("drill.").lower(): value for key, value in properties.items()}
+    if other := known.keys() - set(_PROPERTIES):
+        raise InvalidRequestError(
+            f"a provided schema has no property {min(other)}; known are {', '.join(_PROPERTIES)}",
+            condition="INVALID_OPTION",
+        )
+    value = known.get("strict", "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidRequestError(
+            f"strict must be true or false, got {value!r}", condition="INVALID_OPTION"
+        )
+    return value == "true"
+
+
+def _take_column(cursor: Cursor) -> ProvidedColumn:
+    path = take_path(cursor)
+    cursor.accept(":")
+    type_ = take_type(cursor)
+    column, format_ = take_options(cursor, path[-1], type_), None
+    if cursor.accept_word("FORMAT"):
+        format_ = cursor.string()
+        column = _joined(column, take_options(cursor, path[-1], type_))
+    at_end = cursor.token.kind is TokenKind.END or cursor.at_symbol(",", ")")
+    if not at_end and not cursor.at_word("PROPERTIES"):
+        raise cursor.error("a comma, NOT NULL, DEFAULT, FORMAT or COMMENT was expected")
+    _check_default(path, column)
+    return ProvidedColumn(path, column, format_)
+
+
+def _joined(one: Column, other: Column) -> Column:
+    """The options before and after FORMAT together."""
+    changes: dict[str, Any] = {}
+    if not other.nullable:
+        changes["nullable"] = False
+    if other.write_default is not None:
+        changes |= {"read_default": other.read_default, "write_default": other.write_default}
+    if other.comment is not None:
+        changes["comment"] = other.comment
+    return replace(one, **changes)
+
+
+def _check_default(path: ColumnPath, column: Column) -> None:
+    if column.write_default is not None and not isinstance(column.write_default, Constant):
+        raise InvalidRequestError(
+            f"the default of {render_path(path)} must be a constant: rows of files have no time of "
+            "their own"
+        )
+    if column.write_default is not None and len(path) > 1:
+        raise InvalidRequestError(
+            f"{render_path(path)} is inside another column; give a DEFAULT to it by ALTER TABLE"
+        )

@@ -1,0 +1,158 @@
+"""CSV and lines of JSON, read by PyArrow in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv, json
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.importing.file_schema import FileColumn, FileSchema, Kind
+from versioned_catalog.importing.text_types import TextTyper
+from versioned_catalog.storage.external import open_file
+from versioned_catalog.storage.store import Store
+from versioned_catalog.types.types import Atom
+
+BLOCK = 8 * 1024 * 1024
+"""The bytes of text that are parsed at a time; the longest line of JSON is as long."""
+
+_CODECS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOptions:
+    """How CSV is written.
+
+    Args:
+        delimiter: between values; None for a tab in ``.tsv`` files and a comma in others.
+        header: whether the first line names the columns; else they are ``f0``, ``f1``, ….
+        null: the text of null; quoted, it is text.
+    """
+
+    delimiter: str | None = None
+    header: bool = True
+    null: str = ""
+
+
+def _stream(store: Store, path: str) -> Any:
+    source = open_file(store, path)
+    raw = pa.OSFile(source) if isinstance(source, str) else pa.PythonFile(source, mode="r")
+    codec = _CODECS.get(path.rpartition(".")[2].lower())
+    return raw if codec is None else pa.CompressedInputStream(raw, codec)
+
+
+def csv_schema(store: Store, path: str, options: CsvOptions) -> FileSchema:
+    """The columns of a CSV file, with types that all its values fit.
+
+    Raises:
+        InvalidRequestError: it is no CSV.
+    """
+    typers: dict[int, TextTyper] = {}
+    names: list[str] = []
+    for batch in csv_batches(store, path, options):
+        names = batch.schema.names
+        for at, values in enumerate(batch.columns):
+            typers.setdefault(at, TextTyper()).add(values)
+    return tuple(_text_column(name, typers[at].types) for at, name in enumerate(names))
+
+
+def _text_column(name: str, types: tuple[Atom, ...]) -> FileColumn:
+    if not types:
+        return FileColumn(name, Kind.VOID)
+    return FileColumn(name, Kind.LEAF, type=types[0], candidates=types)
+
+
+def csv_batches(store: Store, path: str, options: CsvOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of a CSV file, as strings; at least one batch, which may be empty.
+
+    Raises:
+        InvalidRequestError: it is no CSV.
+    """
+    try:
+        names = _csv_reader(store, path, options, {}).schema.names
+        reader = _csv_reader(store, path, options, dict.fromkeys(names, pa.string()))
+        found = False
+        for batch in reader:
+            found = True
+            yield batch
+        if not found:
+            yield pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in names], names)
+    except pa.ArrowException as error:
+        raise InvalidRequestError(f"it can't be read as CSV: {error}") from None
+
+
+def _csv_reader(store: Store, path: str, options: CsvOptions, types: dict[str, Any]) -> Any:
+    is_tabbed = ".tsv" in path.lower().rpartition("/")[2]
+    delimiter = options.delimiter or ("\t" if is_tabbed else ",")
+    convert = csv.ConvertOptions(
+        column_types=types,
+        null_values=[options.null],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    return csv.open_csv(
+        _stream(store, path),
+        csv.ReadOptions(
+            block_size=BLOCK, use_threads=False, autogenerate_column_names=not options.header
+        ),
+        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert,
+    )
+
+
+def json_tables(store: Store, path: str) -> Iterator[pa.Table]:
+    """The rows of a file with lines of JSON; in each table, a column has one type.
+
+    Raises:
+        InvalidRequestError: a line is no JSON object.
+    """
+    with _stream(store, path) as stream:
+        rest, line = b"", 1
+        while block := stream.read(BLOCK):
+            whole, newline, after = (rest + block).rpartition(b"\n")
+            if not newline:
+                rest = after
+                continue
+            yield from _parsed(whole, line)
+            line += whole.count(b"\n") + 1
+            rest = after
+        yield from _parsed(rest, line)
+
+
+def _parsed(text: bytes, line: int) -> Iterator[pa.Table]:
+    """The rows of some lines; halved where a column has values of different kinds."""
+    if not text.strip():
+        return
+    try:
+        table = json.read_json(pa.py_buffer(text), json.ReadOptions(False, len(text) + 1))
+    except pa.ArrowException as error:
+        lines = text.split(b"\n")
+        if len(lines) == 1:
+            raise InvalidRequestError(f"line {line} is no JSON object: {error}") from None
+        half = len(lines) // 2
+        yield from _parsed(b"\n".join(lines[:half]), line)
+        yield from _parsed(b"\n".join(lines[half:]), line + half)
+        return
+    yield _as_text(table, text)
+
+
+def _as_text(table: pa.Table, text: bytes) -> pa.Table:
+    """The table with strings where PyArrow took them for timestamps."""
+    schema = pa.schema([field.with_type(_without_times(field.type)) for field in table.schema])
+    if schema.equals(table.schema):
+        return table
+    options = json.ParseOptions(explicit_schema=schema)
+    return json.read_json(pa.py_buffer(text), json.ReadOptions(False, len(text) + 1), options)
+
+
+def _without_times(held: Any) -> pa.DataType:
+    if pa.types.is_timestamp(held):
+        return pa.string()
+    if pa.types.is_struct(held):
+        return pa.struct([field.with_type(_without_times(field.type)) for field in held])
+    if pa.types.is_list(held):
+        return pa.list_(_without_times(held.value_type))
+    return held

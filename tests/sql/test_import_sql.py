@@ -1,0 +1,62 @@
+"""``CALL system.import_files``: the same result as in Python, and errors in the words of SQL."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from external.files import write
+from sql.test_external_sql import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    return Lake(spark, tmp_path)
+
+
+def call(lake: Lake, arguments: str) -> dict[str, object]:
+    (row,) = lake.sql(f"CALL {lake.name}.system.import_files({arguments})").collect()
+    return dict(row.asDict())
+
+
+def test_files_are_imported_in_place_and_again(lake: Lake) -> None:
+    write(lake.folder, "day=2024-01-01/0.parquet", pa.table({"n": [1, 2], "old": ["a", "b"]}))
+    arguments = "table => 't', source => 'root:lake', aliases => 'old = new'"
+    found = call(lake, arguments)
+    assert (found["files"], found["rows"], found["unreadable"]) == (1, 2, [])
+    rows = lake.sql("SELECT n, new, CAST(day AS STRING) FROM @t ORDER BY n").collect()
+    assert [tuple(row) for row in rows] == [(1, "a", "2024-01-01"), (2, "b", "2024-01-01")]
+    write(lake.folder, "day=2024-01-02/1.parquet", pa.table({"n": [3], "new": ["c"]}))
+    assert call(lake, arguments)["files"] == 1
+    assert lake.sql("SELECT * FROM @t").count() == 3
+
+
+def test_an_error_is_settled_by_what_it_says(lake: Lake) -> None:
+    write(lake.folder, "0.parquet", pa.table({"n": [1]}))
+    write(lake.folder, "1.parquet", pa.table({"n": ["x"]}))
+    arguments = "table => 't', source => 'root:lake'"
+    with pytest.raises(Exception, match="n is BIGINT in 1 file") as caught:
+        call(lake, arguments)
+    (hint,) = re.findall(r"Pass (schema => .*?true)", str(caught.value))
+    assert hint == "schema => 'n STRING', copy => true"
+    assert call(lake, f"{arguments}, {hint}")["rows"] == 2
+    assert {row.n for row in lake.sql("SELECT n FROM @t").collect()} == {"1", "x"}
+
+
+def test_csv_by_a_provided_schema(lake: Lake) -> None:
+    lake.folder.mkdir()
+    (lake.folder / "x.csv").write_text("d;n\n31.01.2024;1\n")
+    schema = "d DATE FORMAT ''dd.MM.yyyy''"
+    call(
+        lake,
+        f"table => 't', source => '{lake.folder}', copy => true, delimiter => ';', schema => '{schema}'",
+    )
+    (row,) = lake.sql("SELECT * FROM @t").collect()
+    assert (str(row.d), row.n) == ("2024-01-31", 1)
