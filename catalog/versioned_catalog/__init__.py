@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from versioned_catalog.snapshot import Snapshot
     from versioned_catalog.table import Table
     from versioned_catalog.transaction import Transaction
+    from versioned_catalog.write.external import ExternalFile
     from versioned_catalog.write.expressions import expr
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "CommitConflictError",
     "CommitOutcomeUnknown",
     "CorruptTableError",
+    "ExternalFile",
     "Inspection",
     "InvalidRequestError",
     "Maintenance",
@@ -55,6 +57,7 @@ __all__ = [
 _MODULES = {
     "Alteration": "alteration",
     "Catalog": "catalog.catalog",
+    "ExternalFile": "write.external",
     "Inspection": "inspection.inspection",
     "Maintenance": "maintenance.maintenance",
     "Scan": "scan.scan",

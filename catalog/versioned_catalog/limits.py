@@ -46,6 +46,15 @@ SEGMENT_BYTES = 2**46
 SCAN_SPLITS = 100_000
 """Into how many pieces of work a scan is cut, beside those that are there for segments of their own."""
 
+ID_MAP_BYTES = 4 * MIB
+"""The longest ID map of a segment that somebody else wrote, in characters."""
+
+ID_MAP_COLUMNS = 100_000
+"""How many columns, nested ones too, an ID map may have."""
+
+ID_MAPS = 65_536
+"""How many different ID maps one log entry may hold."""
+
 FOOTER_BYTES = 32 * MIB
 """The longest footer of a Parquet file."""
 

@@ -12,6 +12,7 @@ from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.inspection import Inspection
 from versioned_catalog.log.codec import LoadedState
+from versioned_catalog.log.entry import Batch
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
@@ -24,6 +25,7 @@ from versioned_catalog.storage.store import Store
 from versioned_catalog.table_schema import TableSchema
 from versioned_catalog.transaction import Transaction
 from versioned_catalog.write import row_level
+from versioned_catalog.write.external import ExternalFile
 from versioned_catalog.write.plan import WritePlan, batches_of, check_keyed
 
 _SHOWN = 20
@@ -317,6 +319,36 @@ class Table(TableSchema):
         """
         plan, records = self._write(data, merge_schema)
         return self.transaction().commit_append(plan, records)
+
+    def append_external(
+        self,
+        files: Sequence[ExternalFile],
+        *,
+        commit_id: str | None = None,
+        batch: Batch | None = None,
+    ) -> int:
+        """Adopt Parquet files of somebody else in place, without a copy. See ``write.external``.
+
+        The files stay their owner's: this library never deletes or changes them, and readers notice if
+        their owner does. Every reader must allow the root that they lie below (``roots`` of ``Catalog``).
+
+        Args:
+            batch: application and batch number; a batch is committed at most once.
+
+        Raises:
+            AlreadyExistsError: a file is in the table already.
+        """
+        return self.transaction().commit_external(files, commit_id=commit_id, batch=batch)
+
+    def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
+        """Remove segments from the table without reading them: files that their owner has changed or deleted.
+
+        The files themselves are not touched. Their rows are gone from this version on.
+
+        Args:
+            paths: as the metadata column ``_segment`` shows them: ``root:<name>/...``.
+        """
+        return self.transaction().commit_external((), removed=paths, commit_id=commit_id)
 
     def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool | None = None) -> int:
         """Add rows to a table with a primary key, replacing those with the same row key.

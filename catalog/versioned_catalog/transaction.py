@@ -11,18 +11,22 @@ from versioned_catalog.compaction.compaction import compact_if_due
 from versioned_catalog.conflicts.operations import Append, Base, Overwrite, Rewrite
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.expressions.filters import Always
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.entry import REWRITES, Batch
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.state import TableState
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.write import row_level
 from versioned_catalog.write.copy_on_write import matching_segments, whole_segments
+from versioned_catalog.write.external import ExternalFile, external_records, used_roots
 from versioned_catalog.write.key_check import key_check
 from versioned_catalog.write.partition_overwrite import segments_of_partitions
 from versioned_catalog.write.plan import (
     WritePlan,
     check_changes_rows,
+    check_newest,
     plan_delta,
     plan_write,
 )
@@ -113,6 +117,38 @@ class Transaction:
         version = commit_replanned(self._handle, plan, records, commit)
         compact_if_due(self._handle)
         return version
+
+    def commit_external(
+        self,
+        files: Sequence[ExternalFile],
+        *,
+        removed: Sequence[str] = (),
+        commit_id: str | None = None,
+        batch: Batch | None = None,
+    ) -> int:
+        """Adopt Parquet files of somebody else in place, as ``Table.append_external`` does.
+
+        Args:
+            removed: paths of segments that leave the table in the same commit, unread: files that their
+                owner has removed or rewritten.
+            batch: application and batch number; a batch is committed at most once.
+
+        Raises:
+            InvalidRequestError: the table has a primary key, or a file does not fit it.
+            CommitConflictError: the schema has changed since the files were mapped, or another commit
+                removed one of the segments.
+        """
+        handle, state = self._handle, self._handle.state
+        check_newest(state, handle.name)
+        records = external_records(handle.store, state, files, handle.name)
+        base, roots = Base.of(state), used_roots(handle.store, records)
+        if not removed:
+            return handle.commit(Append(base, records, (), batch, roots), commit_id)
+        gone = self._known_segments(state, removed, "removal")
+        operation = Rewrite(
+            base, "overwrite", records, gone, Always(False), batch=batch, roots=roots
+        )
+        return handle.commit(operation, commit_id)
 
     def commit_overwrite(
         self,
@@ -220,15 +256,8 @@ class Transaction:
                 f"{name}: kind must be one of {', '.join(REWRITES)}, got {kind!r}"
             )
         state = self._handle.planned_on(plan.based_on)
-        if removed:
-            self._check_removable(state.schema)
-        unknown = sorted(set(removed) - set(state.segments.paths))
-        if unknown:
-            raise InvalidRequestError(
-                f"{name}: {unknown[0]} is not a segment of version {state.version}, on which this "
-                f"{kind} was planned"
-            )
-        bound, gone = bind_filters(reads, state.known), tuple(dict.fromkeys(removed))
+        gone = self._known_segments(state, removed, kind)
+        bound = bind_filters(reads, state.known)
         operation = Rewrite(plan.based_on, kind, tuple(records), gone, bound, plan.changes)
         return self._handle.commit(operation, commit_id)
 
@@ -285,6 +314,20 @@ class Transaction:
         removed = whole_segments(state, bound, self._handle.name)
         operation = Rewrite(Base.of(state), "delete", (), removed, bound)
         return self._handle.commit(operation, commit_id)
+
+    def _known_segments(
+        self, state: TableState, removed: Sequence[str], kind: str
+    ) -> tuple[str, ...]:
+        """The different paths of segments to remove, which a state must have."""
+        if removed:
+            self._check_removable(state.schema)
+        unknown = sorted(set(removed) - set(state.segments.paths))
+        if unknown:
+            raise InvalidRequestError(
+                f"{self._handle.name}: {unknown[0]} is not a segment of version {state.version}, on which "
+                f"this {kind} was planned"
+            )
+        return tuple(dict.fromkeys(removed))
 
     def _check_removable(self, schema: Schema) -> None:
         """Refuse to remove segments of a table with a primary key."""

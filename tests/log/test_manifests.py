@@ -508,7 +508,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "no feature": (lambda t, p: edit(t, features={"read": [], "write": []}), "feature manifest"),
     "a symbolic link": (
         lambda t, p: (p.unlink(), p.symlink_to("/etc/hostname")),
-        "leads outside the table's folder",
+        "is a link that leads outside",
     ),
     "a pipe": (lambda t, p: (p.unlink(), os.mkfifo(p)), "is not a regular file"),
     "too long": (lambda t, p: os.truncate(p, 1 << 40), "such files have up to"),

@@ -30,6 +30,7 @@ from versioned_catalog.maintenance.verify import verify
 from versioned_catalog.progress import Progress, silent
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.opening import open_store, reopen
+from versioned_catalog.storage.root_paths import Roots, with_roots
 from versioned_catalog.storage.store import Location, Store
 from versioned_catalog.table import Table
 from versioned_catalog.types.paths import parse_path, render_path
@@ -56,6 +57,9 @@ class Catalog(TableCreation, Namespaces, Views):
     Args:
         warehouse: a folder: a path, or a URL of an fsspec file system with put-if-absent.
         storage_options: options of the file system.
+        roots: the external roots below which tables may have files of others, by name: ``{"lake":
+            "s3://bucket/raw"}``, or a pair of the URL and the root's own storage options. A root on the
+            same kind of file system takes the options of the warehouse.
 
     >>> from versioned_catalog import Catalog
     >>> catalog = Catalog("memory://warehouse")
@@ -73,9 +77,13 @@ class Catalog(TableCreation, Namespaces, Views):
     """
 
     def __init__(
-        self, warehouse: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
+        self,
+        warehouse: str | os.PathLike[str],
+        storage_options: Mapping[str, Any] | None = None,
+        *,
+        roots: Roots | None = None,
     ) -> None:
-        self._open(open_store(warehouse, storage_options))
+        self._open(open_store(warehouse, with_roots(storage_options, roots)))
 
     @classmethod
     def over(cls, store: Store) -> Catalog:
@@ -176,14 +184,17 @@ class Catalog(TableCreation, Namespaces, Views):
 
     @staticmethod
     def load_path(
-        path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
+        path: str | os.PathLike[str],
+        storage_options: Mapping[str, Any] | None = None,
+        *,
+        roots: Roots | None = None,
     ) -> Table:
-        """Load a table by its folder, inside or outside a warehouse.
+        """Load a table by its folder, inside or outside a warehouse. Arguments are those of ``Catalog``.
 
         Raises:
             NotFoundError: there is no table.
         """
-        store = open_store(path, storage_options)
+        store = open_store(path, with_roots(storage_options, roots))
         return locations.load_at(store, store.url)
 
     def verify_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ from versioned_catalog.conflicts.operations import Append, Base, Overwrite, Rewr
 from versioned_catalog.errors import AlreadyExistsError
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.types.arrow_values import array_of
 
 
@@ -30,6 +31,7 @@ def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
     paths = {record.path for record in records}
     if len(paths) < len(records):
         raise AlreadyExistsError(f"{table}: a segment is to be committed twice in one commit")
+    _files_are_new(attempt, [path for path in paths if path.startswith(PREFIX)])
     if not paths:
         return
 
@@ -52,12 +54,31 @@ def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
         )
 
 
+def _files_are_new(
+    attempt: Attempt[Append | Overwrite | Rewrite], external: Sequence[str]
+) -> None:
+    """Refuse files of others that are live already. One that was removed may be adopted again."""
+    if not external:
+        return
+    removed = attempt.operation.removed if isinstance(attempt.operation, Rewrite) else ()
+    wanted = array_of(sorted({*external} - {*(removed or ())}), pa.string())
+    paths = attempt.state.segments.core["path"]
+    known = paths.filter(pc.is_in(paths, wanted))
+    if len(known):
+        raise AlreadyExistsError(
+            f"{attempt.table}: {len(known)} of the files are in the table already, such as "
+            f"{known[0].as_py()}; leave them out"
+        )
+
+
 def oldest_base(base: Base, records: Collection[SegmentRecord]) -> int:
     """The oldest version that segments were planned on: the base, or one that a name gives."""
     return min([base.version, *(_base_version(record.path, base.version) for record in records)])
 
 
 def _base_version(path: str, base: int) -> int:
-    """The version in a segment's name; that of the base if there is none."""
+    """The version in a segment's name; that of the base if there is none, or for names of others."""
+    if path.startswith(PREFIX):
+        return base
     digits = posixpath.basename(path).partition("-")[0]
     return int(digits) if digits.isdecimal() and len(digits) < 20 else base

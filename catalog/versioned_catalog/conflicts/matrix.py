@@ -94,6 +94,7 @@ MATRIX: Mapping[type, Row] = {
         required=SAME_INCARNATION,
         is_noop=writes.is_empty,
         rules=(
+            batches.batch_is_new,
             removed_segments.removed_are_live,
             added_segments.segments_are_new,
             copied_rows.copies_are_complete,

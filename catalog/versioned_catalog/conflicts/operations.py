@@ -59,12 +59,17 @@ class Base:
 
 @dataclass(frozen=True)
 class Append:
-    """Add segments, and the columns that they bring along."""
+    """Add segments, and the columns that they bring along.
+
+    Args:
+        roots: URLs of the external roots below which segments lie.
+    """
 
     base: Base
     records: tuple[SegmentRecord, ...]
     changes: tuple[BoundChange, ...] = ()
     batch: Batch | None = None
+    roots: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,7 @@ class Rewrite:
         reads: filter of the rows that it read, bound to the base's schema; None for every row.
         changes: the columns that the new segments bring along.
         keys: the row keys to check, if the table has a primary key.
+        batch, roots: as of ``Append``, for files that were adopted in place of others.
     """
 
     base: Base
@@ -115,6 +121,8 @@ class Rewrite:
     reads: BoundFilter | None
     changes: tuple[BoundChange, ...] = ()
     keys: KeyCheck | None = None
+    batch: Batch | None = None
+    roots: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from versioned_catalog.expressions.evaluate import keep_mask
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.projection import metadata_columns
-from versioned_catalog.projection.adapter import Adapter
+from versioned_catalog.projection.adapter import Adapter, constant_array
+from versioned_catalog.projection.resolver import Metadata
+from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_type
@@ -78,9 +80,8 @@ def _adapted(
     try:
         for group, position, rows in file.row_groups():
             at = position
-            for batch in file.read(group, batch_rows):
-                count = batch.num_rows
-                yield adapter.adapt(batch.columns, count, _metadata_columns(task, at, count))
+            for count, arrays in file.read(group, batch_rows):
+                yield adapter.adapt(arrays, count, _metadata_columns(task, at, count))
                 at += count
             if at != position + rows:
                 raise CorruptTableError(
@@ -93,7 +94,7 @@ def _adapted(
 def _read_error(store: Store, task: SegmentTask, error: CorruptTableError) -> VersionedError:
     """The error of a read: on remote storage, a file may vanish after it was opened."""
     try:
-        store.open(task.path)
+        open_file(store, task.path, task.recorded_roots)
     except CorruptTableError as gone:
         return missing_segment_error(store, task.path, task.version, gone)
     return error
@@ -150,11 +151,13 @@ def _inside(column: Any, array: pa.Array, column_id: int) -> pa.Array | None:
 
 def _metadata_columns(task: SegmentTask, position: int, rows: int) -> dict[int, pa.Array]:
     """The metadata columns among the outputs of the plan."""
-    asked = [o.column for o in task.plan.outputs if metadata_columns.is_metadata(o.column)]
+    asked = [o.column for o in task.plan.outputs if isinstance(o.step, Metadata)]
     return {column.id: _metadata_column(task, column, position, rows) for column in asked}
 
 
 def _metadata_column(task: SegmentTask, column: Any, position: int, rows: int) -> pa.Array:
+    if not metadata_columns.is_metadata(column):
+        return constant_array(task.constants[column.id], column, rows)
     type_ = to_arrow_type(column.type)
     if column.id == metadata_columns.ROW_POSITION:
         # Computed without a Python value, for which Arrow would import pandas.

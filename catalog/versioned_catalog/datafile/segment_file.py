@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,16 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.datafile.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
+from versioned_catalog.datafile.foreign_file import ForeignFile, changed_error
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
 from versioned_catalog.log.commit_log import CommitLog
 from versioned_catalog.log.table_log import TableCodec, TableLog
-from versioned_catalog.projection.adapter import batch_of_nothing
 from versioned_catalog.pruning.bounds import RowGroupBounds
 from versioned_catalog.pruning.inclusive import may_match
+from versioned_catalog.schema.id_map import IdMap
+from versioned_catalog.storage.external import open_file
 from versioned_catalog.storage.footer import Footer, Path
 from versioned_catalog.storage.parquet import footer_of, open_parquet
 from versioned_catalog.storage.ranged import RangedFile
+from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.types import Array, Column, Map, Struct
 
@@ -33,12 +37,14 @@ class SegmentFile:
         task: how it is to be read.
         source: a path, or a remote file.
         parquet: the file as PyArrow opened it.
+        what: its name in errors.
     """
 
     task: SegmentTask
     source: Any
     parquet: pq.ParquetFile
     footer: Footer
+    what: str
 
     def row_groups(self) -> Iterator[tuple[int, int, int]]:
         """The row groups to read: number, position of the first row, and number of rows."""
@@ -55,20 +61,33 @@ class SegmentFile:
         mine = _groups_of_part(self.footer.rows, task.part)
         if task.filter is None or not task.prune or not mine:
             return set(mine)
-        bounds = RowGroupBounds(self.footer, mine, task.plan, task.nan_free)
+        is_foreign = task.id_map is not None
+        bounds = RowGroupBounds(
+            self.footer, mine, task.plan, task.nan_free, is_foreign=is_foreign
+        )
         mask = may_match(task.filter, bounds, len(mine))
         return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
 
-    def read(self, group: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The columns that the plan needs of one row group, at most so many rows in a batch."""
-        if not self._paths:
+    def read(self, group: int, batch_rows: int) -> Iterator[tuple[int, list[pa.Array]]]:
+        """The columns that the plan needs of one row group: the rows of each batch, and its columns."""
+        task, needed = self.task, self.task.plan.needed
+        if not needed:
             rows = self.footer.rows[group]
             for start in range(0, rows, batch_rows):
-                yield batch_of_nothing(min(batch_rows, rows - start))
+                yield min(batch_rows, rows - start), []
             return
         if isinstance(self.source, RangedFile):
             self.source.prefetch(self.footer.ranges(group, self._leaves))
-        yield from self.parquet.iter_batches(batch_rows, [group], self._paths, use_threads=False)
+        if task.id_map is not None:
+            yield from self._foreign.read(group, needed, task.id_map, batch_rows)
+            return
+        how = {"row_groups": [group], "columns": self._paths, "use_threads": False}
+        for batch in self.parquet.iter_batches(batch_rows, **how):
+            yield batch.num_rows, batch.columns
+
+    @cached_property
+    def _foreign(self) -> ForeignFile:
+        return ForeignFile(self.parquet, self.what)
 
     @cached_property
     def _paths(self) -> list[str]:
@@ -76,6 +95,8 @@ class SegmentFile:
 
     @cached_property
     def _leaves(self) -> list[Path]:
+        if self.task.id_map is not None:
+            return self.footer.leaves_at(self._foreign.leaves(self.task.plan.needed))
         return self.footer.leaves(self._paths)
 
 
@@ -87,14 +108,39 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
         NotFoundError: it is missing since its version is expired and was vacuumed.
     """
     try:
-        source = store.open(task.path)
+        source = open_file(store, task.path, task.recorded_roots)
     except CorruptTableError as error:
         raise missing_segment_error(store, task.path, task.version, error) from error
     what = f"{store.url}/{task.path}"
-    parquet = open_parquet(source, what, memory_map=isinstance(source, str), pre_buffer=False)
-    found = SegmentFile(task, source, parquet, footer_of(source, parquet))
-    _check(found, what)
+    how: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
+    if task.id_map is not None:
+        how["coerce_int96_timestamp_unit"] = "us"
+        _check_size(source, task.bytes, what)
+    parquet = open_parquet(source, what, **how)
+    found = SegmentFile(task, source, parquet, footer_of(source, parquet), what)
+    if task.id_map is None:
+        _check(found, what)
+    else:
+        _check_foreign(found, task.id_map)
     return found
+
+
+def _check_size(source: Any, recorded: int, what: str) -> None:
+    """Refuse a file of somebody else that has another size than recorded."""
+    if isinstance(source, str):
+        size = os.path.getsize(source)
+    else:
+        size = source.seek(0, os.SEEK_END)
+        source.seek(0)
+    if size != recorded:
+        raise changed_error(what, f"has {size} bytes instead of {recorded}")
+
+
+def _check_foreign(file: SegmentFile, id_map: IdMap) -> None:
+    task, rows = file.task, file.parquet.metadata.num_rows
+    if rows != task.rows:
+        raise changed_error(file.what, f"has {rows} rows instead of {task.rows}")
+    ForeignFile(file.parquet, file.what).check(task.plan.needed, id_map)
 
 
 def _check(file: SegmentFile, what: str) -> None:
@@ -161,6 +207,11 @@ def missing_segment_error(
 
     ``version`` is that of the snapshot that is read; negative for none.
     """
+    if split_root(path) is not None:
+        return CorruptTableError(
+            f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore it, "
+            "or remove it from the table with Table.remove_external"
+        )
     if version < 0:
         return error
     gone = _why_gone(CommitLog(store, TableCodec()), version)

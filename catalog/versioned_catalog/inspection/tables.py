@@ -13,7 +13,7 @@ from versioned_catalog.inspection.lineage import COLUMNS
 from versioned_catalog.inspection.schema_pins import SCHEMA_PINS
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
-from versioned_catalog.log.segment_table import CORE, parse_texts
+from versioned_catalog.log.segment_table import CORE, OF_OTHERS, parse_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.partition_values import PartitionKey, key_reader
 from versioned_catalog.schema.schema import Schema
@@ -42,7 +42,7 @@ PARTITIONS = pa.schema(
     {"partition": pa.list_(pa.string()), "rows": pa.int64(), "segments": pa.int64()}
 )
 
-SEGMENTS = pa.schema([field for field in CORE if field.name not in ("ordinal", "extra")])
+SEGMENTS = pa.schema([field for field in CORE if field.name not in ("ordinal", "extra", *OF_OTHERS)])
 
 SNAPSHOTS = pa.schema(
     {

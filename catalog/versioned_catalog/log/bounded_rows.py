@@ -14,6 +14,9 @@ from versioned_catalog.limits import EXPANSION, MIB
 from versioned_catalog.storage.footer_check import page_bytes
 from versioned_catalog.storage.parquet import check_column_chunks, open_parquet, translate_errors
 
+KEPT = "id_map"
+"""The column whose dictionary is kept, since all segments of a table may share one long map."""
+
 _CELL_BYTES = 8
 _LEAST_ROW_BYTES = 4
 """Bytes that a segment takes at least in a file: its path is made of random digits."""
@@ -85,10 +88,11 @@ def _check(size: int, most: int, what: str, parts: str) -> None:
 
 
 def _decoded(table: pa.Table, most: int, what: str) -> pa.Table:
-    """Decode dictionaries."""
-    chunks = chain.from_iterable(column.chunks for column in table.columns)
+    """Decode dictionaries, except for ``KEPT``."""
+    decoded = [column for name, column in zip(table.column_names, table.columns, strict=True) if name != KEPT]
+    chunks = chain.from_iterable(column.chunks for column in decoded)
     _check(sum(map(_chunk_length, chunks)), most, what, "texts")
-    types = [_plain(field.type) for field in table.schema]
+    types = [_plain(field.type) if field.name != KEPT else field.type for field in table.schema]
     fields = [field.with_type(type_) for field, type_ in zip(table.schema, types, strict=True)]
     return table.cast(pa.schema(fields, metadata=table.schema.metadata))
 

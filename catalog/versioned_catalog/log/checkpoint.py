@@ -9,7 +9,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from versioned_catalog.errors import CorruptTableError, UnsupportedFeatureError
-from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS, VERSIONS, check_version
+from versioned_catalog.limits import (
+    CHECKPOINT_BYTES,
+    SEGMENT_BYTES,
+    SEGMENT_ROWS,
+    VERSIONS,
+    check_version,
+)
 from versioned_catalog.log import times
 from versioned_catalog.log.bounded_rows import read_bounded
 from versioned_catalog.log.document import dump_json, load_json
@@ -23,11 +29,12 @@ from versioned_catalog.log.schemas_json import (
     without_checkpoint_features,
 )
 from versioned_catalog.log.segment_set import SegmentSet
-from versioned_catalog.log.segment_table import CORE, statistic_type
+from versioned_catalog.log.segment_table import CORE, OF_OTHERS, statistic_type
 from versioned_catalog.log.state import TableState, check_pins
 from versioned_catalog.log.statistic_lists import check_lists
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, texts
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import UNSAFE, safe_path
 
 _KEY = b"versioned.state"
@@ -36,10 +43,14 @@ _KEY = b"versioned.state"
 def state_to_bytes(state: TableState) -> bytes:
     """The checkpoint of a state."""
     table, packed = state.segments.table(state.schemas)
+    unused = [name for name in OF_OTHERS if table[name].null_count == table.num_rows]
+    table = table.drop_columns(unused)
     sink = pa.BufferOutputStream()
     how = {"compression": "zstd", "store_schema": False, "write_page_checksum": True}
-    # Without dictionaries: hardly any value repeats.
-    with pq.ParquetWriter(sink, table.schema, use_dictionary=False, **how) as writer:
+    # Hardly any value repeats, except for ID maps, of which a long one must not stand in each row.
+    maps: bool | list[str] = ["id_map"] if "id_map" in table.column_names else False
+    how |= {"use_dictionary": maps, "dictionary_pagesize_limit": CHECKPOINT_BYTES}
+    with pq.ParquetWriter(sink, table.schema, **how) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({_KEY: dump_json(state_to_json(state, packed))})
     return bytes(sink.getvalue())
@@ -78,6 +89,9 @@ def _packed(value: Json) -> tuple[int, ...]:
 def _segments(table: pa.Table, packed: tuple[int, ...]) -> SegmentSet:
     bare = table.replace_schema_metadata(None)
     for at, wanted in enumerate(CORE):
+        if wanted.name not in bare.column_names and wanted.name in OF_OTHERS:
+            nothing = pa.chunked_array([pa.nulls(bare.num_rows, wanted.type)])
+            bare = bare.append_column(wanted, nothing)
         if wanted.name not in bare.column_names:
             raise CorruptTableError(f"the column {wanted.name} is missing")
         try:
@@ -111,6 +125,11 @@ def _check_core(table: pa.Table) -> None:
     unsafe = pc.index(pc.match_substring_regex(paths, UNSAFE), True).as_py()
     if unsafe >= 0:
         safe_path(paths[unsafe].as_py())
+    external = table.filter(pc.starts_with(paths, PREFIX))
+    for path in external["path"].to_pylist():
+        safe_path(path)
+    if external["id_map"].null_count:
+        raise CorruptTableError("a segment below an external root has no ID map")
     for name, (low, high) in _RANGES.items():
         found = pc.min_max(table[name].cast(pa.int64())) if table.num_rows else None
         if found is not None and not (low <= found["min"].as_py() <= found["max"].as_py() <= high):
@@ -163,6 +182,7 @@ def state_to_json(state: TableState, packed: tuple[int, ...] = ()) -> dict[str, 
         "applications": dict(state.applications),
         "tags": dict(state.tags),
         **({"pins": pins_to_json(state.pins)} if state.pins else {}),
+        **({"roots": dict(state.roots)} if state.roots else {}),
         **({"statistics": list(packed)} if packed else {}),
     }
 
@@ -190,6 +210,7 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         applications={name: batch_from_json(batches, name) for name in batches},
         tags=tags_from_json(optional(value, "tags", dict) or {}, member(value, "version", int)),
         pins=pins_from_json(optional(value, "pins", dict) or {}),
+        roots=texts(optional(value, "roots", dict) or {}),
         segments=segments,
         features=without_checkpoint_features(features),
     )

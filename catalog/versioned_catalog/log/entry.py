@@ -59,7 +59,8 @@ class Manifest:
 class Commit:
     """One commit of a table. None and empty mean that the commit does not change the member.
 
-    ``added`` includes the records of the manifest, once that is read.
+    ``added`` includes the records of the manifest, once that is read. ``roots`` are the URLs of external
+    roots, as they were when segments below them were added.
     """
 
     head: Head
@@ -75,6 +76,7 @@ class Commit:
     floor: int | None = None
     tags: Mapping[str, int] | None = None
     pins: Mapping[str, Pin] | None = None
+    roots: Mapping[str, str] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     manifest: Manifest | None = None
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError, UnsupportedFeatureError
-from versioned_catalog.limits import CHECKPOINT_BYTES, check_version
+from versioned_catalog.limits import CHECKPOINT_BYTES, ID_MAPS, check_version
 from versioned_catalog.log.document import dump_json, load_json
 from versioned_catalog.log.entry import OPERATIONS, Batch, Commit, Manifest
+from versioned_catalog.log.external import id_map_at, id_maps_from_json
 from versioned_catalog.log.features import MANIFEST, Features
 from versioned_catalog.log.head import Stub, head_from_json, head_to_json, is_one_of, stub_from_json
 from versioned_catalog.log.layout import MANIFESTS, OWN_NAME
 from versioned_catalog.log.pins_json import pins_from_json, pins_to_json
-from versioned_catalog.log.record import record_from_json, record_to_json
+from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
+from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.schema.pins import Pin
 from versioned_catalog.schema.wire import Json, member, optional, schema_from_json, schema_to_json
 from versioned_catalog.storage.json_text import check_depth
@@ -52,7 +56,7 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["comment"] = commit.comment
     inside = len(commit.added) - (commit.manifest.records if commit.manifest else 0)
     if inside:
-        out["added"] = [record_to_json(record) for record in commit.added[:inside]]
+        out |= _added_to_json(commit.added[:inside])
     if commit.manifest is not None:
         named = commit.manifest
         out["manifest"] = {"path": named.path, "bytes": named.bytes, "checksum": named.checksum}
@@ -68,9 +72,25 @@ def commit_to_bytes(commit: Commit) -> bytes:
         out["tags"] = dict(commit.tags)
     if commit.pins is not None:
         out["pins"] = pins_to_json(commit.pins)
+    if commit.roots is not None:
+        out["roots"] = dict(commit.roots)
     if commit.details:
         out["details"] = dict(commit.details)
     return dump_json(out)
+
+
+def _added_to_json(records: Sequence[SegmentRecord]) -> dict[str, Json]:
+    """The members ``id_maps`` and ``added``; each different map stands once."""
+    maps = {record.id_map: None for record in records if record.id_map is not None}
+    index: dict[IdMap | None, int] = {one: at for at, one in enumerate(maps)}
+    if len(maps) > ID_MAPS:
+        raise InvalidRequestError(
+            f"the files to commit hold their columns in {len(maps)} different ways, and one commit takes "
+            f"up to {ID_MAPS}; commit fewer files at once"
+        )
+    added = [record_to_json(record, index.get(record.id_map)) for record in records]
+    parsed = [json.loads(one.text) for one in maps]
+    return {**({"id_maps": parsed} if maps else {}), "added": added}
 
 
 def commit_from_bytes(data: bytes, what: str) -> Commit | Stub:
@@ -112,16 +132,26 @@ def _commit(value: Json) -> Commit:
         properties=_texts(optional(value, "properties", dict)),
         comment=optional(value, "comment", str),
         sets_comment="comment" in value,
-        added=tuple(map(record_from_json, optional(value, "added", list) or [])),
+        added=_added(value),
         removed=_paths(optional(value, "removed", list) or []),
         batch=_batch(optional(value, "batch", dict)),
         fence=_fence(optional(value, "fence", int)),
         floor=_floor(value, head.version),
         tags=_tags(value, head.version - 1),
         pins=_pins(optional(value, "pins", dict)),
+        roots=_texts(optional(value, "roots", dict)),
         details=_details(optional(value, "details", dict) or {}),
         manifest=_manifest(optional(value, "manifest", dict), head.features),
     )
+
+
+def _added(value: Json) -> tuple[SegmentRecord, ...]:
+    maps = optional(value, "id_maps", list) or []
+    if len(maps) > ID_MAPS:
+        raise CorruptTableError(f"the entry holds {len(maps)} ID maps; entries have up to {ID_MAPS}")
+    known = id_maps_from_json(maps)
+    added = optional(value, "added", list) or []
+    return tuple(record_from_json(one, id_map_at(one, known)) for one in added)
 
 
 def _manifest(value: dict[str, Any] | None, features: Features) -> Manifest | None:

@@ -6,24 +6,28 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog import limits
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
-from versioned_catalog.log.bounded_rows import decoded_limit, read_groups
+from versioned_catalog.log.bounded_rows import KEPT, decoded_limit, read_groups
 from versioned_catalog.log.document import dump_json
 from versioned_catalog.log.entry import Commit, Manifest
 from versioned_catalog.log.features import MANIFEST, Features
 from versioned_catalog.log.layout import MANIFESTS
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
+from versioned_catalog.log.segment_table import id_map_texts
+from versioned_catalog.schema.id_map import IdMap, id_map_from_text
 from versioned_catalog.storage.json_text import count_values, parse_json
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow_values import array_of
 
 RECORD = "record"
 _SCHEMA = pa.schema([pa.field(RECORD, pa.string(), nullable=False)])
+_SCHEMA_OF_OTHERS = _SCHEMA.append(pa.field(KEPT, pa.dictionary(pa.int32(), pa.string())))
 _GROUP_BYTES = 64 * limits.MIB
 """Bytes of text in a row group; readers hold one in memory at a time."""
 
@@ -56,9 +60,10 @@ def _with_manifest(commit: Commit, manifest: Manifest) -> Commit:
 
 def fits_entry(records: Sequence[SegmentRecord]) -> bool:
     """Whether the records of a commit fit its entry."""
-    if sum(map(_longest, records)) <= limits.MANIFEST_FROM:
+    maps = {record.id_map for record in records if record.id_map is not None}
+    left = limits.MANIFEST_FROM - sum(4 * len(one.text) for one in maps)
+    if sum(map(_longest, records)) <= left:
         return True
-    left = limits.MANIFEST_FROM
     for text in _texts(records):
         left -= len(text)
         if left < 0:
@@ -68,7 +73,9 @@ def fits_entry(records: Sequence[SegmentRecord]) -> bool:
 
 def _longest(record: SegmentRecord) -> int:
     """Upper bound of the bytes of a record's JSON: bounds have up to 64 characters of up to 6 bytes."""
-    return 1024 * (1 + len(record.columns)) + 6 * sum(len(v or "") for v in record.partition)
+    columns = len(record.columns) + len(record.constants)
+    values = (*record.partition, *record.constants.values())
+    return 1024 * (1 + columns) + 6 * sum(len(v or "") for v in values)
 
 
 def _texts(records: Iterable[SegmentRecord]) -> Iterator[bytes]:
@@ -108,12 +115,21 @@ def manifest_to_bytes(commit: Commit) -> bytes:
 
 def _file(commit: Commit, compression: str, written: _Written) -> bytes:
     sink = pa.BufferOutputStream()
-    how = {"store_schema": False, "write_page_checksum": True, "write_statistics": False}
-    with pq.ParquetWriter(
-        sink, _SCHEMA, compression=compression, use_dictionary=False, **how
-    ) as writer:
+    how: dict[str, Any] = {"store_schema": False, "write_page_checksum": True}
+    how["write_statistics"] = False
+    maps = [record.id_map for record in commit.added]
+    with_maps = any(one is not None for one in maps)
+    schema = _SCHEMA_OF_OTHERS if with_maps else _SCHEMA
+    how |= {"use_dictionary": [KEPT] if with_maps else False}
+    how |= {"dictionary_pagesize_limit": limits.CHECKPOINT_BYTES, "compression": compression}
+    at = 0
+    with pq.ParquetWriter(sink, schema, **how) as writer:
         for texts in _groups(_texts(commit.added), written):
-            writer.write_table(pa.table([array_of(texts, pa.string())], schema=_SCHEMA))
+            columns = [array_of(texts, pa.string())]
+            if with_maps:
+                columns.append(id_map_texts(maps[at : at + len(texts)]))
+            writer.write_table(pa.table(columns, schema=schema))
+            at += len(texts)
     return bytes(sink.getvalue())
 
 
@@ -167,19 +183,33 @@ def _records(data: bytes, what: str) -> Iterator[SegmentRecord]:
             table.schema.field(RECORD).type
         ):
             raise CorruptTableError(f"{what} has no column {RECORD} of texts")
-        for text in table[RECORD].to_pylist():
+        for text, id_map in zip(table[RECORD].to_pylist(), _id_maps(table, what), strict=True):
             left -= count_values(text or "")
             if left < 0:
                 raise CorruptTableError(f"{what} holds more values than a file of its size may")
-            yield _record(text, what)
+            yield _record(text, id_map, what)
 
 
-def _record(text: str | None, what: str) -> SegmentRecord:
+def _id_maps(table: pa.Table, what: str) -> list[IdMap | None]:
+    """The ID map of each row; each different one is parsed once."""
+    if KEPT not in table.column_names:
+        return [None] * table.num_rows
+    column = table[KEPT]
+    if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
+        raise CorruptTableError(f"{what} has a column {KEPT} of something else than texts")
+    found: list[IdMap | None] = []
+    for chunk in column.chunks:
+        maps = [id_map_from_text(text) for text in chunk.dictionary.to_pylist()]
+        found += [None if at is None else maps[at] for at in chunk.indices.to_pylist()]
+    return found
+
+
+def _record(text: str | None, id_map: IdMap | None, what: str) -> SegmentRecord:
     value = parse_json(text or "null", f"a record of {what}")
     if not isinstance(value, dict):
         raise CorruptTableError(f"a record of {what} is not a JSON object")
     try:
-        return record_from_json(value)
+        return record_from_json(value, id_map)
     except CorruptTableError as error:
         raise CorruptTableError(f"{what}: {error}") from None
     except RecursionError:

@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.delta import delta_to_text
+from versioned_catalog.log.external import constants_to_text
 from versioned_catalog.log.record import LiveSegment
 from versioned_catalog.log.schemas import Schemas
 from versioned_catalog.log.statistic_lists import LIST_TYPES, stored_statistic
 from versioned_catalog.log.times import MICROSECOND, UNIX_EPOCH
+from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.types.arrow import to_arrow_type
 from versioned_catalog.types.arrow_values import array_of
 from versioned_catalog.types.types import Atom, Column, DataType, is_nested, is_opaque
@@ -32,9 +34,14 @@ CORE = pa.schema(
         pa.field("partition", pa.list_(pa.field("element", pa.string()))),
         pa.field("checksum", pa.string()),
         pa.field("extra", pa.string()),
+        pa.field("id_map", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("constants", pa.string()),
     ]
 )
 """The columns of every segment, without statistics."""
+
+OF_OTHERS = ("id_map", "constants")
+"""The columns of ``CORE`` that a checkpoint has only if one of its segments was written by others."""
 
 
 def statistics_of(type_: DataType) -> tuple[str, ...]:
@@ -65,11 +72,21 @@ def core_table(segments: Sequence[LiveSegment]) -> pa.Table:
         [(s.commit_time - UNIX_EPOCH) // MICROSECOND for s in segments],
         [s.record.checksum for s in segments],
         [delta_to_text(s.record.delta) for s in segments],
+        [constants_to_text(s.record.constants) for s in segments],
     ]
-    types = [field.type for field in CORE if field.name != "partition"]
+    types = [field.type for field in CORE if field.name not in ("partition", "id_map")]
     arrays = [array_of(values, type_) for values, type_ in zip(columns, types, strict=True)]
     arrays.insert(CORE.get_field_index("partition"), _partitions(segments))
+    arrays.insert(CORE.get_field_index("id_map"), id_map_texts([s.record.id_map for s in segments]))
     return pa.table(arrays, schema=CORE)
+
+
+def id_map_texts(maps: Sequence[IdMap | None]) -> pa.DictionaryArray:
+    """ID maps as a column that holds each different text once."""
+    index: dict[IdMap, int] = {}
+    places = [None if one is None else index.setdefault(one, len(index)) for one in maps]
+    texts = array_of([one.text for one in index], pa.string())
+    return pa.DictionaryArray.from_arrays(array_of(places, pa.int32()), texts)
 
 
 def _partitions(segments: Sequence[LiveSegment]) -> pa.Array:

@@ -46,6 +46,7 @@ class TableState:
         applications: the last batch of each exactly-once sink.
         tags: names of versions, of this incarnation and of those that it replaced.
         pins: schema pins by label.
+        roots: URLs of external roots, as they were when segments below them were added; for errors only.
         fence: commits that add segments must have been planned on this version or later.
         floor: the oldest retained version, apart from tagged ones.
         features: features that the table needs of readers and writers.
@@ -70,6 +71,7 @@ class TableState:
     applications: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    roots: Mapping[str, str] = field(default_factory=dict)
     fence: int = 0
     floor: int = 0
     features: Features = field(default_factory=Features)
@@ -150,6 +152,7 @@ def apply(state: TableState | None, commit: Commit) -> TableState:
         applications=applications,
         tags=before.tags if commit.tags is None else commit.tags,
         pins=before.pins if commit.pins is None else commit.pins,
+        roots=before.roots if commit.roots is None else commit.roots,
         lens=None,
         fence=before.fence if commit.fence is None else max(before.fence, commit.fence),
         floor=before.floor if commit.floor is None else max(before.floor, commit.floor),

@@ -21,6 +21,7 @@ from versioned_catalog.datafile.segment_file import open_segment
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, VersionedError
 from versioned_catalog.log.delta import Delta, delta_from_text
+from versioned_catalog.log.external import constants_from_text
 from versioned_catalog.log.record import LiveSegment, SegmentRecord
 from versioned_catalog.log.segment_table import statistic_of, statistics_of
 from versioned_catalog.log.state import TableState
@@ -30,6 +31,7 @@ from versioned_catalog.maintenance.log_check import differ
 from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
 from versioned_catalog.scan.tasks import record_task
+from versioned_catalog.schema.id_map import id_map_from_text
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_to_json
 from versioned_catalog.statistics.footers import footer_stats
@@ -168,6 +170,8 @@ def segment_rows(core: pa.Table) -> Iterator[LiveSegment]:
             partition=tuple(row["partition"] or ()),
             checksum=row["checksum"],
             delta=delta_from_text(row["extra"]),
+            id_map=None if row["id_map"] is None else id_map_from_text(row["id_map"]),
+            constants=constants_from_text(row["constants"]),
         )
         time = UNIX_EPOCH + timedelta(microseconds=row["commit_time"])
         yield LiveSegment(record, row["sequence"], row["ordinal"], time)

@@ -20,7 +20,7 @@ from versioned_catalog.types.types import Array, Column, Constant, Map, Struct
 from versioned_catalog.values.literals import to_scalar
 
 MetadataValues = Mapping[int, pa.Array]
-"""The values of metadata columns, by column ID."""
+"""The values of metadata columns and of constants of the segment, by column ID."""
 
 
 class Adapter:

@@ -7,7 +7,7 @@ are found, columns that are filled, and metadata columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from versioned_catalog.errors import CorruptTableError
@@ -62,7 +62,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Take a metadata column from what the log knows about the segment."""
+    """Take a metadata column, or a constant, from what the log knows about the segment."""
 
 
 Step = Take | Cast | Rebuild | Fill | Metadata
@@ -107,8 +107,13 @@ def plan_segment(source: Schema, wanted: Sequence[Column]) -> SegmentPlan:
     return plan_columns(source.columns, wanted)
 
 
-def plan_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentPlan:
-    """``plan_segment`` for segments that hold these columns in this order (see ``schema.store``)."""
+def plan_columns(
+    source: Sequence[Column], wanted: Sequence[Column], constants: Container[int] = ()
+) -> SegmentPlan:
+    """``plan_segment`` for segments that hold these columns in this order (see ``schema.store``).
+
+    ``constants`` are the columns of which the record of a segment says the only value.
+    """
     by_id = {column.id: at for at, column in enumerate(source)}
     held = {w.id: STORED_AS.get(w.id, w.id) for w in wanted}
     pairs = {held[w.id]: _pair(w, source[by_id[held[w.id]]]) for w in wanted if held[w.id] in by_id}
@@ -119,7 +124,7 @@ def plan_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentP
             w,
             _with_index(pairs[held[w.id]][0], index[held[w.id]])
             if held[w.id] in pairs
-            else absent(w),
+            else absent(w, constants),
         )
         for w in wanted
     )
@@ -127,9 +132,10 @@ def plan_columns(source: Sequence[Column], wanted: Sequence[Column]) -> SegmentP
     return SegmentPlan(outputs, needed)
 
 
-def absent(wanted: Column) -> Step:
+def absent(wanted: Column, constants: Container[int] = ()) -> Step:
     """How a column is built that a segment does not hold."""
-    return Metadata() if is_metadata(wanted) else Fill(wanted.read_default)
+    is_recorded = is_metadata(wanted) or wanted.id in constants
+    return Metadata() if is_recorded else Fill(wanted.read_default)
 
 
 def _index(step: Step) -> int | None:

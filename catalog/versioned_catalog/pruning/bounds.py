@@ -12,7 +12,7 @@ from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.arrays import one_array
 from versioned_catalog.projection.metadata_columns import is_metadata
-from versioned_catalog.projection.resolver import SegmentPlan
+from versioned_catalog.projection.resolver import Metadata, SegmentPlan
 from versioned_catalog.pruning.inclusive import ColumnBounds
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.chunk_bounds import chunk_bounds
@@ -84,11 +84,18 @@ def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:
 class RowGroupBounds:
     """ColumnBounds of some row groups of one file, by column ID of the plan's outputs.
 
-    The columns ``nan_free`` have no NaN in the file, which Parquet does not record.
+    The columns ``nan_free`` have no NaN in the file, which Parquet does not record. Of a file that somebody
+    else wrote, only bounds of columns are used that it stores as we do.
     """
 
     def __init__(
-        self, footer: Footer, groups: Sequence[int], plan: SegmentPlan, nan_free: frozenset[int]
+        self,
+        footer: Footer,
+        groups: Sequence[int],
+        plan: SegmentPlan,
+        nan_free: frozenset[int],
+        *,
+        is_foreign: bool = False,
     ) -> None:
         self._footer = footer
         self._groups = groups
@@ -96,11 +103,16 @@ class RowGroupBounds:
         self._rows = array_of([footer.rows[g] for g in groups], pa.int64())
         self._wanted = {c.id: (c, above) for c, above in walk(_columns(plan))}
         self._stored = {c.id: (c, above) for c, above in walk(plan.needed)}
+        recorded = (one.column.id for one in plan.outputs if isinstance(one.step, Metadata))
+        self._recorded = frozenset(recorded)
+        self._is_foreign = is_foreign
 
     def __call__(self, column_id: int) -> ColumnBounds | None:
         """The bounds of a column, or None if nothing is known."""
         wanted, above = self._wanted[column_id]
         if is_metadata(wanted) or is_repeated((*above, wanted)) or is_opaque(wanted.type):
+            return None
+        if column_id in self._recorded:
             return None
         if column_id not in self._stored:
             return None if above else constant_bounds(wanted, self._rows)
@@ -116,6 +128,8 @@ class RowGroupBounds:
         held = _held_type(self._footer.schema, line)
         if chunks is None or held is None:
             return None
+        if self._is_foreign and held != to_arrow_type(source.type):
+            return None  # bounds of another form have another meaning
         mine = [chunks[group] for group in self._groups]
         low, high = chunk_bounds(mine, held, to_arrow_type(source.type))
         known = wanted.id in self._nan_free

@@ -22,8 +22,9 @@ from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
 from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.projection.file_layout import FileLayout, file_layouts, plan_layout
 from versioned_catalog.projection.narrowing import Narrowing, narrowing
-from versioned_catalog.projection.resolver import SegmentPlan, plan_segment
+from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.pruning.segments import every_match
 from versioned_catalog.scan.merge_planning import MergePlanner, ends_of
 from versioned_catalog.scan.merge_splitting import split_merge
@@ -33,6 +34,7 @@ from versioned_catalog.scan.tasks import Row, TaskPlanner, task_rows
 from versioned_catalog.scan.ttl_filter import age_time, with_ttl
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.seen import Overflow
+from versioned_catalog.storage.external import check_roots
 from versioned_catalog.storage.store import Store
 from versioned_catalog.types.arrow import to_arrow_schema
 from versioned_catalog.types.arrow_values import FALSE, ZERO
@@ -196,9 +198,14 @@ class Scan:
         """The core columns of the segments that are read."""
         return self.of_kept(self.state.segments.core)
 
-    def plan(self, schema_version: int) -> SegmentPlan:
-        """The projection of segments that were written under a schema version."""
-        return plan_segment(self.state.schemas[schema_version], self._wanted)
+    @cached_property
+    def layouts(self) -> list[FileLayout]:
+        """The layout of each segment that is read."""
+        return file_layouts(self.kept)
+
+    def plan(self, layout: FileLayout) -> SegmentPlan:
+        """The projection of segments of a layout."""
+        return plan_layout(self.state.schemas[layout.schema_version], layout, self._wanted)
 
     def merged_paths(self) -> frozenset[str]:
         """The paths of segments that only this library can read, since not all of their rows are shown.
@@ -214,7 +221,12 @@ class Scan:
         return merged | frozenset(paths.filter(partial).to_pylist())
 
     def tasks(self) -> list[tuple[Task, int]]:
-        """The tasks of the scan, segments and merges, with the cost of each in bytes."""
+        """The tasks of the scan, segments and merges, with the cost of each in bytes.
+
+        Raises:
+            InvalidRequestError: a segment needs an external root that the reader does not have.
+        """
+        self.check_roots()
         rows, groups = task_rows(self.kept), self.selected.groups
         deltas = self.selected.decoded(len(rows))
         merged = {place for group in groups for place in group}
@@ -235,6 +247,15 @@ class Scan:
                 parts = split_merge(self.store, merge, key)
                 found += [(part, size // len(parts)) for part in parts]
         return found
+
+    def check_roots(self) -> None:
+        """Refuse to read below external roots that the reader does not have.
+
+        Raises:
+            InvalidRequestError: naming the segment and its root.
+        """
+        if self.state.roots:
+            check_roots(self.store, self.kept["path"].to_pylist(), self.state.roots)
 
     def _singles(
         self, rows: Sequence[Row], deltas: Sequence[Delta], places: Sequence[int]

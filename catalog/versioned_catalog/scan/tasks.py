@@ -12,19 +12,26 @@ import pyarrow as pa
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.delta import PLAIN, Delta
+from versioned_catalog.log.external import constants_to_text
 from versioned_catalog.log.record import SegmentRecord
+from versioned_catalog.log.segment_table import OF_OTHERS
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import UNIX_EPOCH
+from versioned_catalog.projection.constants import wanted_constants
+from versioned_catalog.projection.file_layout import FileLayout, layout_of, plan_layout
 from versioned_catalog.projection.narrowing import Narrowing
-from versioned_catalog.projection.resolver import SegmentPlan, plan_columns
+from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.store import OP_TYPE, SEQUENCE
-from versioned_catalog.types.types import Column
+from versioned_catalog.types.types import Column, Constant
+
+_NO_CONSTANTS: Mapping[int, Constant | None] = {}
+_NO_ROOTS: Mapping[str, str] = {}
 
 Row = dict[str, Any]
 """The core columns of a segment; its commit time in microseconds since 1970."""
 
-_CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition")
+_CORE = ("path", "schema_version", "rows", "bytes", "sequence", "ordinal", "partition", *OF_OTHERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +43,7 @@ class TaskPlanner:
         schemas: the schemas that the segments were written under, by version.
         shown: how many of the columns are shown; None for all.
         prune: whether row groups are skipped by their statistics.
-        narrowing: as of ``SegmentTask``.
+        narrowing, roots: as of ``SegmentTask``.
     """
 
     table_uuid: str
@@ -47,7 +54,10 @@ class TaskPlanner:
     shown: int | None = None
     prune: bool = True
     narrowing: Narrowing | None = None
-    _plans: dict[tuple[int, bool, bool], SegmentPlan] = field(default_factory=dict, init=False)
+    roots: Mapping[str, str] = field(default_factory=dict)
+    _plans: dict[tuple[FileLayout, bool, bool], SegmentPlan] = field(
+        default_factory=dict, init=False
+    )
 
     @staticmethod
     def of(
@@ -61,13 +71,22 @@ class TaskPlanner:
     ) -> TaskPlanner:
         """The planner for the live segments of a snapshot."""
         return TaskPlanner(
-            state.table_uuid, state.version, state.schemas, wanted, filter, shown, prune, narrowing
+            state.table_uuid,
+            state.version,
+            state.schemas,
+            wanted,
+            filter,
+            shown,
+            prune,
+            narrowing,
+            state.roots,
         )
 
     def task(
         self, row: Row, delta: Delta = PLAIN, nan_free: frozenset[int] = frozenset()
     ) -> SegmentTask:
         """The task that reads one segment, whose columns ``nan_free`` hold no NaN."""
+        layout = layout_of(row["schema_version"], row["id_map"], row["constants"])
         return SegmentTask(
             path=row["path"],
             table_uuid=self.table_uuid,
@@ -75,7 +94,7 @@ class TaskPlanner:
             rows=row["rows"],
             sequence=row["sequence"],
             commit_time=UNIX_EPOCH + timedelta(microseconds=row["commit_time"]),
-            plan=self._plan(row["schema_version"], delta),
+            plan=self._plan(layout, delta),
             filter=self.filter,
             shown=len(self.wanted) if self.shown is None else self.shown,
             nan_free=nan_free,
@@ -83,17 +102,27 @@ class TaskPlanner:
             version=self.version,
             row_sequence=order_of(row, delta)[0],
             narrowing=self.narrowing,
+            bytes=row["bytes"],
+            id_map=layout.id_map,
+            constants=self._constants(layout, row["constants"]),
+            recorded_roots=self.roots if layout.id_map is not None else _NO_ROOTS,
         )
 
-    def _plan(self, schema_version: int, delta: Delta) -> SegmentPlan:
-        key = (schema_version, delta.sequences is not None, bool(delta.ops))
+    def _plan(self, layout: FileLayout, delta: Delta) -> SegmentPlan:
+        key = (layout, delta.sequences is not None, bool(delta.ops))
         if key not in self._plans:
-            held = self.schemas[schema_version].columns
             internal = [
                 c for c, is_held in zip((SEQUENCE, OP_TYPE), key[1:], strict=True) if is_held
             ]
-            self._plans[key] = plan_columns((*held, *internal), self.wanted)
+            schema = self.schemas[layout.schema_version]
+            self._plans[key] = plan_layout(schema, layout, self.wanted, internal)
         return self._plans[key]
+
+    def _constants(self, layout: FileLayout, text: str | None) -> Mapping[int, Constant | None]:
+        """The constants of a segment among the wanted columns, in their types."""
+        if not layout.constants:
+            return _NO_CONSTANTS
+        return wanted_constants(self.schemas[layout.schema_version], text, self.wanted)
 
 
 def record_task(
@@ -107,6 +136,9 @@ def record_task(
         "sequence": 0,
         "ordinal": 0,
         "commit_time": 0,
+        "bytes": record.bytes,
+        "id_map": None if record.id_map is None else record.id_map.text,
+        "constants": constants_to_text(record.constants),
     }
     return TaskPlanner(table_uuid, -1, {schema.version: schema}, wanted).task(row)
 

@@ -93,6 +93,12 @@ class Footer:
             if leaf.path in wanted or leaf.path.startswith(below)
         ]
 
+    def leaves_at(self, indices: Sequence[int]) -> list[Path]:
+        """The leaf columns of some indices; names with dots are told apart from nested ones by nobody,
+        and not found."""
+        schema: Any = self._metadata.schema
+        return [tuple(schema.column(at).path.split(".")) for at in indices]
+
     def ranges(self, group: int, leaves: Sequence[Path]) -> list[tuple[int, int]]:
         """Where the pages of some columns of a row group stand, to fetch them ahead.
 

@@ -50,7 +50,7 @@ class LocalStore(store.Store):
         """Resolve links in a path, which must stay below the real root."""
         real = os.path.realpath(full)
         if os.path.commonpath([real, self._real_root]) != self._real_root:
-            raise CorruptTableError(f"{full} is a link that leads outside the table's folder")
+            raise CorruptTableError(f"{full} is a link that leads outside {self._root}")
         return real
 
     def exists(self) -> bool:
@@ -231,7 +231,10 @@ class LocalStore(store.Store):
     def child(self, path: str) -> LocalStore:
         full = self._full(path)
         self._inside(full)
-        return LocalStore(full)
+        return LocalStore(full).allow_roots(self.location.roots)
+
+    def resolved(self, path: str) -> str:
+        return self._inside(self._full(path))
 
 
 def _is_file(path: str) -> bool:

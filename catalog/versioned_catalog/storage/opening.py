@@ -11,12 +11,16 @@ from fsspec.core import split_protocol, url_to_fs
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.storage.local import LocalStore
 from versioned_catalog.storage.memory import MemoryStore
+from versioned_catalog.storage.root_paths import RootOptions, split_options
 from versioned_catalog.storage.secrets import check_url
 from versioned_catalog.storage.store import Location, Store
 
 
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
     """Open the store of a folder, given by a local path, or a URL such as ``s3://bucket/folder``.
+
+    Args:
+        options: of the file system; ``root.<name>`` and ``root.<name>.<option>`` configure external roots.
 
     Raises:
         InvalidRequestError: the URL is invalid, or no file system for it is installed.
@@ -32,7 +36,13 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
             condition="INVALID_NAME",
         )
     check_url(text)
+    own, roots = split_options(options or {})
     protocol, path = split_protocol(text)
+    store = _open(protocol, path, text, own)
+    return store.allow_roots(_locations(roots, protocol, own)) if roots else store
+
+
+def _open(protocol: str | None, path: str, url: str, options: Mapping[str, Any]) -> Store:
     match protocol:
         case None | "file" | "local":
             return LocalStore(os.path.expanduser(path))
@@ -41,9 +51,30 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
         case "s3" | "s3a":
             from versioned_catalog.storage.s3 import open_s3
 
-            return open_s3(path.partition("://")[2] or path, options or {})
+            return open_s3(path.partition("://")[2] or path, options)
         case _:
-            return _other(protocol, text, options or {})
+            return _other(protocol, url, options)
+
+
+def _locations(
+    roots: Mapping[str, RootOptions], protocol: str | None, own: Mapping[str, Any]
+) -> tuple[tuple[str, Location], ...]:
+    """The locations of external roots; they are opened when a segment below them is read.
+
+    A root without options, on a file system of the table's kind, is reached with the table's options.
+    """
+    found: dict[str, Location] = {}
+    for name, root in sorted(roots.items()):
+        check_url(root.url)
+        is_alike = split_protocol(root.url)[0] == protocol
+        options = root.options if root.options is not None else (own if is_alike else {})
+        found[name] = Location(_absolute(root.url), tuple(sorted(options.items())))
+    return tuple(found.items())
+
+
+def _absolute(url: str) -> str:
+    """A local path as other processes find it."""
+    return url if "://" in url else os.path.abspath(os.path.expanduser(url))
 
 
 def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
@@ -61,4 +92,4 @@ def _other(protocol: str, url: str, options: Mapping[str, Any]) -> Store:
 
 def reopen(location: Location) -> Store:
     """Open the store of a location again, possibly in another process."""
-    return open_store(location.url, dict(location.options))
+    return open_store(location.url, dict(location.options)).allow_roots(location.roots)

@@ -214,4 +214,5 @@ class RemoteStore(store.Store):
 
     def child(self, path: str) -> Self:
         options = dict(self.location.options)
-        return type(self)(self._fs, self._protocol, self._full(path), options)
+        inner = type(self)(self._fs, self._protocol, self._full(path), options)
+        return inner.allow_roots(self.location.roots)

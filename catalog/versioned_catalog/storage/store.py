@@ -10,14 +10,15 @@ import enum
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from versioned_catalog.errors import CorruptTableError, StorageError
 from versioned_catalog.limits import ENTRY_BYTES
 from versioned_catalog.storage.clock import Clock
+from versioned_catalog.storage.root_paths import PREFIX, is_root_path
 
 FAR_AHEAD = timedelta(minutes=10)
 """The most that a commit's time may be ahead of the store's clock (FORMAT.md, section 10)."""
@@ -55,10 +56,16 @@ class TranslatingSink:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A store as a value that can be sent to other processes: its URL, and options to open it."""
+    """A store as a value that can be sent to other processes.
+
+    Args:
+        url, options: what it takes to open it.
+        roots: the external roots that its reader allows, by name (FORMAT.md, section 1.1).
+    """
 
     url: str
     options: tuple[tuple[str, Any], ...] = ()
+    roots: tuple[tuple[str, Location], ...] = ()
 
     def __repr__(self) -> str:
         # Options may be credentials.
@@ -97,6 +104,20 @@ class Store(abc.ABC):
     def url(self) -> str:
         """The URL of the folder, for messages."""
         return self.location.url
+
+    @cached_property
+    def opened_roots(self) -> dict[str, Store]:
+        """The stores of external roots that were opened so far, by name; see ``storage.external``."""
+        return {}
+
+    def allow_roots(self, roots: tuple[tuple[str, Location], ...]) -> Self:
+        """Let segments lie below external roots, and return the store itself."""
+        self.location = replace(self.location, roots=roots)
+        return self
+
+    def resolved(self, path: str) -> str:
+        """The address of a file or folder, with links resolved, to compare it with others."""
+        return f"{self.url}/{safe_path(path)}"
 
     def exists(self) -> bool:
         """Whether the folder exists; in an object store every folder does."""
@@ -201,6 +222,8 @@ def safe_path(path: str) -> str:
     """
     if _UNSAFE.search(path):
         raise CorruptTableError(f"the path {path!r} leads outside the folder it belongs to")
+    if path.startswith(PREFIX) and not is_root_path(path):
+        raise CorruptTableError(f"the path {path!r} names no external root and file below it")
     return path
 
 

@@ -10,12 +10,20 @@ from versioned_catalog.conflicts.entries.heads import next_head
 from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.evolution.evolution import Evolution, used_physical_names
 from versioned_catalog.log.entry import Commit
-from versioned_catalog.log.features import HIDDEN, KEYED, PATCH, Features
+from versioned_catalog.log.features import (
+    EXTERNAL_ROOTS,
+    HIDDEN,
+    ID_MAP,
+    KEYED,
+    PATCH,
+    Features,
+)
 from versioned_catalog.log.head import Head
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.column_ids import new_schema, rekey_defaults
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.types.types import walk
 
 
@@ -49,11 +57,16 @@ def _first_commit(operation: Create, state: TableState | None, head: Head) -> Co
 
 def features_of(schema: Schema, records: Iterable[SegmentRecord]) -> Features:
     """The features that a schema and segments need of readers and writers."""
+    records = tuple(records)
     names = {KEYED} if schema.row_key else set()
     if any(column.hidden for column, _ in walk(schema.columns)):
         names.add(HIDDEN)
     if any(record.delta.patch is not None for record in records):
         names.add(PATCH)
+    if any(record.id_map is not None for record in records):
+        names.add(ID_MAP)
+    if any(record.path.startswith(PREFIX) for record in records):
+        names.add(EXTERNAL_ROOTS)
     return Features(frozenset(names), frozenset(names))
 
 

@@ -20,9 +20,11 @@ from versioned_catalog.evolution.apply_pins import (
 )
 from versioned_catalog.log.delta import delta_from_text
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.external import constants_from_text
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.table_log import TableLog
+from versioned_catalog.schema.id_map import id_map_from_text
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.arrow_values import array_of
 
@@ -112,4 +114,6 @@ def _without_statistics(row: dict[str, Any]) -> SegmentRecord:
         tuple(row["partition"] or ()),
         checksum=row["checksum"],
         delta=delta_from_text(row["extra"]),
+        id_map=None if row["id_map"] is None else id_map_from_text(row["id_map"]),
+        constants=constants_from_text(row["constants"]),
     )

@@ -26,7 +26,8 @@ from versioned_catalog.schema.schema import Schema
 
 def append_entry(attempt: Attempt[Append]) -> Commit:
     """The entry of an append."""
-    return replace(_entry(attempt, "append"), batch=attempt.operation.batch)
+    entry = _entry(attempt, "append")
+    return replace(entry, batch=attempt.operation.batch, roots=_roots(attempt))
 
 
 def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
@@ -36,8 +37,9 @@ def overwrite_entry(attempt: Attempt[Overwrite]) -> Commit:
 
 def rewrite_entry(attempt: Attempt[Rewrite]) -> Commit:
     """The entry of a DELETE, UPDATE, MERGE, or overwrite of some rows."""
-    entry = _entry(attempt, attempt.operation.kind)
-    return replace(entry, removed=removed_paths(attempt))
+    entry, operation = _entry(attempt, attempt.operation.kind), attempt.operation
+    removed = removed_paths(attempt)
+    return replace(entry, removed=removed, batch=operation.batch, roots=_roots(attempt))
 
 
 def compact_entry(attempt: Attempt[Compact]) -> Commit:
@@ -77,6 +79,12 @@ def _entry(attempt: Attempt[Write], operation: str) -> Commit:
         added=records,
         details=change_details(changes) | _seen_as(attempt.operation.base),
     )
+
+
+def _roots(attempt: Attempt[Append] | Attempt[Rewrite]) -> dict[str, str] | None:
+    """The roots of the table once the write is committed; None if they stay as they are."""
+    roots = {**attempt.state.roots, **attempt.operation.roots}
+    return None if roots == attempt.state.roots else roots
 
 
 def _seen_as(base: Base) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""Values of files that somebody else wrote, in our types (FORMAT.md, section 6.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from versioned_catalog.errors import CorruptTableError
+from versioned_catalog.projection import arrays
+from versioned_catalog.projection.resolver import physical
+from versioned_catalog.schema.id_map import IdMap
+from versioned_catalog.types.arrow import to_arrow_type
+from versioned_catalog.types.forms import Form
+from versioned_catalog.types.types import Array, Column, DataType, Map, Struct
+
+_UUID_DASHES = (8, 12, 16, 20)
+"""Where the dashes stand among the 32 digits of a UUID."""
+
+
+def own_array(array: pa.Array, column: Column, id_map: IdMap) -> pa.Array:
+    """A column that was read, or the part of it that was read, in the type of a column of ``file_columns``.
+
+    Fields of structs are taken by name, in the column's order.
+
+    Raises:
+        CorruptTableError: a value does not fit the type.
+        ArrowException: the array is not of the form that the map says.
+    """
+    target = to_arrow_type(physical(column).type)
+    if array.type.equals(target):
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), target)
+    match column.type:
+        case Struct(fields):
+            names = [field.name for field in array.type]
+            read = [arrays.struct_child(array, names.index(f.physical_name)) for f in fields]
+            inner = [own_array(a, f, id_map) for a, f in zip(read, fields, strict=True)]
+            return arrays.struct_of(array, inner, target)
+        case Array(element):
+            offsets, values, mask = arrays.list_values(_plain_list(array))
+            return arrays.list_of(offsets, own_array(values, element, id_map), mask, target)
+        case Map(key, value):
+            offsets, entries, mask = arrays.list_values(array)
+            keys, items = (arrays.struct_child(entries, at) for at in (0, 1))
+            own = own_array(keys, key, id_map), own_array(items, value, id_map)
+            return arrays.map_of(offsets, *own, mask, target)
+        case _:
+            return _own_leaf(_stored(array), column, id_map.columns[column.id].form)
+
+
+def _plain_list(array: pa.Array) -> pa.Array:
+    if pa.types.is_list(array.type):
+        return array
+    return array.cast(pa.list_(array.type.value_field))
+
+
+def _stored(array: Any) -> Any:
+    """The values of a dictionary or an extension type."""
+    if pa.types.is_dictionary(array.type):
+        return _stored(array.dictionary_decode())
+    return _stored(array.storage) if isinstance(array.type, pa.BaseExtensionType) else array
+
+
+def _own_leaf(array: pa.Array, column: Column, form: Form | None) -> pa.Array:
+    target = to_arrow_type(column.type)
+    try:
+        return _cast(array, column.type, form, target)
+    except pa.ArrowInvalid as error:
+        raise CorruptTableError(
+            f"the column {column.name} holds a value that does not fit {target}: {error}"
+        ) from error
+
+
+def _cast(array: pa.Array, type_: DataType, form: Form | None, target: pa.DataType) -> pa.Array:
+    match form:
+        case Form.INT96 | Form.LOCAL:
+            return _in_utc(array.cast(pa.timestamp("us"))).cast(target)
+        case Form.NANOS_CUT:
+            return pc.floor_temporal(array, unit="microsecond").cast(target)
+        case Form.UUID:
+            return _uuid_text(array)
+        case _:
+            return array.cast(target)
+
+
+def _in_utc(array: pa.Array) -> pa.Array:
+    """Local timestamps as instants: the same numbers."""
+    return array.view(pa.int64()).view(pa.timestamp("us", tz="UTC"))
+
+
+def _uuid_text(array: pa.Array) -> pa.Array:
+    """UUIDs of 16 bytes as text of 36 characters."""
+    nothing = pa.scalar(bytes(16), array.type)
+    whole = pc.fill_null(array, nothing)
+    blobs = whole.cast(pa.binary(16))
+    start = blobs.offset * 16
+    raw = np.frombuffer(blobs.buffers()[1], np.uint8)[start : start + len(array) * 16]
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    text = digits[np.stack([raw >> 4, raw & 15], axis=1).reshape(len(array), 32)]
+    text = np.insert(text, _UUID_DASHES, ord("-"), axis=1)
+    ends = np.arange(0, 36 * (len(array) + 1), 36, dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(text))]
+    found = pa.Array.from_buffers(pa.string(), len(array), buffers)
+    return pc.if_else(array.is_valid(), found, pa.nulls(1, pa.string())[0])
