@@ -46,7 +46,7 @@ SEGMENT_BYTES = 2**46
 SCAN_SPLITS = 100_000
 """Into how many pieces of work a scan is cut, beside those that are there for segments of their own."""
 
-ID_MAP_BYTES = 4 * MIB
+ID_MAP_BYTES = MIB
 """The longest ID map of a segment that somebody else wrote, in characters."""
 
 ID_MAP_COLUMNS = 100_000

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark_versioned.sql.protocol.common import HadoopFolder
+from versioned_catalog.storage.root_paths import split_options
 from versioned_catalog.storage.s3_options import flat_options
 
 _PROVIDERS = "org.apache.hadoop.fs.s3a."
@@ -30,15 +31,59 @@ _KNOWN = frozenset(
 
 
 def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
-    """How Hadoop reaches a folder, or None if a storage option has no Hadoop setting.
+    """How Hadoop reaches a table's folder, or None if a storage option has no Hadoop setting.
+
+    The settings include those of the external roots that are configured, if these do not contradict.
 
     Args:
         storage: storage options of fsspec. Both s3fs and Hadoop take missing ones from the environment,
             but Hadoop does not take the endpoint.
     """
+    own, roots = split_options(storage)
+    folder = _folder(location, own)
+    if folder is None:
+        return None
+    conf = dict(folder.conf)
+    for root in roots.values():
+        found = _folder(root.url, own if root.options is None else root.options)
+        if found is not None and _agree(conf, found.conf):
+            conf |= found.conf
+    return HadoopFolder(folder.url, conf)
+
+
+def root_urls(location: str, storage: Mapping[str, Any]) -> dict[str, str]:
+    """The external roots that Hadoop reaches with the settings of ``hadoop_folder``, by name.
+
+    Not those on another file system than the table's, for which Spark may have no classes.
+    """
+    folder, found = hadoop_folder(location, storage), dict[str, str]()
+    own, roots = split_options(storage)
+    for name, root in roots.items() if folder is not None else ():
+        one = _folder(root.url, own if root.options is None else root.options)
+        if one is None or not (_is_local(root.url) or _scheme(one.url) == _scheme(folder.url)):
+            continue
+        if one.conf.items() <= folder.conf.items():
+            found[name] = one.url
+    return found
+
+
+def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    return all(one.get(key, value) == value for key, value in other.items())
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0]
+
+
+def _is_local(location: str) -> bool:
+    return "://" not in location or location.startswith("file:")
+
+
+def _folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | None:
+    """``hadoop_folder`` of one folder alone."""
     if not location.startswith("s3://"):
-        is_local = "://" not in location or location.startswith("file:")
-        return HadoopFolder(location, {}) if is_local or not storage else None
+        is_usable = _is_local(location) or not storage
+        return HadoopFolder(_absolute(location), {}) if is_usable else None
     given = flat_options(storage).items()
     flat = {name: str(value) for name, value in given if value is not None}
     if not flat.keys() <= _KNOWN:
@@ -46,6 +91,11 @@ def hadoop_folder(location: str, storage: Mapping[str, Any]) -> HadoopFolder | N
     bucket = location.removeprefix("s3://").partition("/")[0]
     conf = {f"fs.s3a.bucket.{bucket}.{key}": value for key, value in _s3a(flat).items()}
     return HadoopFolder(f"s3a{location[2:]}", conf)
+
+
+def _absolute(location: str) -> str:
+    """A local path as Hadoop finds it."""
+    return location if "://" in location else os.path.abspath(os.path.expanduser(location))
 
 
 def _s3a(given: Mapping[str, str]) -> dict[str, str]:

@@ -33,12 +33,15 @@ _OF_TABLES = (*_OF_BOTH, "distributionMode")
 STORAGE = "storage."
 """Prefix of the options that are passed to the file system, such as ``storage.endpoint``."""
 
+ROOT = "root."
+"""Prefix of the options that allow external roots, such as ``root.lake``."""
+
 
 def unknown_text(option: str) -> str:
     """Return the error message for an unknown option of the data source."""
     near = meant(option, OF_SOURCE)
     hint = f"; did you mean {near}?" if near else "."
-    return f"the option {option} is unknown{hint} The options are {', '.join(OF_SOURCE)}, {STORAGE}<key>"
+    return f"the option {option} is unknown{hint} The options are {', '.join(OF_SOURCE)}, {STORAGE}<key>, {ROOT}<name>"
 
 
 def check_spelling(options: Iterable[str], table: str) -> None:

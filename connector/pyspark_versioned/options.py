@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, STORAGE, unknown_text
+from pyspark_versioned.option_names import OF_JAR, OF_SOURCE, ROOT, STORAGE, unknown_text
 from pyspark_versioned.sql.protocol.codec import decode
 from pyspark_versioned.sql.protocol.common import Change
 from pyspark_versioned.sql.protocol.rows import PythonCommit
@@ -90,7 +90,8 @@ def parse_options(given: Mapping[str, str]) -> Options:
     known = {key.lower(): lower.pop(key.lower(), None) for key in (*OF_SOURCE, *OF_JAR)}
     # Storage options keep the case that Spark gives them in.
     storage = {k[len(STORAGE) :]: v for k, v in given.items() if k.lower().startswith(STORAGE)}
-    unknown = sorted(key for key in lower if not key.startswith(STORAGE))
+    storage |= {key.lower(): v for key, v in given.items() if key.lower().startswith(ROOT)}
+    unknown = sorted(key for key in lower if not key.startswith((STORAGE, ROOT)))
     if unknown:
         raise InvalidRequestError(unknown_text(unknown[0]), condition="INVALID_OPTION")
     if not known["path"]:

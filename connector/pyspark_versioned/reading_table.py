@@ -21,8 +21,10 @@ from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.protocol.common import HadoopFolder
 from pyspark_versioned.target import Target
 from versioned_catalog.log.state import TableState
+from versioned_catalog.projection.file_layout import FileLayout
 from versioned_catalog.projection.resolver import Fill, SegmentPlan
 from versioned_catalog.scan.scan import Scan
+from versioned_catalog.storage.root_paths import Roots, with_roots
 from versioned_catalog.types.types import (
     Atom,
     Column,
@@ -68,6 +70,7 @@ def read_table(
     schema: str | int | None = None,
     overflow: str = "error",
     storage_options: Mapping[str, Any] | None = None,
+    roots: Roots | None = None,
 ) -> DataFrame:
     """A table as a DataFrame that Spark scans natively, without the jar; classic and Connect alike.
 
@@ -86,6 +89,8 @@ def read_table(
         timestamp: or as of this time (without offset: UTC).
         schema, overflow: the schema pin, or schema version, in which it is seen; see ``Table.seen_as``.
         storage_options: options of the file system.
+        roots: external roots by name, as for ``versioned_catalog.Catalog``. Files below them are read by
+            ``format("versioned")``.
 
     Returns:
         The rows of one snapshot, pinned now.
@@ -94,7 +99,7 @@ def read_table(
         NotFoundError: there is no such table, version or pin.
         InvalidRequestError: version and timestamp are both given.
     """
-    storage = dict(storage_options or {})
+    storage = with_roots(storage_options, roots)
     seen = None if schema is None else str(schema)
     options = Options(
         path=table, warehouse=warehouse, schema=seen, overflow=overflow, storage=storage
@@ -128,18 +133,19 @@ _IN_PYTHON = _Way(native=False, defaults=())
 
 def _alike(scan: Scan) -> dict[_Way, list[str]]:
     """The segments by their way of reading."""
-    ways: dict[int, _Way] = {}
+    ways: dict[FileLayout, _Way] = {}
     merged = scan.merged_paths()
     found: dict[_Way, list[str]] = {}
     if scan.narrowing is not None:
         return {_IN_PYTHON: scan.kept["path"].to_pylist()}
-    for row in scan.kept.select(["path", "schema_version"]).to_pylist():
-        version = row["schema_version"]
-        if version not in ways:
-            ways[version] = _way(scan.plan(version))
-        alone = is_plain(row["path"]) and row["path"] not in merged
-        way = ways[version] if alone else _IN_PYTHON
-        found.setdefault(way, []).append(row["path"])
+    scan.check_roots()
+    for path, layout in zip(scan.kept["path"].to_pylist(), scan.layouts, strict=True):
+        way = _IN_PYTHON
+        if layout.id_map is None and is_plain(path) and path not in merged:
+            if layout not in ways:
+                ways[layout] = _way(scan.plan(layout))
+            way = ways[layout]
+        found.setdefault(way, []).append(path)
     return found
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_versioned.jar import jar_path
 from versioned_catalog import InvalidRequestError
+from versioned_catalog.storage.root_paths import Roots, with_roots
 from versioned_catalog.storage.secrets import check_url
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def configure(
     warehouse: str | os.PathLike[str],
     catalog: str = "versioned",
     storage_options: Mapping[str, Any] | None = None,
+    roots: Roots | None = None,
 ) -> SparkSession.Builder:
     """Register a catalog of versioned tables with a session that is being built.
 
@@ -50,6 +52,7 @@ def configure(
         catalog: the catalog's name in SQL: ``SELECT * FROM <catalog>.<namespace>.<table>``.
         storage_options: options of the file system. Rather leave secrets out, and provide them by the
             environment, a profile or the machine's role.
+        roots: external roots by name, as for ``versioned_catalog.Catalog``.
 
     Returns:
         The builder.
@@ -60,7 +63,8 @@ def configure(
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     known = _Known(builder)
-    added = _added(catalog_conf(warehouse, catalog, storage_options), known)
+    options = with_roots(storage_options, roots)
+    added = _added(catalog_conf(warehouse, catalog, options), known)
     for key, value in _settable(
         added, known.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
     ):
@@ -85,7 +89,7 @@ def catalog_conf(
         )
     check_url(os.fspath(warehouse))
     name = f"spark.sql.catalog.{catalog}"
-    storage = {f"{name}.storage.{k}": str(v) for k, v in (storage_options or {}).items()}
+    storage = {_setting(name, k): str(v) for k, v in (storage_options or {}).items()}
     return {
         _JARS: jar_path() if jar is None else jar,
         _EXTENSIONS: EXTENSIONS_CLASS,
@@ -94,6 +98,12 @@ def catalog_conf(
         **({_REDACTION: HIDDEN_KEYS} if storage else {}),
         **storage,
     }
+
+
+def _setting(catalog: str, option: str) -> str:
+    """The setting of a storage option. The URL of a root is shown, its options are hidden like all others."""
+    is_url = option.startswith(ROOT) and "." not in option.removeprefix(ROOT)
+    return f"{catalog}.{option}" if is_url else f"{catalog}.storage.{option}"
 
 
 def _settable(conf: Mapping[str, str], remote: str) -> Iterable[tuple[str, str]]:

@@ -50,15 +50,30 @@ def _options(
     help="Option of the file system; may be repeated. Put secrets into the environment variable "
     "(separated by spaces), since other users can see a command's arguments.",
 )
+@click.option(
+    "--root",
+    "roots",
+    metavar="NAME=URL",
+    multiple=True,
+    callback=_options,
+    envvar="VERSIONED_ROOTS",
+    show_envvar=True,
+    help="External root: a folder or URL that files of others may be read below; may be repeated. Options of "
+    "its file system are --storage root.NAME.KEY=VALUE.",
+)
 @click.version_option(package_name="pyspark-versioned", message="%(version)s")
 @click.pass_context
-def main(context: click.Context, warehouse: str | None, storage: dict[str, str]) -> None:
+def main(
+    context: click.Context, warehouse: str | None, storage: dict[str, str], roots: dict[str, str]
+) -> None:
     """Inspect, alter, roll back, clean up and repair versioned tables.
 
     TABLE is a name in the warehouse, such as metrics.cpu, or a table's folder: ./cpu, /data/cpu or
     a URL.
     """
-    context.obj = Session(warehouse, storage)
+    context.obj = Session(
+        warehouse, {**storage, **{f"root.{name}": url for name, url in roots.items()}}
+    )
 
 
 for _module in (listing, inspect, lineage, alter, schemas, pins, versions, maintenance):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,10 @@ import pyarrow.parquet as pq
 from versioned_catalog.datafile.foreign_values import own_array
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.schema.id_map import IdMap
+from versioned_catalog.storage.external import open_file
+from versioned_catalog.storage.footer import Footer
+from versioned_catalog.storage.parquet import footer_of, open_parquet
+from versioned_catalog.storage.store import Store
 from versioned_catalog.types.forms import Form, SeenAs, seen_as
 from versioned_catalog.types.types import (
     Array,
@@ -210,3 +215,54 @@ def _is_own(found: SeenAs, column: Column) -> bool:
     if is_text(column.type):
         return found.type is Atom.STRING
     return found.type == column.type
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file of somebody else, opened before it is adopted.
+
+    Args:
+        parquet: the file; its Arrow schema and its Parquet schema are safe to ask for.
+        footer: for ``statistics.foreign.foreign_stats``.
+        bytes: the size of the file.
+    """
+
+    parquet: pq.ParquetFile
+    footer: Footer
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, which the row groups add up to."""
+        return int(self.parquet.metadata.num_rows)
+
+
+def open_foreign(store: Store, path: str) -> OpenedFile:
+    """Open a file to adopt, by the path that its segment will have.
+
+    Raises:
+        CorruptTableError: it is missing, or no whole Parquet file.
+        InvalidRequestError: the store's reader has no such root.
+    """
+    source, what = open_file(store, path), f"{store.url}/{path}"
+    parquet = open_parquet(source, what, **how_to_open(source))
+    return OpenedFile(parquet, footer_of(source, parquet), size_of(source))
+
+
+def how_to_open(source: Any) -> dict[str, Any]:
+    """The arguments of ``open_parquet`` for a file of somebody else."""
+    # INT96 has more range and precision than Arrow's nanoseconds; Spark reads microseconds, too.
+    return {
+        "memory_map": isinstance(source, str),
+        "pre_buffer": False,
+        "coerce_int96_timestamp_unit": "us",
+    }
+
+
+def size_of(source: Any) -> int:
+    """The size of a file from ``open_file``, in bytes."""
+    if isinstance(source, str):
+        return os.path.getsize(source)
+    size = int(source.seek(0, os.SEEK_END))
+    source.seek(0)
+    return size

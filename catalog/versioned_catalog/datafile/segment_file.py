@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from versioned_catalog.datafile.file_schema import SCHEMA_VERSION, TABLE_UUID, field_id
-from versioned_catalog.datafile.foreign_file import ForeignFile, changed_error
+from versioned_catalog.datafile.foreign_file import (
+    ForeignFile,
+    changed_error,
+    how_to_open,
+    size_of,
+)
 from versioned_catalog.datafile.segment_task import SegmentTask
 from versioned_catalog.errors import CorruptTableError, NotFoundError, VersionedError
 from versioned_catalog.log.commit_log import CommitLog
@@ -114,8 +118,9 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     what = f"{store.url}/{task.path}"
     how: dict[str, Any] = {"memory_map": isinstance(source, str), "pre_buffer": False}
     if task.id_map is not None:
-        how["coerce_int96_timestamp_unit"] = "us"
-        _check_size(source, task.bytes, what)
+        how = how_to_open(source)
+        if size_of(source) != task.bytes:
+            raise changed_error(what, f"has {size_of(source)} bytes instead of {task.bytes}")
     parquet = open_parquet(source, what, **how)
     found = SegmentFile(task, source, parquet, footer_of(source, parquet), what)
     if task.id_map is None:
@@ -123,17 +128,6 @@ def open_segment(store: Store, task: SegmentTask) -> SegmentFile:
     else:
         _check_foreign(found, task.id_map)
     return found
-
-
-def _check_size(source: Any, recorded: int, what: str) -> None:
-    """Refuse a file of somebody else that has another size than recorded."""
-    if isinstance(source, str):
-        size = os.path.getsize(source)
-    else:
-        size = source.seek(0, os.SEEK_END)
-        source.seek(0)
-    if size != recorded:
-        raise changed_error(what, f"has {size} bytes instead of {recorded}")
 
 
 def _check_foreign(file: SegmentFile, id_map: IdMap) -> None:
@@ -208,6 +202,8 @@ def missing_segment_error(
     ``version`` is that of the snapshot that is read; negative for none.
     """
     if split_root(path) is not None:
+        if not str(error).endswith("is missing"):
+            return error
         return CorruptTableError(
             f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore it, "
             "or remove it from the table with Table.remove_external"

@@ -19,7 +19,7 @@ from versioned_catalog.log.entry import Commit, Manifest
 from versioned_catalog.log.features import MANIFEST, Features
 from versioned_catalog.log.layout import MANIFESTS
 from versioned_catalog.log.record import SegmentRecord, record_from_json, record_to_json
-from versioned_catalog.log.segment_table import id_map_texts
+from versioned_catalog.log.segment_table import id_map_texts, shared_texts
 from versioned_catalog.schema.id_map import IdMap, id_map_from_text
 from versioned_catalog.storage.json_text import count_values, parse_json
 from versioned_catalog.storage.store import Store
@@ -197,11 +197,9 @@ def _id_maps(table: pa.Table, what: str) -> list[IdMap | None]:
     column = table[KEPT]
     if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
         raise CorruptTableError(f"{what} has a column {KEPT} of something else than texts")
-    found: list[IdMap | None] = []
-    for chunk in column.chunks:
-        maps = [id_map_from_text(text) for text in chunk.dictionary.to_pylist()]
-        found += [None if at is None else maps[at] for at in chunk.indices.to_pylist()]
-    return found
+    texts = shared_texts(column)
+    maps = {text: id_map_from_text(text) for text in {*texts} if text is not None}
+    return [None if text is None else maps[text] for text in texts]
 
 
 def _record(text: str | None, id_map: IdMap | None, what: str) -> SegmentRecord:

@@ -89,6 +89,23 @@ def id_map_texts(maps: Sequence[IdMap | None]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(array_of(places, pa.int32()), texts)
 
 
+def shared_texts(column: pa.ChunkedArray) -> list[str | None]:
+    """The texts of a dictionary-encoded column; equal ones in a chunk are one Python string."""
+    found: list[str | None] = []
+    for chunk in column.chunks:
+        texts = chunk.dictionary.to_pylist()
+        found += [None if at is None else texts[at] for at in chunk.indices.to_pylist()]
+    return found
+
+
+def same_core(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two core tables hold the same segments; their ID maps may be encoded otherwise."""
+    if shared_texts(one["id_map"]) != shared_texts(other["id_map"]):
+        return False
+    plain = (table.drop_columns(["id_map"]).combine_chunks() for table in (one, other))
+    return bool(next(plain).equals(next(plain)))
+
+
 def _partitions(segments: Sequence[LiveSegment]) -> pa.Array:
     values = [s.record.partition for s in segments]
     ends = list(itertools.accumulate(map(len, values), initial=0))

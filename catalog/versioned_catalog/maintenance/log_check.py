@@ -17,7 +17,7 @@ from versioned_catalog.log.document import hint_from_bytes
 from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.head import Stub
 from versioned_catalog.log.layout import CHECKPOINTS, HINT, KEPT, LOG
-from versioned_catalog.log.segment_table import statistics_of
+from versioned_catalog.log.segment_table import same_core, statistics_of
 from versioned_catalog.log.state import TableState, apply
 from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.findings import Report, check_own
@@ -176,8 +176,8 @@ def differences(state: TableState, found: TableState) -> Iterable[str]:
                 f"has {name} {str(stored.get(name))[:200]}, but by the entries it is "
                 f"{str(said.get(name))[:200]}"
             )
-    core, other = state.segments.core.combine_chunks(), found.segments.core.combine_chunks()
-    if not core.equals(other):
+    core, other = state.segments.core, found.segments.core
+    if not same_core(core, other):
         yield _which(core, other)
         return
     if state.schemas == found.schemas:

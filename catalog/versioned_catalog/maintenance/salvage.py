@@ -24,6 +24,7 @@ from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_from_json
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.parquet import translate_errors
 from versioned_catalog.storage.store import Store, StoredFile
 from versioned_catalog.storage.system_errors import is_media_error
@@ -223,6 +224,12 @@ class Incarnation:
     applications: Mapping[str, int] = field(default_factory=dict)
 
 
+def _why_absent(path: str) -> str:
+    if path.startswith(PREFIX):
+        return "is a file of somebody else, which is still where it was: import it again"
+    return "is missing"
+
+
 def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
     """Determine what to recover from a log and segments.
 
@@ -236,7 +243,8 @@ def salvage(log: LogRemains, segments: Segments, table: str) -> Incarnation:
     incarnation = incarnation if incarnation.table_uuid else _of_footers(segments, table)
     left = {path: f"is damaged: {why}" for path, why in segments.damaged.items()}
     live = [path for path in incarnation.live if path in segments.footers]
-    left |= {path: "is missing" for path in incarnation.live if path not in {*live, *left}}
+    gone = (path for path in incarnation.live if path not in {*live, *left})
+    left |= {path: _why_absent(path) for path in gone}
     schemas = dict(incarnation.schemas)
     guessed: list[Footer] = []
     for footer in segments.footers.values():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from versioned_catalog.log.external import constants_from_text
+from versioned_catalog.log.segment_table import shared_texts
 from versioned_catalog.projection.resolver import SegmentPlan, plan_columns
 from versioned_catalog.schema.id_map import IdMap, file_columns, id_map_from_text
 from versioned_catalog.schema.schema import Schema
@@ -55,7 +56,7 @@ def file_layouts(core: pa.Table) -> list[FileLayout]:
     if core["id_map"].null_count == core.num_rows:
         known = {version: FileLayout(version) for version in set(versions)}
         return [known[version] for version in versions]
-    others = zip(core["id_map"].to_pylist(), core["constants"].to_pylist(), strict=True)
+    others = zip(shared_texts(core["id_map"]), core["constants"].to_pylist(), strict=True)
     return [layout_of(version, *other) for version, other in zip(versions, others, strict=True)]
 
 

@@ -141,6 +141,11 @@ class Scan:
         extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
         return (*self._wide, *extra)
 
+    @property
+    def stored_columns(self) -> tuple[Column, ...]:
+        """The columns of the plans' outputs, in the types of the current schema."""
+        return self._wanted
+
     def _top(self, column_id: int) -> int:
         above = self.state.known.ancestors(column_id)
         return above[0].id if above else column_id

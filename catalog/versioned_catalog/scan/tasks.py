@@ -14,7 +14,7 @@ from versioned_catalog.expressions.filters import BoundFilter
 from versioned_catalog.log.delta import PLAIN, Delta
 from versioned_catalog.log.external import constants_to_text
 from versioned_catalog.log.record import SegmentRecord
-from versioned_catalog.log.segment_table import OF_OTHERS
+from versioned_catalog.log.segment_table import OF_OTHERS, shared_texts
 from versioned_catalog.log.state import TableState
 from versioned_catalog.log.times import UNIX_EPOCH
 from versioned_catalog.projection.constants import wanted_constants
@@ -147,7 +147,10 @@ def task_rows(core: pa.Table) -> list[Row]:
     """The rows that tasks are planned from; Arrow would need pandas to convert timestamps."""
     names = (*_CORE, "commit_time")
     columns = [core[name] for name in _CORE] + [core["commit_time"].cast(pa.int64())]
-    values = (column.to_pylist() for column in columns)
+    values = (
+        shared_texts(column) if pa.types.is_dictionary(column.type) else column.to_pylist()
+        for column in columns
+    )
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
 
 

@@ -26,10 +26,8 @@ from versioned_catalog.schema.wire import Json, optional, type_from_json, type_t
 from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.types.forms import Form, can_hold
 from versioned_catalog.types.types import (
-    Array,
     Column,
     DataType,
-    Map,
     Struct,
     children,
     is_nested,
@@ -82,7 +80,7 @@ def _held_to_json(held: Held) -> dict[str, Json]:
     return out
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def id_map_from_text(text: str) -> IdMap:
     """The map of a JSON text; each text is parsed once.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from pyspark.sql import types as spark
 
@@ -13,9 +14,31 @@ FIELD_ID = "parquet.field.id"
 """The metadata key of a field in which Spark finds its ID in Parquet."""
 
 
-def read_schema(columns: Iterable[Column]) -> spark.StructType:
-    """The schema to read files with; all fields are nullable, since older files lack newer ones."""
-    return _struct(columns, loose=True)
+def read_schema(columns: Iterable[Column], *, by_name: bool = False) -> spark.StructType:
+    """The schema to read files with; all fields are nullable, since older files lack newer ones.
+
+    Without IDs if columns are found ``by_name``: the IDs in files of others are not ours.
+    """
+    found = _struct(columns, loose=True)
+    return _without_ids(found) if by_name else found
+
+
+def _without_ids(type_: Any) -> Any:
+    match type_:
+        case spark.StructType():
+            return spark.StructType(
+                [
+                    spark.StructField(field.name, _without_ids(field.dataType), field.nullable)
+                    for field in type_.fields
+                ]
+            )
+        case spark.ArrayType():
+            return spark.ArrayType(_without_ids(type_.elementType), type_.containsNull)
+        case spark.MapType():
+            key, value = _without_ids(type_.keyType), _without_ids(type_.valueType)
+            return spark.MapType(key, value, type_.valueContainsNull)
+        case _:
+            return type_
 
 
 def write_schema(columns: Iterable[Column]) -> spark.StructType:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from pyspark_versioned.native import is_exact
 from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.sql.foreign_files import by_file_names, formed_ids, reads_exactly
 from pyspark_versioned.sql.parquet_schema import read_schema
 from pyspark_versioned.sql.predicates import columns_of, is_for_parquet
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
 from versioned_catalog.log.op_types import PUT
 from versioned_catalog.projection import metadata_columns
+from versioned_catalog.projection.file_layout import FileLayout
 from versioned_catalog.projection.resolver import (
     Cast,
     Fill,
@@ -56,36 +58,41 @@ class ReadGroups:
             (at, columns_of(one)) for at, one in enumerate(filters) if is_for_parquet(one)
         ]
         self._narrowed = narrowed_columns(scan)
-        self._indexes: dict[tuple[int, frozenset[int], bool], int] = {}
+        self._indexes: dict[tuple[FileLayout, frozenset[int], bool], int] = {}
         self.shows_row_sequence = any(
             column.id == metadata_columns.SEQUENCE_OF_ROW for column in scan.columns
         )
         self.found: list[messages.ReadGroup] = []
 
-    def index(self, schema_version: int, nan_free: frozenset[int], *, alone: bool) -> int:
-        """The group of a segment. Schema versions that are read alike share a group.
+    def index(self, layout: FileLayout, nan_free: frozenset[int], *, alone: bool) -> int:
+        """The group of a segment. Layouts that are read alike share a group.
 
         Args:
-            schema_version: schema version of the segment.
+            layout: how the file of the segment holds the columns.
             nan_free: floating columns without NaN in the segment.
             alone: whether Spark can read the segment by itself: it needs no merge, and Hadoop can
                 open its path.
         """
-        key = (schema_version, nan_free, alone)
+        key = (layout, nan_free, alone)
         if key not in self._indexes:
-            group = self._group(self._scan.plan(schema_version), nan_free, alone)
+            group = self._group(layout, nan_free, alone)
             if group not in self.found:
                 self.found.append(group)
             self._indexes[key] = self.found.index(group)
         return self._indexes[key]
 
     def _group(
-        self, plan: SegmentPlan, nan_free: frozenset[int], alone: bool
+        self, layout: FileLayout, nan_free: frozenset[int], alone: bool
     ) -> messages.ReadGroup:
-        if self._narrowed is None or not (self._in_spark and alone and is_exact(plan)):
+        if self._narrowed is None or not (self._in_spark and alone):
             return messages.PythonGroup()
+        plan, is_foreign = self._scan.plan(layout), layout.id_map is not None
+        if not (is_exact(plan) and reads_exactly(plan, layout)):
+            return messages.PythonGroup()
+        if is_foreign:
+            plan = by_file_names(plan)
         names: dict[Path, Path] = {}
-        ids = narrowed_ids(self._scan)
+        ids = narrowed_ids(self._scan) | formed_ids(layout)
         filters = []
         for at, columns in self._filters:
             found = {column: physical_path(column, plan, nan_free, ids) for column in columns}
@@ -93,7 +100,7 @@ class ReadGroups:
             if len(known) == len(columns):
                 filters.append(at)
                 names |= known
-        return native_group(plan, filters, names, self._narrowed)
+        return native_group(plan, filters, names, self._narrowed, is_foreign=is_foreign)
 
 
 def narrowed_ids(scan: Scan) -> frozenset[int]:
@@ -134,19 +141,27 @@ def native_group(
     filters: Sequence[int] = (),
     names: dict[Path, Path] | None = None,
     narrowed: Sequence[messages.NarrowedColumn] = (),
+    *,
+    is_foreign: bool = False,
 ) -> messages.NativeGroup:
     """One way of reading by Spark's Parquet reader; the filters are those that Parquet may evaluate."""
     stored = [output.column for output in plan.outputs if _is_stored(output)]
     made = [output for output in plan.outputs if not _is_stored(output)]
-    constants = [_constant(o) for o in made if o.column.id != metadata_columns.ROW_POSITION]
+    places = {output.column.id: place for place, output in enumerate(plan.outputs)}
+    constants = [
+        _constant(one, places[one.column.id])
+        for one in made
+        if one.column.id != metadata_columns.ROW_POSITION
+    ]
     return messages.NativeGroup(
-        SparkType(read_schema(stored).jsonValue()),
+        SparkType(read_schema(stored, by_name=is_foreign).jsonValue()),
         len(constants) < len(made),
         constants,
         _order(plan.outputs, len(stored)),
         filters,
         [messages.PhysicalName(*pair) for pair in sorted((names or {}).items())],
         narrowed,
+        is_foreign,
     )
 
 
@@ -174,9 +189,11 @@ def _is_stored(output: Output) -> bool:
             return False
 
 
-def _constant(output: Output) -> messages.ConstantColumn:
-    column, member, value = output.column, None, None
+def _constant(output: Output, place: int) -> messages.ConstantColumn:
+    column, member, value, in_record = output.column, None, None, False
     match output.step:
+        case Metadata() if not metadata_columns.is_metadata(column):
+            in_record = True
         case Metadata() if column.id == metadata_columns.OP_TYPE_OF_ROW:
             value = str(PUT)  # segments with other rows are merged
         case Metadata():
@@ -186,7 +203,7 @@ def _constant(output: Output) -> messages.ConstantColumn:
         case _:
             raise AssertionError(output)
     type_ = SparkType(to_spark(column.type).jsonValue())
-    return messages.ConstantColumn(column.name, type_, member, value)
+    return messages.ConstantColumn(column.name, type_, member, value, place if in_record else None)
 
 
 def physical_path(
@@ -200,7 +217,7 @@ def physical_path(
     Args:
         nan_free: floating columns without NaN in the segment. Parquet's bounds leave NaN out, and in
             Spark NaN is the greatest value.
-        narrowed: columns that are shown in a narrower type than they are stored in.
+        narrowed: columns that are shown in another type than they are stored in.
     """
     outputs, found, names = plan.outputs, None, []
     for part in path:

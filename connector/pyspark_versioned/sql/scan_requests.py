@@ -10,6 +10,7 @@ from pyspark.sql import types as spark
 from pyspark_versioned.native import is_plain, is_written_alike
 from pyspark_versioned.projection import project
 from pyspark_versioned.spark_types import to_spark
+from pyspark_versioned.sql.foreign_files import Urls, constants_of
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
@@ -37,23 +38,24 @@ _ESTIMATED = (
 def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     """The segments to read, in groups that are read in one way each."""
     scan, shared = _scan(request.table, request.schema, request.filters, request.limit)
+    scan.check_roots()
     kept = scan.kept
     in_spark = request.allow_native and shared.is_plain
     groups = ReadGroups(scan, request.filters, in_spark=in_spark)
     row_sequences = _row_sequences(kept)
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
-    schema_version: list[int] = kept["schema_version"].to_pylist()
+    url = _urls(scan, request.table, path)
     # Spark can only read a sequence that all rows of a segment share.
     wants_sequence = groups.shows_row_sequence
     group = [
-        groups.index(version, nan_free, alone=alone)
-        for version, nan_free, alone in zip(
-            schema_version,
+        groups.index(layout, nan_free, alone=alone)
+        for layout, nan_free, alone in zip(
+            scan.layouts,
             scan.nan_free(),
             (
-                is_plain(one) and one not in merged and not (wants_sequence and sequence is None)
-                for one, sequence in zip(path, row_sequences, strict=True)
+                (is_plain(one) or (url and url[at] is not None)) and one not in merged and not (wants_sequence and sequence is None)
+                for at, (one, sequence) in enumerate(zip(path, row_sequences, strict=True))
             ),
             strict=True,
         )
@@ -61,15 +63,25 @@ def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     segments = messages.Segments(
         group,
         path,
-        schema_version,
+        kept["schema_version"].to_pylist(),
         kept["rows"].to_pylist(),
         kept["bytes"].to_pylist(),
         kept["sequence"].to_pylist(),
         kept["commit_time"].cast(pa.int64()).to_pylist(),
         row_sequences,
+        url,
+        constants_of(scan.state.schemas, kept, scan.stored_columns),
     )
     layout = [column.name for column in layout_columns(scan)]
     return messages.ScanPlan(groups.found, segments, scan.state.segments.count, layout)
+
+
+def _urls(scan: Scan, table: messages.TableRef, paths: Sequence[str]) -> list[str | None]:
+    """Where Spark finds segments below external roots; empty if there are none."""
+    if not scan.state.roots:
+        return []
+    urls = Urls(scan.store, table)
+    return [urls.of(path) for path in paths]
 
 
 def _scan(

@@ -50,12 +50,13 @@ import versioned.spark.python.SchemaOptions;
 
 /**
  * A Spark catalog of versioned tables: {@code spark.sql.catalog.<name>=versioned.spark.VersionedCatalog}, with
- * {@code .warehouse}, the folder of its tables, and {@code .storage.<option>}, options of the file system. Since
- * Spark 4.2, {@link VersionedRelationCatalog} has views as well.
+ * {@code .warehouse}, the folder of its tables, {@code .storage.<option>}, options of the file system, and
+ * {@code .root.<name>}, external roots below which tables may have files of others. Since Spark 4.2, {@link VersionedRelationCatalog} has views as well.
  */
 public class VersionedCatalog implements VersionedTables, StagingTableCatalog, SupportsNamespaces, ProcedureCatalog,
         FunctionCatalog {
     private static final String STORAGE = "storage.";
+    private static final String ROOT = "root.";
 
     private CatalogRequests requests;
 
@@ -70,6 +71,8 @@ public class VersionedCatalog implements VersionedTables, StagingTableCatalog, S
         options.asCaseSensitiveMap().forEach((key, value) -> {
             if (key.toLowerCase().startsWith(STORAGE)) {
                 storage.put(key.substring(STORAGE.length()), value);
+            } else if (key.toLowerCase().startsWith(ROOT)) {
+                storage.put(key.toLowerCase(), value);
             }
         });
         requests = CatalogRequests.of(name, warehouse, storage);

@@ -33,6 +33,8 @@ class Segments(Message):
     sequence: Sequence[int]
     commit_time: Sequence[int]
     row_sequence: Sequence[int | None]
+    url: Sequence[str | None]
+    constants: Sequence[Sequence[str | None]]
 
 
 class PythonGroup(Variant):
@@ -47,6 +49,7 @@ class NativeGroup(Variant):
     filters: Sequence[int]
     names: Sequence[PhysicalName]
     narrowed: Sequence[NarrowedColumn]
+    is_foreign: bool
 
 
 class NarrowedColumn(Message):
@@ -61,6 +64,7 @@ class ConstantColumn(Message):
     type: SparkType
     member: str | None
     value: str | None
+    place: int | None
 
 
 class PhysicalName(Message):

@@ -81,6 +81,11 @@ public final class SparkParquetReading {
             v1(conf, filters), Option.empty(), new ParquetOptions(immutable(OPTIONS), conf));
     }
 
+    /** Checks files that somebody else wrote, before they are read. */
+    public ForeignFiles foreign() {
+        return new ForeignFiles(hadoop);
+    }
+
     /** Filters with values of java.time, since java.sql.Date and Timestamp shift days that their calendar left out. */
     private static Filter[] v1(SQLConf conf, List<Predicate> filters) {
         return SQLConf.withExistingConf(conf, () -> PredicateUtils.toV1(

@@ -15,7 +15,8 @@ public interface ScanMessages {
     record ScanPlan(List<ReadGroup> groups, Segments segments, long live, List<String> layout) {}
 
     record Segments(int[] group, List<String> path, int[] schemaVersion, long[] rows, long[] bytes, long[] sequence,
-            long[] commitTime, List<@Nullable Long> rowSequence) {}
+            long[] commitTime, List<@Nullable Long> rowSequence, List<@Nullable String> url,
+            List<List<@Nullable String>> constants) {}
 
     /** A way of reading. */
     sealed interface ReadGroup extends Variant permits PythonGroup, NativeGroup {}
@@ -23,11 +24,13 @@ public interface ScanMessages {
     record PythonGroup() implements ReadGroup {}
 
     record NativeGroup(StructType readSchema, boolean rowPosition, List<ConstantColumn> constants, int[] order,
-            int[] filters, List<PhysicalName> names, List<NarrowedColumn> narrowed) implements ReadGroup {}
+            int[] filters, List<PhysicalName> names, List<NarrowedColumn> narrowed, boolean isForeign)
+            implements ReadGroup {}
 
     record NarrowedColumn(int index, String name, DataType stored, DataType shown) implements Serializable {}
 
-    record ConstantColumn(String name, DataType type, @Nullable String member, @Nullable String value) {}
+    record ConstantColumn(String name, DataType type, @Nullable String member, @Nullable String value,
+            @Nullable Integer place) {}
 
     record PhysicalName(List<String> column, List<String> physical) {}
 

@@ -28,9 +28,16 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
      * A segment.
      *
      * @param rowSequence of all of its rows; null if they have several
+     * @param url of a file below an external root; null for one in the table's folder
+     * @param texts value texts of columns that the file of somebody else does not hold
      */
     record Segment(int group, String path, int schemaVersion, long rows, long bytes, long sequence, long commitTime,
-            Long rowSequence) {
+            Long rowSequence, String url, List<String> texts) {
+
+        /** Where the file is, for a table in a folder. */
+        String file(String folder) {
+            return url == null ? folder + "/" + path : url;
+        }
 
         /** The values of the columns that are constant in the segment. */
         InternalRow constants(NativeGroup way) {
@@ -38,6 +45,9 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
         }
 
         private Object constant(ConstantColumn column) {
+            if (column.place() != null) {
+                return Values.parse(texts.get(column.place()), column.type());
+            }
             return column.member() == null ? Values.parse(column.value(), column.type()) : switch (column.member()) {
                 case "path" -> UTF8String.fromString(path);
                 case "schema_version" -> schemaVersion;
@@ -57,7 +67,8 @@ record ScanPlan(List<ReadGroup> groups, List<Segment> segments, long live, List<
         for (int i = 0; i < columns.group().length; i++) {
             segments.add(new Segment(columns.group()[i], columns.path().get(i), columns.schemaVersion()[i],
                 columns.rows()[i], columns.bytes()[i], columns.sequence()[i], columns.commitTime()[i],
-                columns.rowSequence().get(i)));
+                columns.rowSequence().get(i), columns.url().isEmpty() ? null : columns.url().get(i),
+                columns.constants().isEmpty() ? List.of() : columns.constants().get(i)));
         }
         return new ScanPlan(plan.groups(), segments, plan.live(), plan.layout());
     }

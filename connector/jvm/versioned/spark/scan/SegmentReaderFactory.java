@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import versioned.spark.internals.ForeignFiles;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.ScanMessages.*;
@@ -22,8 +23,22 @@ import versioned.spark.python.Terms;
 
 /** Makes the readers of all partitions of a scan, native or in Python; all yield columns, or all yield rows. */
 final class SegmentReaderFactory implements PartitionReaderFactory {
-    /** A native way of reading: Spark's factory, the index of each wanted column in its rows, and how it is narrowed. */
-    private record Way(PartitionReaderFactory factory, int[] order, Narrowing[] narrowed) implements Serializable {}
+    /**
+     * A native way of reading: Spark's factory, the index of each wanted column in its rows, and how it is narrowed.
+     *
+     * @param foreign checks files of others; null for segments of our own
+     */
+    private record Way(PartitionReaderFactory factory, int[] order, Narrowing[] narrowed, ForeignFiles foreign)
+            implements Serializable {
+
+        /** The files of a run; those of others must be as large as recorded. */
+        FilePartition files(NativePartition.Run run) {
+            if (foreign != null) {
+                foreign.check(run.files());
+            }
+            return new FilePartition(0, run.files());
+        }
+    }
 
     private final String table;
     private final StructType wanted;
@@ -61,7 +76,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         List<Predicate> inFile = filters.isEmpty() ? List.of()
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
         return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order(),
-            narrowed(table, group));
+            narrowed(table, group), group.isForeign() ? reading.foreign() : null);
     }
 
     private static Narrowing[] narrowed(TableRef table, NativeGroup group) {
@@ -93,7 +108,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         if (partition instanceof NativePartition found) {
             return new ChainedReader<>(table, found.runs(), row -> 1, run -> {
                 Way way = ways[run.group()];
-                return Reordered.rows(way.factory.createReader(files(run)), way.order, way.narrowed, wanted);
+                return Reordered.rows(way.factory.createReader(way.files(run)), way.order, way.narrowed, wanted);
             });
         }
         return python.createReader(partition);
@@ -104,13 +119,9 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         if (partition instanceof NativePartition found) {
             return new ChainedReader<>(table, found.runs(), ColumnarBatch::numRows, run -> {
                 Way way = ways[run.group()];
-                return Reordered.batches(way.factory.createColumnarReader(files(run)), way.order, way.narrowed);
+                return Reordered.batches(way.factory.createColumnarReader(way.files(run)), way.order, way.narrowed);
             });
         }
         return SparkFiles.columns(python.createReader(partition), wanted);
-    }
-
-    private static FilePartition files(NativePartition.Run run) {
-        return new FilePartition(0, run.files());
     }
 }

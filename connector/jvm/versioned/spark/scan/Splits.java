@@ -39,7 +39,7 @@ final class Splits {
         for (long start = 0, length; start < segment.bytes(); start += length) {
             length = Math.min(target, segment.bytes() - start);
             PartitionedFile file =
-                SparkFiles.part(constants, folder + "/" + segment.path(), start, length, segment.bytes());
+                SparkFiles.part(constants, segment.file(folder), start, length, segment.bytes());
             splits.add(new NativePartition.Split(segment.group(), file, whole ? segment.rows() : -1));
         }
     }
