@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from versioned_catalog import versions
 from versioned_catalog.conflicts.operations import Base, Overwrite
+from versioned_catalog.conversion.convert import Request, Synced, sync
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.inspection import Inspection
@@ -349,6 +350,23 @@ class Table(TableSchema):
             paths: as the metadata column ``_segment`` shows them: ``root:<name>/...``.
         """
         return self.transaction().commit_external((), removed=paths, commit_id=commit_id)
+
+    def sync(self, source: Any = None, *, options: Mapping[str, str] | None = None) -> Synced:
+        """Follow what the source of a converted table has committed since. See ``Catalog.convert``.
+
+        Changes of its schema are commits of their own, and those of its files are one commit. What was
+        changed here stays. Twice in a row, the second sync does nothing.
+
+        Args:
+            source: the source as its library loads it, or its newest metadata file; found by its location
+                if omitted.
+            options: storage options of the library that reads the source's metadata.
+
+        Raises:
+            InvalidRequestError: the table was not converted, or a column or file was changed on both
+                sides.
+        """
+        return sync(self._handle, Request(source, options=dict(options or {})))
 
     def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool | None = None) -> int:
         """Add rows to a table with a primary key, replacing those with the same row key.

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.catalog import locations
+from versioned_catalog.catalog.converting import Conversions
 from versioned_catalog.catalog.create import TableCreation
 from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.namespaces import Namespaces
@@ -49,7 +50,7 @@ REMEMBERED = 32
 """Number of loaded tables that a catalog caches."""
 
 
-class Catalog(TableCreation, Namespaces, Views):
+class Catalog(TableCreation, Conversions, Namespaces, Views):
     """The namespaces, tables and views of a warehouse.
 
     Names are dotted text, with backticks around parts that hold dots, or tuples of parts.

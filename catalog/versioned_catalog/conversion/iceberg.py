@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,12 +16,11 @@ from versioned_catalog.conversion.locations import below
 from versioned_catalog.conversion.source import (
     SourceFile,
     SourcePartition,
-    SourceSchema,
     SourceTable,
     optional_import,
 )
 from versioned_catalog.errors import InvalidRequestError
-from versioned_catalog.types.types import Column, DataType
+from versioned_catalog.types.types import Atom, DataType, is_floating
 from versioned_catalog.values.literals import encode
 from versioned_catalog.values.value_text import ValueText
 
@@ -160,6 +159,23 @@ class _Reader:
 
     table: Any
     root: str
+    _specs: dict[int, list[tuple[int, SourcePartition]]] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def types(self) -> dict[str, DataType]:
+        """The types of the columns by key."""
+        return {key: column.type for key, column in source_schema(self.table.schema()).keyed()}
+
+    def _fields(self, spec_id: int) -> list[tuple[int, SourcePartition]]:
+        if spec_id not in self._specs:
+            spec = self.table.specs()[spec_id]
+            self._specs[spec_id] = partition_fields(spec, self.table.schema())
+        return self._specs[spec_id]
+
+    def _value(self, value: Any, one: SourcePartition) -> str | None:
+        """The value text of a partition value."""
+        keeps_type = one.transform == "identity" or one.transform.startswith("truncate")
+        return _text(value, self.types[one.key] if keeps_type else Atom.INT)
 
     def files_at(self, version: str) -> Sequence[SourceFile] | None:
         """The files of an earlier snapshot; None if it has expired."""
@@ -202,13 +218,13 @@ class _Reader:
                 "(rewrite_data_files with rewrite-all), or copy its rows with append()",
                 condition="NOT_SUPPORTED",
             )
-        fields, schema = _spec_fields(self.table, file.spec_id)
-        values = [_partition_text(file.partition[at], one, schema) for at, one in fields]
+        fields = self._fields(file.spec_id)
         constants = {
-            one.key: value
-            for (_, one), value in zip(fields, values, strict=True)
-            if one.transform == "identity"
+            str(field.source_id): _text(file.partition[at], self.types[str(field.source_id)])
+            for at, field in enumerate(self.table.specs()[file.spec_id].fields)
+            if str(field.transform) == "identity" and str(field.source_id) in self.types
         }
+        values = [self._value(file.partition[at], one) for at, one in fields]
         deletes = sorted(_identity(one) for one in task.delete_files)
         return SourceFile(
             path,
@@ -225,39 +241,11 @@ class _Reader:
         )
 
 
-def _spec_fields(
-    table: Any, spec_id: int
-) -> tuple[list[tuple[int, SourcePartition]], SourceSchema]:
-    return _cached_fields(table.specs()[spec_id], table.schema())
-
-
-@lru_cache(maxsize=256)
-def _cached_fields(spec: Any, schema: Any) -> tuple[list[tuple[int, SourcePartition]], SourceSchema]:
-    return partition_fields(spec, schema), source_schema(schema)
-
-
-def _partition_text(value: Any, field: SourcePartition, schema: SourceSchema) -> str | None:
-    """The value text of a partition value of PyIceberg."""
-    type_: DataType = dict(_leaves(schema))[field.key].type
-    if value is None:
-        return None
-    if field.transform not in ("identity",) and not field.transform.startswith("truncate"):
-        return str(int(value))
-    return _text(value, type_)
-
-
-@lru_cache(maxsize=64)
-def _leaves(schema: SourceSchema) -> tuple[tuple[str, Column], ...]:
-    return tuple(schema.keyed())
-
-
 def _text(value: Any, type_: DataType) -> str | None:
-    """Dates and times stand in manifests as the integers that value text has, too."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, int) and not isinstance(value, bool):
+    """The value text of a value in a manifest, where dates and times are the integers of value text."""
+    if isinstance(value, int) and not isinstance(value, bool) and not is_floating(type_):
         return str(value)
-    found: ValueText = encode(str(value) if type_.__class__.__name__ == "UUID" else value, type_)
+    found: ValueText = encode(str(value) if isinstance(value, uuid.UUID) else value, type_)
     assert found is None or isinstance(found, str)
     return found
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 
 from versioned_catalog.errors import InvalidRequestError
+
+
+_METADATA = re.compile(r"(?:v|0*)([0-9]+)(?:-[^.]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 def below(root: str, url: str) -> str:
@@ -47,3 +52,25 @@ def plain(url: str) -> str:
     elif "://" not in text:
         text = os.path.abspath(text)
     return text.rstrip("/")
+
+
+def newest_metadata(names: Iterable[str]) -> str | None:
+    """The newest of the metadata files of an Iceberg table, by the numbers in their names.
+
+    >>> newest_metadata(["v9.metadata.json", "v10.metadata.json", "version-hint.text"])
+    'v10.metadata.json'
+    >>> newest_metadata(["00001-6f.metadata.json", "00000-1a.metadata.json"])
+    '00001-6f.metadata.json'
+    """
+    numbered = {
+        name: int(found[1]) for name in names if (found := _METADATA.fullmatch(name)) is not None
+    }
+    newest = max(numbered.values(), default=None)
+    found = [name for name, number in numbered.items() if number == newest]
+    if len(found) > 1:
+        raise InvalidRequestError(
+            f"{found[0]} and {found[1]} have the same number, so that only the table's catalog knows the "
+            "newest version; name the metadata file, or pass the table as PyIceberg loads it",
+            condition="INVALID_OPTION",
+        )
+    return found[0] if found else None

@@ -80,13 +80,21 @@ class SourceFile:
 
     @property
     def token(self) -> str:
-        """Identity of the file with its deletes: 16 hex digits."""
+        """Identity of the file with its deletes; see ``token_of``."""
         return token_of(self.path, self.deletes)
 
 
 def token_of(path: str, deletes: str = "") -> str:
-    """The token of a file: see ``SourceFile.token``."""
-    return hashlib.sha256(f"{path}\0{deletes}".encode()).hexdigest()[:16]
+    """Identity of a file with its deletes: 16 hex digits.
+
+    The digit ``c`` stands where a random UUID has its version, so that a name that begins with a token is
+    never one that was drawn at random.
+
+    >>> token_of("data/a.parquet")[12]
+    'c'
+    """
+    digits = hashlib.sha256(f"{path}\0{deletes}".encode()).hexdigest()
+    return f"{digits[:12]}c{digits[12:15]}"
 
 
 def digest_of(tokens: Sequence[str] | set[str]) -> str:
