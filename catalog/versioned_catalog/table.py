@@ -9,6 +9,7 @@ from typing import Any, Self
 from versioned_catalog import versions
 from versioned_catalog.conflicts.operations import Base, Overwrite
 from versioned_catalog.conversion.convert import Request, Synced, sync
+from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.inspection.inspection import Inspection
@@ -20,6 +21,7 @@ from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.maintenance.maintenance import Maintenance
 from versioned_catalog.scan.columns import bind_filters
 from versioned_catalog.scan.scan import Scan
+from versioned_catalog.schema.maintained import SOURCE
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.snapshot import Snapshot
 from versioned_catalog.storage.store import Store
@@ -138,6 +140,12 @@ class Table(TableSchema):
     def time_index(self) -> str | None:
         """Path of the time index column; None without one."""
         return self.snapshot().time_index
+
+    @property
+    def source(self) -> Origin | None:
+        """Where a converted table comes from, and the version that was followed last; None for others."""
+        known = self.state.properties
+        return origin_of(known, self.name) if SOURCE in known else None
 
     @property
     def comment(self) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from versioned_catalog.catalog.declaration import creation
+from versioned_catalog.catalog.locations import Mode
+from versioned_catalog.conflicts.operations import Create
 from versioned_catalog.conversion.convert import (
     Conversion,
     Request,
@@ -15,25 +18,29 @@ from versioned_catalog.conversion.convert import (
     sync,
     sync_from,
 )
-from versioned_catalog.conversion.origin import SOURCE
 from versioned_catalog.errors import AlreadyExistsError, naming_table
+from versioned_catalog.schema.maintained import SOURCE
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table import Table
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.warehouse.state import Name
 
-if TYPE_CHECKING:
-    from versioned_catalog.catalog.create import TableCreation
-
-    Base = TableCreation
-else:
-    Base = object
-
-
-class Conversions(Base):
+class Conversions(abc.ABC):
     """The part of ``Catalog`` that converts tables."""
 
     _store: Store
+
+    @abc.abstractmethod
+    def table_exists(self, name: str | Name) -> bool:
+        """See ``Catalog.table_exists``."""
+
+    @abc.abstractmethod
+    def load_table(self, name: str | Name) -> Table:
+        """See ``Catalog.load_table``."""
+
+    @abc.abstractmethod
+    def _create_now(self, name: str | Name, operation: Create, mode: Mode) -> Table:
+        """See ``TableCreation``."""
 
     def convert(
         self,
@@ -106,7 +113,7 @@ class Conversions(Base):
 
     def _converted(self, name: str | Name) -> Table:
         table = self.load_table(name)
-        if SOURCE not in table.properties:
+        if SOURCE not in table.state.properties:
             shown = render_path(parse_path(name))
             raise AlreadyExistsError(
                 f"there is a table {shown} already, which was not converted; choose another name"

@@ -44,7 +44,8 @@ class Conversion:
             )
         if self.deletes not in (COPY, REFUSE):
             raise InvalidRequestError(
-                f"deletes must be {COPY!r} or {REFUSE!r}, got {self.deletes!r}", condition="INVALID_OPTION"
+                f"deletes must be {COPY!r} or {REFUSE!r}, got {self.deletes!r}",
+                condition="INVALID_OPTION",
             )
 
     def creation(self, bare: Create, source: SourceTable, root: str) -> Create:

@@ -58,9 +58,7 @@ def copy_file(
     return tagged.write(arrow, batches, handle.store)
 
 
-def _rows(
-    handle: TableHandle, schema: Schema, external: ExternalFile
-) -> Iterator[pa.RecordBatch]:
+def _rows(handle: TableHandle, schema: Schema, external: ExternalFile) -> Iterator[pa.RecordBatch]:
     bare = replace(schema, primary_key=(), time_index=None)
     record = SegmentRecord(
         external.path,

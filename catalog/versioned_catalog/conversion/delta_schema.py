@@ -9,7 +9,16 @@ from typing import Any
 from versioned_catalog.conversion.source import SourceSchema
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.paths import render_path
-from versioned_catalog.types.types import Array, Atom, Column, Constant, DataType, Decimal, Map, Struct
+from versioned_catalog.types.types import (
+    Array,
+    Atom,
+    Column,
+    Constant,
+    DataType,
+    Decimal,
+    Map,
+    Struct,
+)
 from versioned_catalog.values.literals import constant_from_sql
 
 MAPPING_ID = "delta.columnMapping.id"
@@ -107,10 +116,13 @@ class _Reader:
         if text is None:
             return None
         try:
-            return constant_from_sql(str(text), type_)
+            found = constant_from_sql(str(text), type_)
         except InvalidRequestError:
+            found = None
+        if not isinstance(found, Constant):
             self.dropped.append(f"the default {text} of the column {render_path(path)}")
             return None
+        return found
 
     def _type(self, stored: Any, path: tuple[str, ...], key: str) -> DataType:
         if isinstance(stored, str):

@@ -92,8 +92,8 @@ class _Step:
             stable=self.source.stable_keys,
         )
         theirs = self._arranged(resolved, origin)
-        if theirs.same_but_version(origin.columns) and self.schema.schema_id == origin.schema_id:
-            return
+        if theirs.same_but_version(origin.columns):
+            return  # the commit that follows the files notes the number of the schema
         changes, ids = _changes(state, merge_schemas(state.schema.visible, origin.columns, theirs))
         followed = replace(
             origin,
@@ -102,7 +102,9 @@ class _Step:
             schema_id=self.schema.schema_id,
         )
         noted = [SetProperty(*one) for one in followed.properties().items()]
-        Alteration(self.handle).add_all([*changes, *noted]).commit_if(_unchanged(self.handle, state))
+        Alteration(self.handle).add_all([*changes, *noted]).commit_if(
+            _unchanged(self.handle, state)
+        )
 
     def _arranged(self, resolved: Resolved, origin: Origin) -> Schema:
         """The source's schema with IDs and physical names as the last one had them."""
@@ -177,7 +179,9 @@ def _renumbered(schema: Schema, ids: dict[int, int]) -> Schema:
     return Schema(
         columns,
         schema.version,
-        tuple(PartitionField(ids.get(f.source, f.source), f.transform) for f in schema.partitioning),
+        tuple(
+            PartitionField(ids.get(f.source, f.source), f.transform) for f in schema.partitioning
+        ),
         tuple(SortField(ids.get(f.source, f.source), f.descending) for f in schema.sort_by),
     )
 

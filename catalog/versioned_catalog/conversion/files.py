@@ -105,9 +105,7 @@ class Adopter:
         found = HeldFile(opened.parquet, path, self.names, has_ids).id_map(columns)
         return self._maps.setdefault(found, found)
 
-    def _stats(
-        self, file: SourceFile, opened: OpenedFile, id_map: IdMap
-    ) -> dict[int, ColumnStats]:
+    def _stats(self, file: SourceFile, opened: OpenedFile, id_map: IdMap) -> dict[int, ColumnStats]:
         """Statistics from the footer; only the source's metadata may know the number of NaNs."""
         held = file_columns(self.schema, id_map)
         found = foreign_stats(opened.footer, held, id_map, self.schema.columns)

@@ -115,7 +115,9 @@ class _Files:
                 f"newer than {self.source.version}; to see an earlier one, use the table's own history"
             )
 
-    def _before(self, origin: Origin, live: Mapping[str, list[str]]) -> Mapping[str, SourceFile | None]:
+    def _before(
+        self, origin: Origin, live: Mapping[str, list[str]]
+    ) -> Mapping[str, SourceFile | None]:
         """The source's files that were followed last, by token.
 
         If this table has kept all of them, it knows them itself. Otherwise the source must.
@@ -222,6 +224,7 @@ class _Files:
         held |= {token for token in _live(state, self._origin.root) if token in files}
         origin = replace(
             self._origin,
+            schema_id=self.source.schema.schema_id,
             version=self.source.version,
             number=self.source.batch or 0,
             digest=digest_of(held),

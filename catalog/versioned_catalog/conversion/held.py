@@ -86,7 +86,11 @@ class HeldFile:
         return IdMap(dict(self._level(list(schema), columns, 0, ())))
 
     def _level(
-        self, fields: Sequence[pa.Field], columns: Sequence[Column], start: int, above: tuple[str, ...]
+        self,
+        fields: Sequence[pa.Field],
+        columns: Sequence[Column],
+        start: int,
+        above: tuple[str, ...],
     ) -> Iterator[tuple[int, Held]]:
         """The columns of one level; ``start`` is the index of its first leaf."""
         starts = _starts(fields, start)
@@ -101,7 +105,9 @@ class HeldFile:
             return None
         if self.has_ids:
             wanted = key.encode()
-            found = [at for at, one in enumerate(fields) if (one.metadata or {}).get(_FIELD_ID) == wanted]
+            found = [
+                at for at, one in enumerate(fields) if (one.metadata or {}).get(_FIELD_ID) == wanted
+            ]
         else:
             known = self.names.names(key)
             found = [at for at, one in enumerate(fields) if one.name in known]
@@ -202,7 +208,7 @@ def _starts(fields: Sequence[pa.Field], start: int) -> list[int]:
 
 
 def _is_list(held: Any) -> bool:
-    return pa.types.is_list(held) or pa.types.is_large_list(held)
+    return bool(pa.types.is_list(held) or pa.types.is_large_list(held))
 
 
 def _count(held: Any) -> int:

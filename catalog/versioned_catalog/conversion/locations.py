@@ -66,11 +66,11 @@ def newest_metadata(names: Iterable[str]) -> str | None:
         name: int(found[1]) for name in names if (found := _METADATA.fullmatch(name)) is not None
     }
     newest = max(numbered.values(), default=None)
-    found = [name for name, number in numbered.items() if number == newest]
-    if len(found) > 1:
+    last = [name for name, number in numbered.items() if number == newest]
+    if len(last) > 1:
         raise InvalidRequestError(
-            f"{found[0]} and {found[1]} have the same number, so that only the table's catalog knows the "
+            f"{last[0]} and {last[1]} have the same number, so that only the table's catalog knows the "
             "newest version; name the metadata file, or pass the table as PyIceberg loads it",
             condition="INVALID_OPTION",
         )
-    return found[0] if found else None
+    return last[0] if last else None

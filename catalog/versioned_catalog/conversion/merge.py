@@ -92,7 +92,11 @@ def _check_names(
         other = names.setdefault(name_key(one.name), one)
         if other is not one:
             path = render_path((*above, one.name))
-            whose = "has a column of its own" if {one.id, other.id} & extra.keys() else "has two columns"
+            whose = (
+                "has a column of its own"
+                if {one.id, other.id} & extra.keys()
+                else "has two columns"
+            )
             raise InvalidRequestError(
                 f"the source now has a column {path}, and this table {whose} of that name; rename or "
                 f"drop it first: alter().rename_column({path!r}, ...)",
@@ -163,5 +167,6 @@ class _Pair:
 
     def _conflict(self, what: str, way_out: str) -> InvalidRequestError:
         return InvalidRequestError(
-            f"the column {self._path} (ID {self.ours.id}) is {what}; {way_out}", condition="NOT_SUPPORTED"
+            f"the column {self._path} (ID {self.ours.id}) is {what}; {way_out}",
+            condition="NOT_SUPPORTED",
         )

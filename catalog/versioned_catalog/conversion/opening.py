@@ -78,7 +78,8 @@ def _kind(request: Request, store: Store) -> str:
     if request.kind is not None:
         if request.kind not in KINDS:
             raise InvalidRequestError(
-                f"kind must be one of {', '.join(KINDS)}, got {request.kind!r}", condition="INVALID_OPTION"
+                f"kind must be one of {', '.join(KINDS)}, got {request.kind!r}",
+                condition="INVALID_OPTION",
             )
         return request.kind
     return _found_kind(request, store)

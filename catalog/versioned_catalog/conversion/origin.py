@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
+from versioned_catalog.schema.maintained import SOURCE, SOURCE_COLUMNS
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import member, schema_from_json, schema_to_json
 from versioned_catalog.storage.json_text import parse_json
-
-SOURCE = "source.table"
-COLUMNS = "source.columns"
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Origin:
             "deletes": self.deletes,
         }
         columns = {"schema": schema_to_json(self.columns), "keys": dict(self.keys)}
-        return {SOURCE: _dump(table), COLUMNS: _dump(columns)}
+        return {SOURCE: _dump(table), SOURCE_COLUMNS: _dump(columns)}
 
 
 def origin_of(properties: Mapping[str, str], table: str) -> Origin:
@@ -75,14 +73,14 @@ def origin_of(properties: Mapping[str, str], table: str) -> Origin:
     Raises:
         InvalidRequestError: it was not converted, or its properties were changed.
     """
-    if SOURCE not in properties or COLUMNS not in properties:
+    if SOURCE not in properties or SOURCE_COLUMNS not in properties:
         raise InvalidRequestError(
             f"{table} was not converted from another table, so there is nothing to follow; convert one "
             "under a new name: Catalog.convert"
         )
     try:
         named = parse_json(properties[SOURCE], f"the property {SOURCE}")
-        held = parse_json(properties[COLUMNS], f"the property {COLUMNS}")
+        held = parse_json(properties[SOURCE_COLUMNS], f"the property {SOURCE_COLUMNS}")
         texts = {
             name: member(named, name, str)
             for name in ("kind", "uuid", "location", "root", "version", "mode", "deletes")
@@ -98,7 +96,7 @@ def origin_of(properties: Mapping[str, str], table: str) -> Origin:
         )
     except (CorruptTableError, TypeError, ValueError) as error:
         raise InvalidRequestError(
-            f"{table}: the properties {SOURCE} and {COLUMNS} are not what a conversion wrote ({error}); "
+            f"{table}: the properties {SOURCE} and {SOURCE_COLUMNS} are not what a conversion wrote ({error}); "
             "roll the table back to before they were changed, or convert the source under a new name"
         ) from None
 

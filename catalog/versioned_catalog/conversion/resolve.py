@@ -129,6 +129,8 @@ def partitioned(
             if keys.get(one.key) in bare.ids
         ),
         sort_by=tuple(
-            SortField(keys[key], descending) for key, descending in sort_by if keys.get(key) in bare.ids
+            SortField(keys[key], descending)
+            for key, descending in sort_by
+            if keys.get(key) in bare.ids
         ),
     )
