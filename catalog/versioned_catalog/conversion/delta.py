@@ -222,13 +222,25 @@ class _Reader:
         if "deletionVectors" not in (table.protocol().reader_features or []):
             return {}
         found: dict[str, pa.Array] = {}
-        for batch in table.deletion_vectors():
-            one = pa.record_batch(batch)
+        for one in self._vectors(table):
             for path, kept in zip(one.column(0), one.column(1), strict=True):
                 mask = np.asarray(kept.values.to_numpy(zero_copy_only=False), bool)
                 positions = pa.array(np.flatnonzero(~mask), pa.int64())
                 found[below(self.root, unquote(path.as_py()))] = positions
         return found
+
+
+    def _vectors(self, table: Any) -> list[pa.RecordBatch]:
+        errors = optional_import("deltalake.exceptions", EXTRA)
+        try:
+            return [pa.record_batch(batch) for batch in table.deletion_vectors()]
+        except errors.DeltaError as error:
+            raise InvalidRequestError(
+                f"the deletion vectors of {self.location} can't be read by deltalake: {error}. Remove them "
+                "in the source: REORG TABLE ... APPLY (PURGE), then ALTER TABLE ... DROP FEATURE "
+                "deletionVectors",
+                condition="NOT_SUPPORTED",
+            ) from error
 
 
 def _text(one: DeltaSchema) -> str:
