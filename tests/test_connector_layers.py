@@ -19,10 +19,17 @@ INTERNALS = {
         "types.paths",
         "types.types",
         "types.widening",
+        "types.forms",
         "values.literals",
     ),
     # schemas and what hangs on them
-    *("schema.ddl", "schema.keying", "schema.partition_changes", "schema.partition_values"),
+    *(
+        "schema.ddl",
+        "schema.id_map",
+        "schema.keying",
+        "schema.partition_changes",
+        "schema.partition_values",
+    ),
     *(
         "schema.schema",
         "schema.seen",
@@ -43,6 +50,7 @@ INTERNALS = {
         "expressions.where",
         "projection",
         "projection.arrays",
+        "projection.file_layout",
     ),
     *("projection.metadata_columns", "projection.resolver", "scan.aggregates", "scan.estimates"),
     *(
@@ -63,7 +71,7 @@ INTERNALS = {
     *("views.columns", "warehouse.state", "warehouse.view"),
     # storage, options and errors
     *("errors", "spelling", "storage.json_text", "storage.opening", "storage.s3_options"),
-    *("storage.secrets", "storage.store"),
+    *("storage.external", "storage.root_paths", "storage.secrets", "storage.store"),
 }
 """Modules of the catalog that the connector imports beside the public ``versioned_catalog``."""
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from versioned_catalog.snapshot import Snapshot
     from versioned_catalog.table import Table
     from versioned_catalog.transaction import Transaction
-    from versioned_catalog.write.external import ExternalFile
     from versioned_catalog.write.expressions import expr
+    from versioned_catalog.write.external import ExternalFile
 
 __all__ = [
     "AlreadyExistsError",

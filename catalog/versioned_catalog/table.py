@@ -339,7 +339,7 @@ class Table(TableSchema):
         """Adopt Parquet files of somebody else in place, without a copy. See ``write.external``.
 
         The files stay their owner's: this library never deletes or changes them, and readers notice if
-        their owner does. Every reader must allow the root that they lie below (``roots`` of ``Catalog``).
+        their owner does. Every reader must allow the root below which they lie (see ``Catalog``).
 
         Args:
             batch: application and batch number; a batch is committed at most once.
@@ -350,7 +350,7 @@ class Table(TableSchema):
         return self.transaction().commit_external(files, commit_id=commit_id, batch=batch)
 
     def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
-        """Remove segments from the table without reading them: files that their owner has changed or deleted.
+        """Remove segments from the table unread, such as files that their owner has deleted.
 
         The files themselves are not touched. Their rows are gone from this version on.
 

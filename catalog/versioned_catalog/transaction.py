@@ -324,8 +324,8 @@ class Transaction:
         unknown = sorted(set(removed) - set(state.segments.paths))
         if unknown:
             raise InvalidRequestError(
-                f"{self._handle.name}: {unknown[0]} is not a segment of version {state.version}, on which "
-                f"this {kind} was planned"
+                f"{self._handle.name}: {unknown[0]} is not a segment of version {state.version}, on "
+                f"which this {kind} was planned"
             )
         return tuple(dict.fromkeys(removed))
 

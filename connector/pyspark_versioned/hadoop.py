@@ -58,7 +58,9 @@ def root_urls(location: str, storage: Mapping[str, Any]) -> dict[str, str]:
     """
     folder, found = hadoop_folder(location, storage), dict[str, str]()
     own, roots = split_options(storage)
-    for name, root in roots.items() if folder is not None else ():
+    if folder is None:
+        return found
+    for name, root in roots.items():
         one = _folder(root.url, own if root.options is None else root.options)
         if one is None or not (_is_local(root.url) or _scheme(one.url) == _scheme(folder.url)):
             continue

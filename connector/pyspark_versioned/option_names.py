@@ -41,7 +41,8 @@ def unknown_text(option: str) -> str:
     """Return the error message for an unknown option of the data source."""
     near = meant(option, OF_SOURCE)
     hint = f"; did you mean {near}?" if near else "."
-    return f"the option {option} is unknown{hint} The options are {', '.join(OF_SOURCE)}, {STORAGE}<key>, {ROOT}<name>"
+    known = ", ".join((*OF_SOURCE, f"{STORAGE}<key>", f"{ROOT}<name>"))
+    return f"the option {option} is unknown{hint} The options are {known}"
 
 
 def check_spelling(options: Iterable[str], table: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_versioned.jar import jar_path
 from versioned_catalog import InvalidRequestError
-from versioned_catalog.storage.root_paths import Roots, with_roots
+from versioned_catalog.storage.root_paths import ROOT_OPTION, Roots, with_roots
 from versioned_catalog.storage.secrets import check_url
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def catalog_conf(
 
 
 def _setting(catalog: str, option: str) -> str:
-    """The setting of a storage option. The URL of a root is shown, its options are hidden like all others."""
-    is_url = option.startswith(ROOT) and "." not in option.removeprefix(ROOT)
+    """The setting of a storage option. The URL of a root is shown, its options are hidden."""
+    is_url = option.startswith(ROOT_OPTION) and "." not in option.removeprefix(ROOT_OPTION)
     return f"{catalog}.{option}" if is_url else f"{catalog}.storage.{option}"
 
 

@@ -26,7 +26,7 @@ from versioned_catalog.statistics.footers import footer_stats, read_footer
 FILTERS = [
     *(("id", ">", 1), ("name", "=", "n3n3n3"), ("ts", "<", "2001-01-01"), ("f", "=", float("nan"))),
     *(("s.x", "is null"), ("b", ">=", b"\xff"), ("day", "in", ["1970-01-03"]), ("e", "<=", 5)),
-    ("host", "=", "a"),
+    *(("host", "=", "a"), ("u", ">", 7), ("s.y", "=", "z")),
 ]
 
 
@@ -156,6 +156,7 @@ def _words() -> list[object]:
         "rollback",
         "fence",
         {"read": [], "write": []},
+        *("root:lake/other.parquet", "root:lake/../x", "uint32", "list", "decimal(3,1)"),
     ]
 
 
@@ -263,7 +264,7 @@ def _other_columns(random: Random, table: pa.Table) -> pa.Table:
 
 
 def make_segment(random: Random) -> bytes:
-    paths = files("/data/", ".parquet")
+    paths = files("/data/", ".parquet") + files("external/raw/")
     path = random.choice(paths)
     return packed(path, bytes_of(random, world()[path], [world()[one] for one in paths]))
 

@@ -16,6 +16,7 @@ from versioned_catalog import Catalog, Table
 
 MADE_ONCE = Path(__file__).with_name("world.zip")
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1"
+EXTERNAL = Path(__file__).parents[1] / "golden" / "v1-external"
 ROOT = "/fuzz"
 MADE = "made/t"
 DDL = (
@@ -84,9 +85,10 @@ def build() -> dict[str, bytes]:
         fs.rm(ROOT, recursive=True)
     with zipfile.ZipFile(MADE_ONCE) as kept:
         found = {name: kept.read(name) for name in kept.namelist()}
-    for path in sorted(GOLDEN.rglob("*")):
-        if path.is_file():
-            found[f"golden/{path.relative_to(GOLDEN)}"] = path.read_bytes()
+    for name, folder in (("golden", GOLDEN), ("external", EXTERNAL)):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                found[f"{name}/{path.relative_to(folder)}"] = path.read_bytes()
     for name, content in found.items():
         fs.pipe_file(f"{ROOT}/{name}", content)
     return found
@@ -119,11 +121,15 @@ def planted(path: str, data: bytes, without: tuple[str, ...] = ()) -> Iterator[N
 
 def table_of(path: str) -> str:
     """The folder of the table to which a file belongs."""
+    if path.startswith("external/"):
+        return "external/table"
     return path.partition("/_versioned/")[0].partition("/data/")[0]
 
 
 def load(folder: str) -> Table:
-    return Catalog.load_path(f"memory:/{ROOT}/{folder}")
+    return Catalog.load_path(
+        f"memory:/{ROOT}/{folder}", roots={"lake": f"memory:/{ROOT}/external/raw"}
+    )
 
 
 def read(table: Table, **how: Any) -> pa.Table:

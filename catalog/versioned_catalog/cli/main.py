@@ -58,8 +58,8 @@ def _options(
     callback=_options,
     envvar="VERSIONED_ROOTS",
     show_envvar=True,
-    help="External root: a folder or URL that files of others may be read below; may be repeated. Options of "
-    "its file system are --storage root.NAME.KEY=VALUE.",
+    help="External root: a folder or URL below which files of others may be read; may be repeated. "
+    "Options of its file system are --storage root.NAME.KEY=VALUE.",
 )
 @click.version_option(package_name="pyspark-versioned", message="%(version)s")
 @click.pass_context

@@ -54,9 +54,7 @@ def segments_are_new(attempt: Attempt[Append | Overwrite | Rewrite]) -> None:
         )
 
 
-def _files_are_new(
-    attempt: Attempt[Append | Overwrite | Rewrite], external: Sequence[str]
-) -> None:
+def _files_are_new(attempt: Attempt[Append | Overwrite | Rewrite], external: Sequence[str]) -> None:
     """Refuse files of others that are live already. One that was removed may be adopted again."""
     if not external:
         return

@@ -1,4 +1,4 @@
-"""Files of somebody else: checked against their record, and the leaves that a plan needs (FORMAT.md, 6.2)."""
+"""Files of somebody else: checked against their records, and read by leaf (FORMAT.md, section 6.2)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ForeignFile:
     def leaves(self, needed: Sequence[Column]) -> list[int]:
         """The indices of the leaves below some columns, in the order of the file.
 
-        They are counted, not looked up by dotted paths: names may hold dots, and lists have many layouts.
+        They are counted, not found by dotted paths: names may hold dots, and lists have many layouts.
         """
         schema = self.parquet.schema_arrow
         starts = _starts([field.type for field in schema])
@@ -181,8 +181,8 @@ def _count(held: Any) -> int:
 
 def _holds(held: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:
     """Whether a leaf of a file is stored as a column's type and form say."""
-    if pa.types.is_null(held):
-        return True
+    if form is Form.NULL or pa.types.is_null(held):
+        return form is Form.NULL and pa.types.is_null(held)
     try:
         found = seen_as(held, physical)
     except InvalidRequestError:

@@ -21,7 +21,7 @@ _UUID_DASHES = (8, 12, 16, 20)
 
 
 def own_array(array: pa.Array, column: Column, id_map: IdMap) -> pa.Array:
-    """A column that was read, or the part of it that was read, in the type of a column of ``file_columns``.
+    """What was read of a column, in the type of a column of ``file_columns``.
 
     Fields of structs are taken by name, in the column's order.
 

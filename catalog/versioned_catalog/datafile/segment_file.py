@@ -66,9 +66,7 @@ class SegmentFile:
         if task.filter is None or not task.prune or not mine:
             return set(mine)
         is_foreign = task.id_map is not None
-        bounds = RowGroupBounds(
-            self.footer, mine, task.plan, task.nan_free, is_foreign=is_foreign
-        )
+        bounds = RowGroupBounds(self.footer, mine, task.plan, task.nan_free, is_foreign=is_foreign)
         mask = may_match(task.filter, bounds, len(mine))
         return {group for group, keep in zip(mine, mask.to_pylist(), strict=True) if keep}
 
@@ -205,8 +203,8 @@ def missing_segment_error(
         if not str(error).endswith("is missing"):
             return error
         return CorruptTableError(
-            f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore it, "
-            "or remove it from the table with Table.remove_external"
+            f"{error}, and version {version} needs it: its owner has moved or deleted the file. Restore "
+            "it, or remove it from the table with Table.remove_external"
         )
     if version < 0:
         return error

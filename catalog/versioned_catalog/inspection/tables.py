@@ -42,7 +42,9 @@ PARTITIONS = pa.schema(
     {"partition": pa.list_(pa.string()), "rows": pa.int64(), "segments": pa.int64()}
 )
 
-SEGMENTS = pa.schema([field for field in CORE if field.name not in ("ordinal", "extra", *OF_OTHERS)])
+SEGMENTS = pa.schema(
+    [field for field in CORE if field.name not in ("ordinal", "extra", *OF_OTHERS)]
+)
 
 SNAPSHOTS = pa.schema(
     {

@@ -89,7 +89,11 @@ def _check(size: int, most: int, what: str, parts: str) -> None:
 
 def _decoded(table: pa.Table, most: int, what: str) -> pa.Table:
     """Decode dictionaries, except for ``KEPT``."""
-    decoded = [column for name, column in zip(table.column_names, table.columns, strict=True) if name != KEPT]
+    decoded = [
+        column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if name != KEPT
+    ]
     chunks = chain.from_iterable(column.chunks for column in decoded)
     _check(sum(map(_chunk_length, chunks)), most, what, "texts")
     types = [_plain(field.type) if field.name != KEPT else field.type for field in table.schema]

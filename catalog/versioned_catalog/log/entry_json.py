@@ -85,8 +85,8 @@ def _added_to_json(records: Sequence[SegmentRecord]) -> dict[str, Json]:
     index: dict[IdMap | None, int] = {one: at for at, one in enumerate(maps)}
     if len(maps) > ID_MAPS:
         raise InvalidRequestError(
-            f"the files to commit hold their columns in {len(maps)} different ways, and one commit takes "
-            f"up to {ID_MAPS}; commit fewer files at once"
+            f"the files to commit hold their columns in {len(maps)} different ways, and one commit "
+            f"takes up to {ID_MAPS}; commit fewer files at once"
         )
     added = [record_to_json(record, index.get(record.id_map)) for record in records]
     parsed = [json.loads(one.text) for one in maps]
@@ -148,7 +148,9 @@ def _commit(value: Json) -> Commit:
 def _added(value: Json) -> tuple[SegmentRecord, ...]:
     maps = optional(value, "id_maps", list) or []
     if len(maps) > ID_MAPS:
-        raise CorruptTableError(f"the entry holds {len(maps)} ID maps; entries have up to {ID_MAPS}")
+        raise CorruptTableError(
+            f"the entry holds {len(maps)} ID maps, more than the {ID_MAPS} of the largest"
+        )
     known = id_maps_from_json(maps)
     added = optional(value, "added", list) or []
     return tuple(record_from_json(one, id_map_at(one, known)) for one in added)

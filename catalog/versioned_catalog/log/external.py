@@ -57,7 +57,9 @@ def constants_from_text(text: str | None) -> Constants:
         return {}
     value = parse_json(text, "the column constants of a checkpoint")
     if not isinstance(value, dict):
-        raise CorruptTableError("a value of the checkpoint's column 'constants' is not a JSON object")
+        raise CorruptTableError(
+            "a value of the checkpoint's column 'constants' is not a JSON object"
+        )
     return constants_from_json(value)
 
 
@@ -80,7 +82,9 @@ def id_map_at(value: Json, maps: Sequence[IdMap]) -> IdMap | None:
     if index is None:
         return None
     if not 0 <= index < len(maps):
-        raise CorruptTableError(f"a segment has the ID map {str(index)[:50]}, which its entry lacks")
+        raise CorruptTableError(
+            f"a segment has the ID map {str(index)[:50]}, which its entry lacks"
+        )
     return maps[index]
 
 

@@ -70,8 +70,8 @@ def record_to_json(record: SegmentRecord, id_map: int | None = None) -> Json:
     """The JSON of a record.
 
     Args:
-        id_map: the index of the record's map among those of its entry; None if it has none, or if the map
-            stands elsewhere, as in a manifest.
+        id_map: the index of the record's map among those of its entry; None if it has none, or if the
+            map stands elsewhere, as in a manifest.
     """
     out: dict[str, Json] = {
         "path": record.path,

@@ -24,8 +24,8 @@ from versioned_catalog.maintenance.parallel import in_parallel
 from versioned_catalog.progress import Progress
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import schema_from_json
-from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.parquet import translate_errors
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.storage.store import Store, StoredFile
 from versioned_catalog.storage.system_errors import is_media_error
 

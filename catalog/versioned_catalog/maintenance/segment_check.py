@@ -106,7 +106,9 @@ class SegmentCheck:
                 said = state.segments.statistic(name, column, state.schemas).take(places)
                 held = statistic_of(seen, name, column, state.schemas)
                 for at in pc.indices_nonzero(differ(said, held)).to_pylist():
-                    if rows[at].record.id_map is not None and not _contradicts(name, said[at], held[at]):
+                    if rows[at].record.id_map is not None and not _contradicts(
+                        name, said[at], held[at]
+                    ):
                         continue
                     path = state.schema.path_text(column.id)
                     self.report(
@@ -169,7 +171,7 @@ class SegmentCheck:
 
 
 def _contradicts(name: str, said: pa.Scalar, held: pa.Scalar) -> bool:
-    """Whether a statistic that another writer's footer gave is false of the rows; its bounds may be loose."""
+    """Whether a statistic from a footer of others is false of the rows; its bounds may be loose."""
     if pa.types.is_duration(said.type):
         said, held = said.cast(pa.int64()), held.cast(pa.int64())
     match name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from versioned_catalog.errors import CorruptTableError, InvalidRequestError
@@ -27,6 +28,17 @@ def wanted_constants(
     known = constants_from_text(text)
     asked = [column for column in wanted if column.id in known]
     return {column.id: _constant(schema, column, known[column.id]) for column in asked}
+
+
+def place_texts(schema: Schema, text: str | None, wanted: Sequence[Column]) -> list[str | None]:
+    """The value texts of the constants among wanted columns, by place; empty if there are none.
+
+    Raises:
+        CorruptTableError: as for ``wanted_constants``.
+    """
+    known = wanted_constants(schema, text, wanted)
+    values = (known.get(column.id) for column in wanted) if known else ()
+    return [None if value is None else json.loads(value.json) for value in values]
 
 
 def _constant(schema: Schema, wanted: Column, text: str | None) -> Constant | None:

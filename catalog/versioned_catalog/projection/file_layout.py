@@ -1,7 +1,7 @@
 """File layouts: segments that are read alike share one projection.
 
-The layout of a segment of our own is its schema version. That of a file of somebody else is its ID map,
-too, and which columns are constants; the values of these differ between segments (FORMAT.md, section 6.2).
+The layout of a segment of our own is its schema version. That of a file of somebody else is also its
+ID map, and which columns are constants, whose values differ between segments (FORMAT.md, section 6.2).
 """
 
 from __future__ import annotations

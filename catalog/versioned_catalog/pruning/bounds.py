@@ -84,8 +84,8 @@ def known_bounds(state: TableState, column: Column) -> ColumnBounds | None:
 class RowGroupBounds:
     """ColumnBounds of some row groups of one file, by column ID of the plan's outputs.
 
-    The columns ``nan_free`` have no NaN in the file, which Parquet does not record. Of a file that somebody
-    else wrote, only bounds of columns are used that it stores as we do.
+    The columns ``nan_free`` have no NaN in the file, which Parquet does not record. Of a file that
+    somebody else wrote, only bounds of columns are used that it stores as we do.
     """
 
     def __init__(

@@ -21,8 +21,9 @@ from versioned_catalog.expressions.filters import BoundFilter, columns_of, filte
 from versioned_catalog.expressions.rendering import render_filter
 from versioned_catalog.log.delta import Delta
 from versioned_catalog.log.state import TableState
-from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
+from versioned_catalog.projection.constants import place_texts
 from versioned_catalog.projection.file_layout import FileLayout, file_layouts, plan_layout
+from versioned_catalog.projection.metadata_columns import KEYED_METADATA_COLUMNS, METADATA_COLUMNS
 from versioned_catalog.projection.narrowing import Narrowing, narrowing
 from versioned_catalog.projection.resolver import SegmentPlan
 from versioned_catalog.pruning.segments import every_match
@@ -141,11 +142,6 @@ class Scan:
         extra += [c for c in (*METADATA_COLUMNS, *KEYED_METADATA_COLUMNS) if c.id in missing]
         return (*self._wide, *extra)
 
-    @property
-    def stored_columns(self) -> tuple[Column, ...]:
-        """The columns of the plans' outputs, in the types of the current schema."""
-        return self._wanted
-
     def _top(self, column_id: int) -> int:
         above = self.state.known.ancestors(column_id)
         return above[0].id if above else column_id
@@ -207,6 +203,20 @@ class Scan:
     def layouts(self) -> list[FileLayout]:
         """The layout of each segment that is read."""
         return file_layouts(self.kept)
+
+    def constant_texts(self) -> list[list[str | None]]:
+        """The value texts of the constants of each segment that is read, by the place of plans' outputs.
+
+        Empty if no segment has constants. Other places, and whole lists without constants, are null or
+        left out.
+        """
+        if self.kept["constants"].null_count == self.kept.num_rows:
+            return []
+        versions, texts = (self.kept[name].to_pylist() for name in ("schema_version", "constants"))
+        return [
+            place_texts(self.state.schemas[version], text, self._wanted)
+            for version, text in zip(versions, texts, strict=True)
+        ]
 
     def plan(self, layout: FileLayout) -> SegmentPlan:
         """The projection of segments of a layout."""

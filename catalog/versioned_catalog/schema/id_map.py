@@ -88,7 +88,9 @@ def id_map_from_text(text: str) -> IdMap:
         CorruptTableError: it is no such map.
     """
     if len(text) > ID_MAP_BYTES:
-        raise CorruptTableError(f"an ID map has {len(text)} characters; they have up to {ID_MAP_BYTES}")
+        raise CorruptTableError(
+            f"an ID map has {len(text)} characters; they have up to {ID_MAP_BYTES}"
+        )
     return id_map_from_json(parse_json(text, "an ID map"))
 
 
@@ -142,9 +144,7 @@ def file_columns(schema: Schema, id_map: IdMap) -> tuple[Column, ...]:
     return found
 
 
-def _held_columns(
-    columns: Sequence[Column], held: Mapping[int, Held]
-) -> tuple[Column, ...]:
+def _held_columns(columns: Sequence[Column], held: Mapping[int, Held]) -> tuple[Column, ...]:
     found = tuple(_held_column(column, held) for column in columns if column.id in held)
     if len({column.physical_name for column in found}) < len(found):
         raise CorruptTableError("an ID map has the same name for two columns of a file")
@@ -167,8 +167,8 @@ def _held_type(column: Column, how: Held, held: Mapping[int, Held]) -> DataType:
         type_ = how.type or column.type
         if is_nested(type_) or not widens(type_, column.type):
             raise CorruptTableError(
-                f"an ID map has the type {type_name(type_)} for the column {column.name}, which can't be "
-                f"read as {type_name(column.type)}"
+                f"an ID map has the type {type_name(type_)} for the column {column.name}, which can't "
+                f"be read as {type_name(column.type)}"
             )
         return type_
     inner = _held_columns(children(column.type), held)

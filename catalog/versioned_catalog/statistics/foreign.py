@@ -145,7 +145,7 @@ def _nulls(chunks: Sequence[Chunk] | None) -> int | None:
 def _bounds(
     chunks: Sequence[Chunk], held: Any, column: Column, form: Form | None
 ) -> tuple[pa.Array, pa.Array]:
-    """The bounds of row groups in the type of a column of the file; all null if they have no such order."""
+    """The bounds of row groups in the type of a column of the file; null if they have no such order."""
     target = to_arrow_type(column.type)
     if form in _UNSIGNED:
         values = ([_unsigned(raw, form) for raw in ends] for ends in _raw(chunks))

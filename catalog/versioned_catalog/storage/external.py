@@ -1,4 +1,4 @@
-"""Opening the files of segments: in the table's folder, or below an external root (FORMAT.md, section 1.1).
+"""Opening the files of segments, in the table's folder or below a root (FORMAT.md, section 1.1).
 
 Only the roots of the store's own location are used, which come from the reader's configuration. What a
 table records about its roots is shown in errors and nothing else.
@@ -13,9 +13,6 @@ from versioned_catalog.errors import CorruptTableError, InvalidRequestError
 from versioned_catalog.storage.opening import reopen
 from versioned_catalog.storage.root_paths import RootPath, split_root
 from versioned_catalog.storage.store import Store, safe_path
-
-OWN_FOLDERS = ("_versioned", "data")
-"""The folders of a table that no external path may lead into."""
 
 
 def open_file(store: Store, path: str, recorded: Mapping[str, str] | None = None) -> Any:
@@ -56,9 +53,9 @@ def missing_root(place: RootPath, recorded: Mapping[str, str] | None) -> Invalid
     was = (recorded or {}).get(place.root)
     origin = "" if was is None else f", which was {was[:500]} when it was imported"
     return InvalidRequestError(
-        f"the segment root:{place.root}/{place.path} needs the external root {place.root!r}{origin}. Allow "
-        f'it if you trust it: roots={{"{place.root}": ...}} in Python, --root {place.root}=... in the '
-        f"command line, spark.sql.catalog.<catalog>.root.{place.root} or "
+        f"the segment root:{place.root}/{place.path} needs the external root {place.root!r}{origin}. "
+        f'Allow it if you trust it: roots={{"{place.root}": ...}} in Python, --root {place.root}=... in '
+        f"the command line, spark.sql.catalog.<catalog>.root.{place.root} or "
         f'option("root.{place.root}", ...) in Spark',
         condition="INVALID_OPTION",
     )
@@ -83,8 +80,7 @@ def check_apart(store: Store, root: Store, place: RootPath) -> None:
         CorruptTableError: the path leads into a folder of the table.
     """
     full = root.resolved(place.path)
-    for folder in OWN_FOLDERS:
-        own = store.resolved(folder)
+    for own in store.own_folders:
         if full == own or full.startswith(f"{own}/"):
             raise CorruptTableError(
                 f"the path root:{place.root}/{place.path} leads into the table's own folder {own}"

@@ -93,4 +93,4 @@ class MemoryStore(store.Store):
             raise CorruptTableError(f"{self.url}/{path} is missing") from None
 
     def child(self, path: str) -> MemoryStore:
-        return MemoryStore(self._full(path))
+        return MemoryStore(self._full(path)).allow_roots(self.location.roots)

@@ -20,7 +20,7 @@ def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = 
     """Open the store of a folder, given by a local path, or a URL such as ``s3://bucket/folder``.
 
     Args:
-        options: of the file system; ``root.<name>`` and ``root.<name>.<option>`` configure external roots.
+        options: of the file system; ``root.<name>`` and ``root.<name>.<option>`` are external roots.
 
     Raises:
         InvalidRequestError: the URL is invalid, or no file system for it is installed.

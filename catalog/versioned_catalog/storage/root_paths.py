@@ -13,8 +13,8 @@ PREFIX = "root:"
 """How the paths of external segments begin, and no others."""
 
 ROOT_OPTION = "root."
-"""How the options begin that configure roots: ``root.<name>`` is a URL, ``root.<name>.<option>`` an option
-of its file system."""
+"""How the options begin that configure roots: ``root.<name>`` is a URL, ``root.<name>.<option>`` an
+option of its file system."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -61,15 +61,13 @@ def check_root_name(name: str) -> None:
     """
     if not is_root_name(name):
         raise InvalidRequestError(
-            f"{name[:100]!r} is not the name of an external root: it has up to 64 characters out of a-z, "
-            "0-9, _ and -, and starts with a letter or digit",
+            f"{name[:100]!r} is not the name of an external root: it has up to 64 characters out of "
+            "a-z, 0-9, _ and -, and starts with a letter or digit",
             condition="INVALID_NAME",
         )
 
 
-def with_roots(
-    options: Mapping[str, Any] | None, roots: Roots | None
-) -> dict[str, Any]:
+def with_roots(options: Mapping[str, Any] | None, roots: Roots | None) -> dict[str, Any]:
     """Storage options that also configure external roots.
 
     Args:

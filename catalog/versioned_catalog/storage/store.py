@@ -24,6 +24,10 @@ FAR_AHEAD = timedelta(minutes=10)
 """The most that a commit's time may be ahead of the store's clock (FORMAT.md, section 10)."""
 
 
+OWN_FOLDERS = ("_versioned", "data")
+"""The folders below that of a table in which all of its own files are."""
+
+
 class Put(enum.Enum):
     """The outcome of a put-if-absent."""
 
@@ -109,6 +113,11 @@ class Store(abc.ABC):
     def opened_roots(self) -> dict[str, Store]:
         """The stores of external roots that were opened so far, by name; see ``storage.external``."""
         return {}
+
+    @cached_property
+    def own_folders(self) -> tuple[str, ...]:
+        """The addresses of a table's own folders, which no external root gives access to."""
+        return tuple(map(self.resolved, OWN_FOLDERS))
 
     def allow_roots(self, roots: tuple[tuple[str, Location], ...]) -> Self:
         """Let segments lie below external roots, and return the store itself."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.types.arrow import from_arrow_type
-from versioned_catalog.types.types import Array, Atom, DataType, Decimal, Time
+from versioned_catalog.types.types import Array, Atom, DataType, Decimal, Time, is_nested
 
 
 class Form(enum.Enum):
@@ -35,6 +35,7 @@ class Form(enum.Enum):
     TEXT = "text"
     UUID = "uuid"
     LIST = "list"
+    NULL = "null"
 
 
 _TYPES: dict[Form, tuple[DataType, ...]] = {
@@ -59,6 +60,8 @@ def can_hold(form: Form, type_: DataType) -> bool:
     """Whether values of a type can be stored in a form."""
     if form is Form.LIST:
         return isinstance(type_, Array)
+    if form is Form.NULL:
+        return not is_nested(type_)
     return type_ in _TYPES[form] or (form in _OF_TIME and isinstance(type_, Time))
 
 
@@ -88,7 +91,9 @@ def seen_as(arrow: pa.DataType, physical: str) -> SeenAs:
     """The type and form of a leaf of a Parquet file.
 
     Binaries without annotation are binaries; whoever knows that they are text says ``Form.TEXT``.
-    Nanoseconds are ``NANOS``, which refuses values that do not fit; ``NANOS_CUT`` is a choice, too.
+    Nanoseconds are ``NANOS``, which refuses values that do not fit; ``NANOS_CUT`` is a choice, too. The
+    types of strings, times of day and intervals are those of the table, as far as it has such a column:
+    ``Held.type`` is left out there. A leaf of Arrow's type null is ``Form.NULL`` of whatever type.
 
     Args:
         arrow: the type that PyArrow gives the leaf.

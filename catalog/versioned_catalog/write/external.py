@@ -2,31 +2,19 @@
 
 This is what imports and conversions commit through; they decide which file holds which column:
 
-1. Open the table with the root below which the files lie: ``Catalog(warehouse, roots={"lake": url})``.
+1. Open the table with the root of the files: ``Catalog(warehouse, roots={"lake": url})``.
 2. Commit the schema that the files need (``Table.alter``).
-3. For each file, say how it holds the columns: an ``IdMap`` (``schema.id_map``; the type and form of each
-   leaf come from ``types.forms.seen_as``), constants for what stands in its path, and statistics
-   (``statistics.foreign.foreign_stats``).
+3. Open each file (``datafile.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
+   (``schema.id_map``; the type and form of each leaf come from ``types.forms.seen_as``), constants for
+   what stands in its path, and statistics (``statistics.foreign.foreign_stats``).
 4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent.
 
-    file = ExternalFile(
-        path="root:lake/day=2026-11-21/part-0.parquet",
-        rows=1000,
-        bytes=40123,
-        schema_version=table.schema.version,
-        id_map=IdMap({1: Held(), 2: Held(name="Host"), 3: Held(type=Atom.INT)}),
-        constants={4: "20778"},
-        columns={1: ColumnStats(nulls=0, min="1", max="9")},
-    )
-    table.append_external([file], batch=Batch("import of lake", 1))
-
-What a file lacks, and no constant gives, shows its read default. Files of a table with a primary key can't
-be adopted, since a merge needs rows that are sorted by the key and know their sequence: copy them.
+What a file lacks, and no constant gives, shows its read default. A table with a primary key can't adopt
+files, since a merge needs rows that are sorted by the key and know their sequence: copy them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -36,29 +24,37 @@ from versioned_catalog.log.delta import PLAIN
 from versioned_catalog.log.external import check_external
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.id_map import IdMap, file_columns
+from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.stats import ColumnStats
-from versioned_catalog.storage.external import root_store
+from versioned_catalog.storage.external import check_apart, root_store
 from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Store, safe_path
-from versioned_catalog.types.types import (
-    Column,
-    Constant,
-    Map,
-    children,
-    is_nested,
-    is_opaque,
-    walk,
-)
+from versioned_catalog.types.types import Column, is_nested, is_opaque
 from versioned_catalog.values.value_text import constant_of
+from versioned_catalog.write.mapped_columns import MappedColumns
 from versioned_catalog.write.single_values import SingleValues
 
 
 @dataclass(frozen=True)
 class ExternalFile:
     """A Parquet file to adopt as a segment.
+
+    >>> import fsspec, pyarrow.parquet as pq
+    >>> from versioned_catalog import Catalog, ExternalFile
+    >>> from versioned_catalog.schema.id_map import Held, IdMap
+    >>> with fsspec.open("memory://raw/day=7/part-0.parquet", "wb") as file:
+    ...     pq.write_table(pa.table({"Id": [1, 2]}), file)
+    >>> size = fsspec.filesystem("memory").size("/raw/day=7/part-0.parquet")
+    >>> catalog = Catalog("memory://of-files", roots={"raw": "memory://raw"})
+    >>> table = catalog.create_table("events", "id BIGINT, day INT")
+    >>> id_map = IdMap({1: Held(name="Id")})
+    >>> path = "root:raw/day=7/part-0.parquet"
+    >>> table.append_external([ExternalFile(path, 2, size, 0, id_map, constants={2: "7"})])
+    1
+    >>> table.scan().to_arrow().to_pylist()
+    [{'id': 1, 'day': 7}, {'id': 2, 'day': 7}]
 
     Args:
         path: ``root:<name>/<path below that root>``.
@@ -68,7 +64,7 @@ class ExternalFile:
         id_map: how the file holds the columns. Share one object between files that are alike.
         constants: value texts (FORMAT.md, section 4.2) of top-level columns that the file does not hold,
             by column ID; None for null.
-        columns: statistics of the columns in the map, by column ID, in the types of the table. A NOT NULL
+        columns: statistics of the columns in the map, by ID, in the types of the table. A NOT NULL
             column needs ``nulls=0``. Those of constants and defaults are added.
         partition: value texts of the table's partitioning; None to derive them from constants and from
             columns with a single value.
@@ -103,12 +99,11 @@ def external_records(
     """
     if state.schema.is_keyed:
         raise InvalidRequestError(
-            f"{table} has a primary key, so files can't be adopted in place: a merge needs rows that are "
-            "sorted by the key. Copy their rows with append() instead",
+            f"{table} has a primary key, so files can't be adopted in place: a merge needs rows that "
+            "are sorted by the key. Copy their rows with append() instead",
             condition="NOT_SUPPORTED",
         )
-    under = schema or state.schema
-    adoption = _Adoption(store, under, table, SingleValues(under))
+    adoption = _Adoption.of(store, schema or state.schema, table)
     try:
         return tuple(map(adoption.record, files))
     except CorruptTableError as error:
@@ -130,7 +125,14 @@ class _Adoption:
     schema: Schema
     table: str
     values: SingleValues
-    known: dict[IdMap, tuple[int, ...]] = field(default_factory=dict, init=False)
+    plain: Mapping[int, Column]
+    known: dict[IdMap, MappedColumns] = field(default_factory=dict, init=False)
+
+    @staticmethod
+    def of(store: Store, schema: Schema, table: str) -> _Adoption:
+        top = (one for one in schema.columns if not (is_nested(one.type) or is_opaque(one.type)))
+        plain = {column.id: column for column in top}
+        return _Adoption(store, schema, table, SingleValues(schema), plain)
 
     def record(self, file: ExternalFile) -> SegmentRecord:
         """The record of a file, with statistics of what it does not hold.
@@ -139,9 +141,12 @@ class _Adoption:
             CorruptTableError: its map or a constant does not fit the table.
         """
         self._check(file)
-        constants = {**self._hidden(file), **file.constants}
-        stats = {**file.columns, **self._constant_stats(file, constants)}
-        self._check_nulls(file, stats)
+        if file.id_map not in self.known:
+            self.known[file.id_map] = MappedColumns.of(self.schema, file.id_map)
+        mapped = self.known[file.id_map]
+        constants = {**mapped.hidden, **file.constants}
+        stats = {**file.columns, **self._constant_stats(file, mapped.absent, constants)}
+        self._check_nulls(file, mapped.not_null, stats)
         return SegmentRecord(
             path=file.path,
             schema_version=self.schema.version,
@@ -149,7 +154,7 @@ class _Adoption:
             bytes=file.bytes,
             partition=self._partition(file, stats),
             columns=stats,
-            id_map=file.id_map,
+            id_map=mapped.id_map,
             constants=constants,
         )
 
@@ -161,74 +166,48 @@ class _Adoption:
             )
         place = split_root(safe_path(file.path))
         if place is not None:
-            root_store(self.store, place)
+            check_apart(self.store, root_store(self.store, place), place)
         check_external(file.path, file.id_map, file.constants, PLAIN)
         if not (0 <= file.rows <= SEGMENT_ROWS and 0 <= file.bytes <= SEGMENT_BYTES):
             raise InvalidRequestError(f"{self.table}: {file.path} has an impossible size")
-
-    def _hidden(self, file: ExternalFile) -> dict[int, str | None]:
-        """Constants of columns that only earlier schemas see: their write defaults."""
-        found: dict[int, str | None] = {}
-        for column in self.schema.columns:
-            default = column.write_default
-            if column.hidden and column.id not in file.id_map.columns and not is_nested(column.type):
-                is_value = isinstance(default, Constant)
-                found[column.id] = json.loads(default.json) if is_value else None
-        return found
+        unknown = file.constants.keys() - self.plain.keys()
+        if unknown:
+            raise InvalidRequestError(
+                f"{self.table}: {file.path} has a constant for the column ID {min(unknown)}, which is "
+                "no top-level column of a plain type"
+            )
 
     def _constant_stats(
-        self, file: ExternalFile, constants: Mapping[int, str | None]
+        self, file: ExternalFile, absent: Sequence[Column], constants: Mapping[int, str | None]
     ) -> dict[int, ColumnStats]:
         """The statistics of the columns that show one value, since the file does not hold them."""
-        top = {column.id: column for column in self.schema.columns}
-        for column_id in constants:
-            column = top.get(column_id)
-            if column is None or is_nested(column.type) or is_opaque(column.type):
-                raise InvalidRequestError(
-                    f"{self.table}: {file.path} has a constant for the column ID {column_id}, which is no "
-                    "top-level column of a plain type"
-                )
         found: dict[int, ColumnStats] = {}
-        for column in self.schema.columns:
-            if column.id in file.id_map.columns:
-                continue
+        for column in absent:
             value = column.read_default
             if column.id in constants:
                 text = constants[column.id]
                 value = None if text is None else constant_of(text)
-            found[column.id] = self.values.stats(column, value, file.rows)
+            try:
+                found[column.id] = self.values.stats(column, value, file.rows)
+            except CorruptTableError as error:
+                raise InvalidRequestError(
+                    f"{self.table}: {file.path}, the constant of the column {column.name}: {error}"
+                ) from None
         return found
 
-    def _check_nulls(self, file: ExternalFile, stats: Mapping[int, ColumnStats]) -> None:
+    def _check_nulls(
+        self, file: ExternalFile, not_null: Sequence[int], stats: Mapping[int, ColumnStats]
+    ) -> None:
         """Refuse a file that may show null in a NOT NULL column."""
-        for column_id in self._not_null(file.id_map):
+        for column_id in not_null:
             nulls = stats.get(column_id, ColumnStats()).nulls
             if nulls != 0 and file.rows:
                 known = "may hold nulls" if nulls is None else f"has {nulls} nulls"
                 path = self.schema.path_text(column_id)
                 raise InvalidRequestError(
-                    f"{self.table}: {file.path} {known} in the column {path}, which is NOT NULL; make it "
-                    f"nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
+                    f"{self.table}: {file.path} {known} in the column {path}, which is NOT NULL; make "
+                    f"it nullable (alter().drop_not_null({path!r})), or copy the rows and fill them"
                 )
-
-    def _not_null(self, id_map: IdMap) -> tuple[int, ...]:
-        """The NOT NULL columns of which a file of a map must have no nulls. Keys of maps never are."""
-        if id_map not in self.known:
-            file_columns(self.schema, id_map)  # refuses a map that does not fit
-            self.known[id_map] = tuple(
-                column.id
-                for column, above in walk(self.schema.columns)
-                if not column.nullable and self._shows(column, above, id_map)
-            )
-        return self.known[id_map]
-
-    def _shows(self, column: Column, above: tuple[Column, ...], id_map: IdMap) -> bool:
-        """Whether statistics must say that a NOT NULL column holds no null."""
-        if column.id in id_map.columns:
-            is_key = above and isinstance(above[-1].type, Map) and column == children(above[-1].type)[0]
-            return not is_key
-        held = not above or above[-1].id in id_map.columns
-        return held and column.read_default is None
 
     def _partition(
         self, file: ExternalFile, stats: Mapping[int, ColumnStats]
@@ -239,8 +218,8 @@ class _Adoption:
         found = self.values.partition(stats, file.rows) if file.partition is None else None
         if found is None:
             raise InvalidRequestError(
-                f"{self.table} is partitioned by {', '.join(partition_fields(self.schema))}, and the rows of "
-                f"{file.path} are not known to be in one partition; copy them with append(), or adopt the "
-                "files before the table is partitioned"
+                f"{self.table} is partitioned by {', '.join(partition_fields(self.schema))}, and the "
+                f"rows of {file.path} are not known to be in one partition; copy them with append(), or "
+                "adopt the files before the table is partitioned"
             )
         return found

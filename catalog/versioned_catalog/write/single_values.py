@@ -58,7 +58,7 @@ class SingleValues:
     def _value(
         self, one: PartitionField, stats: ColumnStats, rows: int
     ) -> tuple[str | None] | None:
-        """The value of a partition field in all rows, in a tuple since it may be null; None if unknown."""
+        """The value of a partition field in all rows, in a tuple for it may be null; None if unknown."""
         if stats.nulls == rows and not self.schema.ancestors(one.source):
             return (None,)
         if stats.nulls != 0 or stats.min is None or stats.max is None or stats.nans:
@@ -76,10 +76,8 @@ def _stats_of(column: Column, value: Constant) -> ColumnStats:
     return collect((column,), one)[column.id]
 
 
-def _between(
-    one: PartitionField, type_: DataType, low: str, high: str
-) -> tuple[str | None] | None:
-    """The partition value of all values between two, if it is one: transforms keep the order of values."""
+def _between(one: PartitionField, type_: DataType, low: str, high: str) -> tuple[str | None] | None:
+    """The partition value of all values between two, if it is one: transforms keep their order."""
     transform = transforms.parse_transform(one.transform)
     if isinstance(transform, transforms.Bucket) and low != high:
         return None

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-
-import pyarrow as pa
 
 from pyspark_versioned.hadoop import root_urls
 from pyspark_versioned.native import is_plain
 from pyspark_versioned.sql.protocol import messages
-from versioned_catalog.log.schemas import Schemas
-from versioned_catalog.projection.constants import wanted_constants
 from versioned_catalog.projection.file_layout import FileLayout
 from versioned_catalog.projection.resolver import Cast, Output, Rebuild, SegmentPlan, Take
 from versioned_catalog.schema.id_map import Held
-from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.external import check_apart, root_store
 from versioned_catalog.storage.root_paths import split_root
 from versioned_catalog.storage.store import Store
@@ -55,25 +49,6 @@ class Urls:
             return None
         check_apart(self._store, root_store(self._store, place), place)
         return f"{self._roots[place.root].rstrip('/')}/{place.path}"
-
-
-def constants_of(
-    schemas: Schemas, kept: pa.Table, columns: Sequence[Column]
-) -> list[list[str | None]]:
-    """The value texts of the constants of each segment, by the place of their column in a scan.
-
-    Empty if no segment has any. A place without a constant holds null, which nobody asks for.
-    """
-    if kept["constants"].null_count == kept.num_rows:
-        return []
-    rows = zip(kept["schema_version"].to_pylist(), kept["constants"].to_pylist(), strict=True)
-    return [_texts(schemas[version], text, columns) for version, text in rows]
-
-
-def _texts(schema: Schema, text: str | None, columns: Sequence[Column]) -> list[str | None]:
-    known = wanted_constants(schema, text, columns)
-    values = (known.get(column.id) for column in columns) if known else ()
-    return [None if value is None else json.loads(value.json) for value in values]
 
 
 def reads_exactly(plan: SegmentPlan, layout: FileLayout) -> bool:
@@ -123,6 +98,6 @@ def _renamed(column: Column, held: Mapping[int, Column]) -> Column:
 
 
 def formed_ids(layout: FileLayout) -> frozenset[int]:
-    """The columns whose values in the file are not those of the column, so that Parquet can't filter them."""
+    """The columns that a file stores in another form, so that Parquet can't filter by them."""
     columns = {} if layout.id_map is None else layout.id_map.columns
     return frozenset(column_id for column_id, held in columns.items() if held.form is not None)

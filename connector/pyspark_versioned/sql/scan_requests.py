@@ -10,7 +10,7 @@ from pyspark.sql import types as spark
 from pyspark_versioned.native import is_plain, is_written_alike
 from pyspark_versioned.projection import project
 from pyspark_versioned.spark_types import to_spark
-from pyspark_versioned.sql.foreign_files import Urls, constants_of
+from pyspark_versioned.sql.foreign_files import Urls
 from pyspark_versioned.sql.predicates import to_unbound
 from pyspark_versioned.sql.protocol import messages
 from pyspark_versioned.sql.protocol.base import SparkType
@@ -54,7 +54,9 @@ def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
             scan.layouts,
             scan.nan_free(),
             (
-                (is_plain(one) or (url and url[at] is not None)) and one not in merged and not (wants_sequence and sequence is None)
+                (is_plain(one) or (bool(url) and url[at] is not None))
+                and one not in merged
+                and not (wants_sequence and sequence is None)
                 for at, (one, sequence) in enumerate(zip(path, row_sequences, strict=True))
             ),
             strict=True,
@@ -70,7 +72,7 @@ def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
         kept["commit_time"].cast(pa.int64()).to_pylist(),
         row_sequences,
         url,
-        constants_of(scan.state.schemas, kept, scan.stored_columns),
+        scan.constant_texts(),
     )
     layout = [column.name for column in layout_columns(scan)]
     return messages.ScanPlan(groups.found, segments, scan.state.segments.count, layout)

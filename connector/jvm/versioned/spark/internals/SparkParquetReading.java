@@ -81,9 +81,9 @@ public final class SparkParquetReading {
             v1(conf, filters), Option.empty(), new ParquetOptions(immutable(OPTIONS), conf));
     }
 
-    /** Checks files that somebody else wrote, before they are read. */
-    public ForeignFiles foreign() {
-        return new ForeignFiles(hadoop);
+    /** Hadoop's configuration, for tasks. */
+    public Broadcast<SerializableConfiguration> hadoop() {
+        return hadoop;
     }
 
     /** Filters with values of java.time, since java.sql.Date and Timestamp shift days that their calendar left out. */

@@ -14,7 +14,6 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import versioned.spark.internals.ForeignFiles;
 import versioned.spark.internals.SparkFiles;
 import versioned.spark.internals.SparkParquetReading;
 import versioned.spark.protocol.ScanMessages.*;
@@ -76,7 +75,7 @@ final class SegmentReaderFactory implements PartitionReaderFactory {
         List<Predicate> inFile = filters.isEmpty() ? List.of()
             : Arrays.stream(group.filters()).mapToObj(i -> Terms.renamed(filters.get(i), names)).toList();
         return new Way(reading.factory(group.readSchema(), group.rowPosition(), constants, inFile), group.order(),
-            narrowed(table, group), group.isForeign() ? reading.foreign() : null);
+            narrowed(table, group), group.isForeign() ? new ForeignFiles(reading.hadoop()) : null);
     }
 
     private static Narrowing[] narrowed(TableRef table, NativeGroup group) {

@@ -1,4 +1,4 @@
-package versioned.spark.internals;
+package versioned.spark.scan;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -16,10 +16,10 @@ import versioned.spark.python.Condition;
  *
  * @param hadoop settings that reach them
  */
-public record ForeignFiles(Broadcast<SerializableConfiguration> hadoop) implements Serializable {
+record ForeignFiles(Broadcast<SerializableConfiguration> hadoop) implements Serializable {
 
     /** Refuses files that are missing, or of another size than recorded; splits of others would leave out rows. */
-    public void check(PartitionedFile[] files) {
+    void check(PartitionedFile[] files) {
         for (PartitionedFile file : files) {
             check(file.toPath(), file.fileSize());
         }
