@@ -6,6 +6,7 @@ import click
 
 from versioned_catalog.cli import (
     alter,
+    conversion,
     inspect,
     lineage,
     listing,
@@ -76,6 +77,6 @@ def main(
     )
 
 
-for _module in (listing, inspect, lineage, alter, schemas, pins, versions, maintenance):
+for _module in (listing, inspect, lineage, alter, schemas, pins, versions, maintenance, conversion):
     for _command in _module.COMMANDS:
         main.add_command(_command)

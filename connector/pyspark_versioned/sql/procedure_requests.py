@@ -7,6 +7,7 @@ from typing import Any
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
     compact_procedure,
+    conversion_procedures,
     maintenance_procedures,
     pin_procedures,
     version_procedures,
@@ -27,6 +28,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **pin_procedures.PROCEDURES,
     **compact_procedure.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
+    **conversion_procedures.PROCEDURES,
 }
 
 
