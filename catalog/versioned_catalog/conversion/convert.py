@@ -14,6 +14,8 @@ from versioned_catalog.conversion.source import SourceTable
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.external import missing_root
+from versioned_catalog.storage.root_paths import RootPath
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ def sync(handle: TableHandle, request: Request) -> Synced:
     """
     handle.refresh()
     origin = origin_of(handle.state.properties, handle.name)
+    if origin.root not in dict(handle.store.location.roots):
+        raise missing_root(RootPath(origin.root, "..."), handle.state.roots)
     known = replace(
         request,
         source=origin.location if request.source is None else request.source,

@@ -133,9 +133,11 @@ class _Reader:
 
     def earlier(self, table: Any, since: int | None) -> list[DeltaSchema]:
         """The schemas before the current one that are still in the log, oldest first."""
+        # The history of a table at an earlier version numbers its entries wrongly.
+        newest = load_delta(self.location, self.options)
         changes = [
             entry["version"]
-            for entry in table.history(HISTORY)
+            for entry in newest.history(HISTORY)
             if entry.get("version", -1) < table.version()
             and entry.get("operation") not in _SAME_SCHEMA
             and (since is None or entry["version"] > since)

@@ -35,11 +35,21 @@ def with_origin(creation: Create, source: SourceTable, origin: Origin) -> Create
         done = creation.arrange(evolution)
         ids = [column.id for column, _ in walk(done.schema.columns)]
         keys = dict(zip(first.keys, ids, strict=True))
-        base = replace(done.schema, primary_key=(), time_index=None)
+        base = _as_in_source(done.schema, first)
         found = replace(origin, columns=base, keys=keys, schema_id=first.schema_id)
         return replace(done, properties={**done.properties, **found.properties()})
 
     return replace(creation, columns=columns, arrange=arrange, keeps_ids=kept is not None)
+
+
+def _as_in_source(schema: Schema, first: SourceSchema) -> Schema:
+    """The created schema without what only this table has: a row key, and NOT NULL in its columns."""
+    pairs = zip(walk(schema.columns), walk(first.columns), strict=True)
+    nullable = {own.id: theirs.nullable for (own, _), (theirs, _) in pairs}
+    columns = tuple(
+        map_columns(one, lambda c: replace(c, nullable=nullable[c.id])) for one in schema.columns
+    )
+    return replace(schema, columns=columns, primary_key=(), time_index=None)
 
 
 def first_schema(source: SourceTable) -> Schema:
