@@ -34,7 +34,7 @@ class Lake:
         return Catalog(self.folder / "warehouse", roots={"lake": self.root})
 
     def iceberg(self) -> SqlCatalog:
-        self.root.mkdir(exist_ok=True)
+        self.root.mkdir(parents=True, exist_ok=True)
         uri = f"sqlite:///{self.folder}/iceberg.db"
         found = SqlCatalog("lake", uri=uri, warehouse=f"file://{self.root}")
         found.create_namespace_if_not_exists("n")
@@ -51,7 +51,7 @@ class Lake:
         return str(self.root / "d")
 
     def write_delta(self, rows: pa.Table, **options: Any) -> None:
-        self.root.mkdir(exist_ok=True)
+        self.root.mkdir(parents=True, exist_ok=True)
         write_deltalake(self.delta_path, rows, **options)
 
     def delta(self, version: int | None = None) -> DeltaTable:
