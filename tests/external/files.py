@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ def mapped(
     forms: Mapping[str, Form] | None = None,
     *,
     statistics: bool = True,
+    left_out: Collection[str] = (),
     partition: tuple[str | None, ...] | None = None,
 ) -> ExternalFile:
     """A file below the root, whose columns are those of the table with the same names.
@@ -52,14 +53,15 @@ def mapped(
         names: the names in the file of top-level columns that have others.
         constants: value texts by the name of a top-level column.
         forms: forms of top-level columns that the file does not show.
+        left_out: names of columns, nested ones too, that the map leaves out.
     """
     schema, path = table.schema, f"root:{ROOT}/{name}"
     opened = open_foreign(table.store, path)
-    mapper = _Mapper(opened.parquet, dict(forms or {}))
+    mapper = _Mapper(opened.parquet, dict(forms or {}), left_out)
     starts = mapper.starts(opened.parquet.schema_arrow)
     for column in schema.columns:
         given = (names or {}).get(column.name, column.name)
-        if given in opened.parquet.schema_arrow.names:
+        if given in opened.parquet.schema_arrow.names and column.name not in left_out:
             field = opened.parquet.schema_arrow.field(given)
             mapper.add(column, field, starts[given], given)
     id_map = IdMap(mapper.held)
@@ -79,7 +81,10 @@ def mapped(
 
 
 class _Mapper:
-    def __init__(self, parquet: pq.ParquetFile, forms: dict[str, Form]) -> None:
+    def __init__(
+        self, parquet: pq.ParquetFile, forms: dict[str, Form], left_out: Collection[str]
+    ) -> None:
+        self._left_out = left_out
         self._leaves = parquet.metadata.schema
         self._forms = forms
         self.held: dict[int, Held] = {}
@@ -98,6 +103,8 @@ class _Mapper:
                 self.held[column.id] = Held(name)
                 starts = self.starts(field.type)
                 for inner in fields:
+                    if inner.name in self._left_out:
+                        continue
                     if field.type.get_field_index(inner.name) >= 0:
                         self.add(inner, field.type.field(inner.name), start + starts[inner.name])
             case Array(element):

@@ -375,6 +375,15 @@ def _padded(rows: pa.Table, file: Path, size: int) -> bool:
     return False
 
 
+def test_a_file_of_another_size_is_refused(adopted: Callable[..., Table], lake: Path) -> None:
+    """Even if its rows and columns are the same: nothing else shows that they changed."""
+    table = adopted("n BIGINT", pa.table({"n": [1, 2]}))
+    pq.write_table(pa.table({"n": [1, 2]}).replace_schema_metadata({"k": "v"}), lake / "x.parquet")
+    with pytest.raises(Exception, match=r"has \d+ bytes instead of \d+") as caught:
+        rows_of(table)
+    assert "its owner has changed the file" in str(caught.value)
+
+
 def test_a_missing_file_says_what_to_do(adopted: Callable[..., Table], lake: Path) -> None:
     table = adopted("n BIGINT", pa.table({"n": [1]}))
     (lake / "x.parquet").unlink()

@@ -213,6 +213,26 @@ def test_rows_are_rewritten_and_files_stay(lake: Lake, io: str) -> None:
     assert not [path for path in table.state.segments.paths if path.startswith("root:")]
 
 
+@pytest.mark.parametrize("io", ["native", "python"])
+def test_names_and_ids_of_others_mean_nothing(lake: Lake, io: str) -> None:
+    """The file has field IDs and names that are other columns in the table."""
+    lake.spark.conf.set("spark.versioned.io", io)
+    table = lake.table("a BIGINT, b BIGINT, s STRUCT<x: INT, y: INT>")
+
+    def field(name: str, type_: pa.DataType, number: int) -> pa.Field:
+        return pa.field(name, type_, metadata={"PARQUET:field_id": str(number)})
+
+    inner = pa.struct([field("x", pa.int32(), 5), field("y", pa.int32(), 4)])
+    schema = pa.schema([field("b", pa.int64(), 1), field("c", pa.int64(), 2), field("s", inner, 3)])
+    rows = pa.table([[1], [2], pa.array([{"x": 3, "y": 4}], inner)], schema=schema)
+    lake.add(table, "x.parquet", rows, names={"a": "c"}, left_out=["y"])
+    frame = lake.sql("SELECT a, b, s FROM @t")
+    assert is_native(frame) == (io == "native")
+    assert [row.asDict(recursive=True) for row in frame.collect()] == [
+        {"a": 2, "b": 1, "s": {"x": 3, "y": None}}
+    ]
+
+
 def test_the_data_source_and_read_table_take_the_root(lake: Lake) -> None:
     table = plain(lake)
     reader = lake.spark.read.format("versioned")

@@ -46,6 +46,7 @@ def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
     merged = scan.merged_paths()
     path: list[str] = kept["path"].to_pylist()
     url = _urls(scan, request.table, path)
+    external = {one for one, found in zip(path, url, strict=False) if found is not None}
     # Spark can only read a sequence that all rows of a segment share.
     wants_sequence = groups.shows_row_sequence
     group = [
@@ -54,10 +55,10 @@ def plan_scan(request: messages.PlanScan) -> messages.ScanPlan:
             scan.layouts,
             scan.nan_free(),
             (
-                (is_plain(one) or (bool(url) and url[at] is not None))
+                (is_plain(one) or one in external)
                 and one not in merged
                 and not (wants_sequence and sequence is None)
-                for at, (one, sequence) in enumerate(zip(path, row_sequences, strict=True))
+                for one, sequence in zip(path, row_sequences, strict=True)
             ),
             strict=True,
         )
