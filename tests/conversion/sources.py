@@ -44,7 +44,9 @@ class Lake:
         self, schema: Schema, spec: PartitionSpec = UNPARTITIONED, version: int = 2
     ) -> Any:
         properties = {"format-version": str(version)}
-        return self.iceberg().create_table("n.t", schema, partition_spec=spec, properties=properties)
+        return self.iceberg().create_table(
+            "n.t", schema, partition_spec=spec, properties=properties
+        )
 
     @property
     def delta_path(self) -> str:

@@ -20,16 +20,18 @@ from versioned_catalog import InvalidRequestError, Table
 from versioned_catalog.conversion.convert import Request, open_source, sync_from
 
 SCHEMA = Schema(
-    NestedField(1, "id", LongType()), NestedField(2, "n", IntegerType()), NestedField(3, "s", StringType())
+    NestedField(1, "id", LongType()),
+    NestedField(2, "n", IntegerType()),
+    NestedField(3, "s", StringType()),
 )
 
 
-@pytest.fixture()
+@pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path)
 
 
-@pytest.fixture()
+@pytest.fixture
 def source(lake: Lake) -> Any:
     found = lake.iceberg_table(SCHEMA)
     found.append(rows(found, 1))
@@ -220,7 +222,9 @@ def test_files_with_deleted_rows_are_copied_without_them(lake: Lake) -> None:
     sync_from(table.handle, with_deletes(7, of_10=[0, 1, 2, 3, 9]))
     assert ids(table) == [4, 5, 6, 7, 8, 10, 11, 100]
     table.delete([("id", "=", 4)])
-    with pytest.raises(InvalidRequestError, match="source has removed or rewritten|has expired there"):
+    with pytest.raises(
+        InvalidRequestError, match="source has removed or rewritten|has expired there"
+    ):
         sync_from(table.handle, with_deletes(8))
 
 

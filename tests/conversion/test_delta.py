@@ -27,7 +27,7 @@ ROWS = pa.table(
 )
 
 
-@pytest.fixture()
+@pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path)
 
@@ -112,7 +112,10 @@ def test_each_change_of_the_source_is_followed(lake: Lake) -> None:
     lake.delta().restore(1)
     follow()
     lake.write_delta(
-        pa.table({"id": ["a", "b"], "f": [1, 2]}), mode="overwrite", schema_mode="overwrite", partition_by=[]
+        pa.table({"id": ["a", "b"], "f": [1, 2]}),
+        mode="overwrite",
+        schema_mode="overwrite",
+        partition_by=[],
     )
     follow()
     assert table.schema.names == ["id", "f"]

@@ -52,7 +52,7 @@ SIMPLE = Schema(
 )
 
 
-@pytest.fixture()
+@pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path)
 
@@ -84,7 +84,15 @@ def test_a_table_is_converted_in_place_with_its_ids(lake: Lake) -> None:
     table = convert(lake)
     assert rows_of(table) == iceberg_rows(source)
     ids = {table.schema.path_text(one): one for one in table.schema.ids}
-    assert ids == {"id": 1, "n": 2, "place": 3, "tags": 4, "place.zip": 5, "place.lat": 6, "tags.element": 7}
+    assert ids == {
+        "id": 1,
+        "n": 2,
+        "place": 3,
+        "tags": 4,
+        "place.zip": 5,
+        "place.lat": 6,
+        "tags.element": 7,
+    }
     assert table.schema.get(("id",)).nullable is False
     assert all(path.startswith("root:lake/n/t/data/") for path in table.state.segments.paths)
     assert lake.listing() == before
@@ -182,7 +190,13 @@ SOME = [
     (False, -1, -(2**40), float("nan"), 0.0, Decimal("-9.000"), dt.date(2024, 2, 29), dt.time(0)),
 ]
 MORE = [
-    (dt.datetime(1969, 12, 31, 23, 59, 59, 999999), "ä", b"\x00\xff", b"abc", [("k", 1), ("l", None)]),
+    (
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        "ä",
+        b"\x00\xff",
+        b"abc",
+        [("k", 1), ("l", None)],
+    ),
     (dt.datetime(2262, 1, 1), "z" * 80, b"", b"\x00\x00\x01", []),
 ]
 
@@ -191,7 +205,10 @@ def test_every_type_reads_as_the_owner_reads_it(lake: Lake) -> None:
     source = lake.iceberg_table(EVERY_TYPE)
     utc = [one[0].replace(tzinfo=dt.UTC) for one in MORE]
     columns: dict[str, list[Any]] = {
-        **{n: [one[at] for one in SOME] for at, n in enumerate(["b", "i", "l", "f", "d", "dec", "day", "t"])},
+        **{
+            n: [one[at] for one in SOME]
+            for at, n in enumerate(["b", "i", "l", "f", "d", "dec", "day", "t"])
+        },
         **{n: [one[at] for one in MORE] for at, n in enumerate(["ts", "s", "bin", "fix", "m"])},
         "tz": utc,
         "u": [bytes(range(16)), b"\xff" * 16],
@@ -225,7 +242,11 @@ def as_version_3(source: Any, change: Callable[[dict[str, Any]], None]) -> Any:
     """The table after a change of its newest metadata to format version 3, which PyIceberg reads only."""
     newest = Path(source.metadata_location.removeprefix("file://"))
     metadata = json.loads(newest.read_text())
-    metadata |= {"format-version": 3, "next-row-id": 0, "last-updated-ms": metadata["last-updated-ms"] + 1}
+    metadata |= {
+        "format-version": 3,
+        "next-row-id": 0,
+        "last-updated-ms": metadata["last-updated-ms"] + 1,
+    }
     change(metadata)
     path = newest.with_name("00099-3.metadata.json")
     path.write_text(json.dumps(metadata))
@@ -251,8 +272,20 @@ def test_read_defaults_of_version_3_fill_older_files(lake: Lake) -> None:
     added = [
         {"id": 8, "name": "level", "type": "int", "required": False, "initial-default": 7},
         {"id": 9, "name": "must", "type": "string", "required": True, "initial-default": "x"},
-        {"id": 10, "name": "day", "type": "date", "required": False, "initial-default": "2024-02-29"},
-        {"id": 11, "name": "d", "type": "decimal(5,2)", "required": False, "initial-default": "1.50"},
+        {
+            "id": 10,
+            "name": "day",
+            "type": "date",
+            "required": False,
+            "initial-default": "2024-02-29",
+        },
+        {
+            "id": 11,
+            "name": "d",
+            "type": "decimal(5,2)",
+            "required": False,
+            "initial-default": "1.50",
+        },
         {"id": 12, "name": "late", "type": "long", "required": False, "initial-default": 1},
     ]
     added[0]["write-default"], added[4]["write-default"] = 7, 2
@@ -272,7 +305,9 @@ def test_read_defaults_of_version_3_fill_older_files(lake: Lake) -> None:
         {"level": 7, "must": "x", "day": dt.date(2024, 2, 29), "d": Decimal("1.50"), "late": 1}
     ]
     assert table.schema.get(("must",)).nullable is False
-    check_filters(table, [("level", "=", 7)], [("must", "=", "x")], [("day", ">", dt.date(2024, 1, 1))])
+    check_filters(
+        table, [("level", "=", 7)], [("must", "=", "x")], [("day", ">", dt.date(2024, 1, 1))]
+    )
     again = lake.catalog.convert("again", str(lake.root / "n/t"))
     assert rows_of(again) == iceberg_rows(owner)
     again.append(pa.table({"id": [5], "must": ["y"]}))

@@ -25,6 +25,7 @@ from versioned_catalog.table import Table
 from versioned_catalog.types.paths import parse_path, render_path
 from versioned_catalog.warehouse.state import Name
 
+
 class Conversions(abc.ABC):
     """The part of ``Catalog`` that converts tables."""
 

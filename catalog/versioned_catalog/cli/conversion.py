@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 @table_command
 @click.argument("source")
-@click.option("--format", "kind", type=click.Choice(["iceberg", "delta"]), help="Found out if omitted.")
+@click.option(
+    "--format", "kind", type=click.Choice(["iceberg", "delta"]), help="Found out if omitted."
+)
 @click.option("--root-name", help="External root that holds the source; found out if omitted.")
 @click.option(
     "--version", type=int, help="Snapshot ID of Iceberg or version of Delta; the newest if omitted."
 )
 @click.option("--copy", is_flag=True, help="Copy the rows of all files into the table.")
-@click.option("--primary-key", multiple=True, help="Column that identifies a row, for a copy; may repeat.")
+@click.option(
+    "--primary-key", multiple=True, help="Column that identifies a row, for a copy; may repeat."
+)
 @click.option(
     "--deletes",
     type=click.Choice(["copy", "refuse"]),

@@ -231,7 +231,6 @@ class _Reader:
                 found[below(self.root, unquote(path.as_py()))] = positions
         return found
 
-
     def _vectors(self, table: Any) -> list[pa.RecordBatch]:
         errors = optional_import("deltalake.exceptions", EXTRA)
         try:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from versioned_catalog.errors import InvalidRequestError
 
-
 _METADATA = re.compile(r"(?:v|0*)([0-9]+)(?:-[^.]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 

@@ -42,9 +42,7 @@ PROCEDURES = {
         (
             TABLE,
             Parameter("source", "STRING", "the folder of the table, or an Iceberg metadata file"),
-            Parameter(
-                "format", "STRING", "iceberg or delta; found out by default", required=False
-            ),
+            Parameter("format", "STRING", "iceberg or delta; found out by default", required=False),
             Parameter(
                 "root",
                 "STRING",
@@ -58,7 +56,10 @@ PROCEDURES = {
                 required=False,
             ),
             Parameter(
-                "copy", "BOOLEAN", "true copies the rows of all files; false by default", required=False
+                "copy",
+                "BOOLEAN",
+                "true copies the rows of all files; false by default",
+                required=False,
             ),
             Parameter(
                 "primary_key", "STRING", "columns that identify a row, for a copy", required=False
