@@ -143,7 +143,7 @@ class Table(TableSchema):
 
     @property
     def source(self) -> Origin | None:
-        """Where a converted table comes from, and the version that was followed last; None for others."""
+        """Where a converted table comes from, and the version followed last; None for others."""
         known = self.state.properties
         return origin_of(known, self.name) if SOURCE in known else None
 
@@ -366,8 +366,8 @@ class Table(TableSchema):
         changed here stays. Twice in a row, the second sync does nothing.
 
         Args:
-            source: the source as its library loads it, or its newest metadata file; found by its location
-                if omitted.
+            source: the source as its library loads it, or its newest metadata file; found by its
+                location if omitted.
             options: storage options of the library that reads the source's metadata.
 
         Raises:

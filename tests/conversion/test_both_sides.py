@@ -223,7 +223,7 @@ def test_files_with_deleted_rows_are_copied_without_them(lake: Lake) -> None:
     assert ids(table) == [4, 5, 6, 7, 8, 10, 11, 100]
     table.delete([("id", "=", 4)])
     with pytest.raises(
-        InvalidRequestError, match="source has removed or rewritten|has expired there"
+        InvalidRequestError, match=r"source has removed or rewritten|has expired there"
     ):
         sync_from(table.handle, with_deletes(8))
 

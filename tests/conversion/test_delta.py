@@ -71,10 +71,8 @@ def test_a_partitioned_table_is_converted_in_place(lake: Lake) -> None:
     ids=str,
 )
 def test_partition_values_of_every_type(lake: Lake, type_: pa.DataType, values: list[Any]) -> None:
-    if pa.types.is_decimal(type_):
-        array = pa.array(values).cast(type_)
-    else:
-        array = pa.array(values, type_)
+    is_decimal = pa.types.is_decimal(type_)
+    array = pa.array(values).cast(type_) if is_decimal else pa.array(values, type_)
     rows = pa.table({"id": list(range(len(values))), "p": array})
     lake.write_delta(rows, partition_by=["p"])
     table = convert(lake)

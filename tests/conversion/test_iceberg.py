@@ -239,7 +239,7 @@ def test_every_type_reads_as_the_owner_reads_it(lake: Lake) -> None:
 
 
 def as_version_3(source: Any, change: Callable[[dict[str, Any]], None]) -> Any:
-    """The table after a change of its newest metadata to format version 3, which PyIceberg reads only."""
+    """The table after a change of its newest metadata to version 3, which PyIceberg only reads."""
     newest = Path(source.metadata_location.removeprefix("file://"))
     metadata = json.loads(newest.read_text())
     metadata |= {

@@ -60,8 +60,8 @@ class Conversions(abc.ABC):
     ) -> Table:
         """Convert an Iceberg or Delta table in place: its files stay where they are, and its owner's.
 
-        The new table has the source's schema with its IDs, and the schemas before it. Its owner can go on
-        reading and writing the source; ``Table.sync`` follows what it commits. Run again after an
+        The new table has the source's schema with its IDs, and the schemas before it. Its owner can go
+        on reading and writing the source; ``Table.sync`` follows what it commits. Run again after an
         interruption, this goes on where it was.
 
         Args:

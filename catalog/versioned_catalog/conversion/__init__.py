@@ -1,1 +1,1 @@
-"""Conversion of Iceberg, Delta and Hive-style Parquet tables in place, and following what they commit."""
+"""Conversion of Iceberg and Delta tables in place, and following what their owners commit."""

@@ -40,8 +40,8 @@ class Conversion:
         """
         if self.primary_key and not self.copy:
             raise InvalidRequestError(
-                "a table with a primary key can't have files of others in it, since a merge needs rows that "
-                "are sorted by the key; give copy=True as well, which copies the rows",
+                "a table with a primary key can't have files of others in it, since a merge needs rows "
+                "that are sorted by the key; give copy=True as well, which copies the rows",
                 condition="INVALID_OPTION",
             )
         if self.deletes not in (COPY, REFUSE):

@@ -1,7 +1,7 @@
 """Copies of files that can't be adopted as they are: those with deleted rows, and all if that is wanted.
 
-The name of a copy begins with the token of the file that it is a copy of. So a later sync finds it again,
-and needs no list of copies.
+The name of a copy begins with the token of the file that it is a copy of. So a later sync finds it
+again, and needs no list of copies.
 """
 
 from __future__ import annotations

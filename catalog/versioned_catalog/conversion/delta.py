@@ -237,8 +237,8 @@ class _Reader:
             return [pa.record_batch(batch) for batch in table.deletion_vectors()]
         except errors.DeltaError as error:
             raise InvalidRequestError(
-                f"the deletion vectors of {self.location} can't be read by deltalake: {error}. Remove them "
-                "in the source: REORG TABLE ... APPLY (PURGE), then ALTER TABLE ... DROP FEATURE "
+                f"the deletion vectors of {self.location} can't be read by deltalake: {error}. Remove "
+                "them in the source: REORG TABLE ... APPLY (PURGE), then ALTER TABLE ... DROP FEATURE "
                 "deletionVectors",
                 condition="NOT_SUPPORTED",
             ) from error

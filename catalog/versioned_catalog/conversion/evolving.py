@@ -1,4 +1,4 @@
-"""The schema commits of a conversion: the table's creation, and an ALTER for each schema of the source."""
+"""The schema commits of a conversion: the creation, and an ALTER for each schema of the source."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ class Adopter:
         for said, found, what in known:
             if said is not None and said != found:
                 raise InvalidRequestError(
-                    f"{file.path} has {found} {what}, and the source's metadata says {said}; the source is "
-                    "damaged: repair it there"
+                    f"{file.path} has {found} {what}, and the source's metadata says {said}; the source "
+                    "is damaged: repair it there"
                 )
 
     def _constants(self, file: SourceFile) -> dict[int, str | None]:

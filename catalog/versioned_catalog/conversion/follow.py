@@ -111,8 +111,9 @@ class _Files:
     def _check_newer(self, origin: Origin) -> None:
         if self.source.batch is not None and self.source.batch <= origin.number:
             raise InvalidRequestError(
-                f"{self.handle.name} shows version {origin.version} of {origin.location} already, which is "
-                f"newer than {self.source.version}; to see an earlier one, use the table's own history"
+                f"{self.handle.name} shows version {origin.version} of {origin.location} already, which "
+                f"is newer than {self.source.version}; to see an earlier one, use the table's own "
+                "history"
             )
 
     def _before(
@@ -130,8 +131,8 @@ class _Files:
         if found is None:
             raise InvalidRequestError(
                 f"{self.handle.name} has rewritten files of its source, and version {origin.version} of "
-                f"{origin.location}, to which it must be compared, has expired there; convert the source "
-                "under a new name, and sync more often than the source expires versions"
+                f"{origin.location}, to which it must be compared, has expired there; convert the "
+                "source under a new name, and sync more often than the source expires versions"
             )
         return {one.token: one for one in found}
 
@@ -149,10 +150,10 @@ class _Files:
                 found += live[token]
             elif file is not None and not _is_empty(file):
                 raise InvalidRequestError(
-                    f"{self.handle.name}: the source has removed or rewritten {file.path}, and this table "
-                    "has changed rows of the same file, so that both changes can't be had. Roll this "
-                    "table back to before its change (Table.rollback), or convert the source under a new "
-                    "name"
+                    f"{self.handle.name}: the source has removed or rewritten {file.path}, and this "
+                    "table has changed rows of the same file, so that both changes can't be had. Roll "
+                    "this table back to before its change (Table.rollback), or convert the source under "
+                    "a new name"
                 )
         return sorted(found)
 
@@ -166,6 +167,7 @@ class _Files:
                 f"{self.handle.name}: {len(refused)} files of the source have deleted rows, such as "
                 f"{refused[0].path}; {_PURGE[self.source.kind]}, or convert with deletes='copy'"
             )
+        copied = [one for one in copied if not _is_empty(one)]
         adopter = self._adopter(origin)
         in_place = [one for one in came if not (origin.mode == COPY or one.deletes)]
         records = self._records(origin, in_place, adopter)
@@ -251,15 +253,14 @@ class _Files:
             handle.commit(operation)
         except AlreadyExistsError as error:
             raise CommitConflictError(
-                f"{handle.name}: another process followed the source at the same time; nothing was changed "
-                "by this one; run it again"
+                f"{handle.name}: another process followed the source at the same time; nothing was "
+                "changed by this one; run it again"
             ) from error
 
 
 _PURGE = {
-    "iceberg": "rewrite them in the source (CALL system.rewrite_data_files with delete-file-threshold 1)",
+    "iceberg": "rewrite them in the source (rewrite_data_files with delete-file-threshold 1)",
     "delta": "rewrite them in the source (REORG TABLE ... APPLY (PURGE))",
-    "parquet": "rewrite them",
 }
 
 

@@ -79,8 +79,8 @@ class HeldFile:
         """
         if not self.has_ids and not self.names.physical and not self.names.mapping:
             raise InvalidRequestError(
-                f"{self.what} has no field IDs, and the table no name mapping by which its columns could "
-                "be found; set schema.name-mapping.default in the source"
+                f"{self.what} has no field IDs, and the table no name mapping by which its columns "
+                "could be found; set schema.name-mapping.default in the source"
             )
         schema = self.parquet.schema_arrow
         return IdMap(dict(self._level(list(schema), columns, 0, ())))
@@ -113,7 +113,8 @@ class HeldFile:
             found = [at for at, one in enumerate(fields) if one.name in known]
         if len(found) > 1:
             raise InvalidRequestError(
-                f"{self.what} has {len(found)} columns that could be {column.name}; rewrite it in the source"
+                f"{self.what} has {len(found)} columns that could be {column.name}; rewrite it in the "
+                "source"
             )
         return found[0] if found else None
 

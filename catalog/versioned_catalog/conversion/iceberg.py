@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -107,7 +108,7 @@ def _history(metadata: Any, current: int) -> list[Any]:
     known = {one.schema_id: one for one in metadata.schemas}
     earlier = [known[one] for one in sorted(known) if one < current]
     chain, gone = [*earlier, known[current]], set[int]()
-    for before, after in zip(chain, chain[1:], strict=False):
+    for before, after in pairwise(chain):
         gone |= _ids(before) - _ids(after)
         if gone & _ids(after):
             return [known[current]]
@@ -130,11 +131,11 @@ def _batch(metadata: Any, snapshot_id: int | None) -> int | None:
 
 def _sort_by(order: Any) -> tuple[tuple[tuple[str, bool], ...], list[str]]:
     fields: list[tuple[str, bool]] = []
-    for field in order.fields:
+    for one in order.fields:
         # Sorting by the leading columns is all that is left of an order with a transform in it.
-        if str(field.transform) != "identity":
-            return tuple(fields), [f"the sort order from {field.transform} on"]
-        fields.append((str(field.source_id), "desc" in str(field.direction).lower()))
+        if str(one.transform) != "identity":
+            return tuple(fields), [f"the sort order from {one.transform} on"]
+        fields.append((str(one.source_id), "desc" in str(one.direction).lower()))
     return tuple(fields), []
 
 
@@ -144,10 +145,10 @@ def _names(table: Any) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
 
     def visit(fields: Any) -> None:
-        for field in fields:
-            if field.field_id is not None:
-                found[str(field.field_id)] = tuple(field.names)
-            visit(field.fields or ())
+        for one in fields:
+            if one.field_id is not None:
+                found[str(one.field_id)] = tuple(one.names)
+            visit(one.fields or ())
 
     visit(() if mapping is None else mapping.root)
     return found
@@ -201,10 +202,10 @@ class _Reader:
             if "equality deletes" not in str(error):
                 raise
             raise InvalidRequestError(
-                f"the Iceberg table {self.table.metadata.location} has equality deletes, which PyIceberg "
-                "does not apply; rewrite them in the source (in Spark: CALL "
-                "system.rewrite_data_files(table => '…', options => map('delete-file-threshold', '1'))), "
-                "then run this again",
+                f"the Iceberg table {self.table.metadata.location} has equality deletes, which "
+                "PyIceberg does not apply; rewrite them in the source (in Spark: CALL "
+                "system.rewrite_data_files(table => '…', options => map('delete-file-threshold', "
+                "'1'))), then run this again",
                 condition="NOT_SUPPORTED",
             ) from None
 

@@ -1,7 +1,7 @@
 """Schemas, partition transforms and defaults of Iceberg in the types of this library.
 
-Values keep their meaning and order. A UUID becomes its text, a fixed becomes a binary. Bucket numbers are
-those of FORMAT.md, section 4.5, but for a UUID, which Iceberg hashes as bytes.
+Values keep their meaning and order. A UUID becomes its text, a fixed becomes a binary. Bucket numbers
+are those of FORMAT.md, section 4.5, but for a UUID, which Iceberg hashes as bytes.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class _Reader:
         known = _ATOMS.get(str(type_))
         if known is None:
             raise InvalidRequestError(
-                f"the column {'.'.join(path)} has Iceberg's type {type_}, which has no counterpart here; "
-                "drop the column in the source, or copy the rows without it",
+                f"the column {'.'.join(path)} has Iceberg's type {type_}, which has no counterpart "
+                "here; drop the column in the source, or copy the rows without it",
                 condition="NOT_SUPPORTED",
             )
         return known

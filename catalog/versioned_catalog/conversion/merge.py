@@ -137,7 +137,7 @@ class _Pair:
         return theirs
 
     def _default(self) -> WriteDefault | None:
-        """The write default; a nested one names fields by ID, so that it is never taken from the source."""
+        """The write default; a nested one is never taken over, since it names fields by ID."""
         if self.theirs.write_default == self.base.write_default or is_nested(self.ours.type):
             return self.ours.write_default
         default = self.theirs.write_default

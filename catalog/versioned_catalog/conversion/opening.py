@@ -23,8 +23,8 @@ class Request:
     """A source as it was named.
 
     Args:
-        source: the URL or path of a table's folder or of an Iceberg metadata file; or a table of PyIceberg
-            or deltalake.
+        source: the URL or path of a table's folder or of an Iceberg metadata file; or a table of
+            PyIceberg or deltalake.
         kind: ``iceberg`` or ``delta``; found out if omitted.
         root: name of the external root; the one that holds the source if omitted.
         version: a snapshot ID or version number; the newest one if omitted.
@@ -116,7 +116,8 @@ def _metadata_file(request: Request, store: Store) -> str:
     newest = newest_metadata(names)
     if newest is None:
         raise InvalidRequestError(
-            f"{location} has no metadata/*.metadata.json, so it is no Iceberg table; name the table's folder"
+            f"{location} has no metadata/*.metadata.json, so it is no Iceberg table; name the folder of "
+            "a table"
         )
     return f"{plain(location)}/metadata/{newest}"
 
@@ -137,8 +138,9 @@ def _root(request: Request, store: Store, location: str) -> tuple[str, str]:
         return max(held.items(), key=lambda one: (len(one[1]), one[0]))
     name = request.root or "lake"
     raise InvalidRequestError(
-        f"{location} lies below no external root that is allowed here. Files are adopted where they are, "
-        f'so allow a root that holds them: roots={{"{name}": "{plain(location)}"}} in Python, --root '
-        f"{name}={plain(location)} in the command line, spark.sql.catalog.<catalog>.root.{name} in Spark",
+        f"{location} lies below no external root that is allowed here. Files are adopted where they "
+        f'are, so allow a root that holds them: roots={{"{name}": "{plain(location)}"}} in Python, '
+        f"--root {name}={plain(location)} in the command line, "
+        f"spark.sql.catalog.<catalog>.root.{name} in Spark",
         condition="INVALID_OPTION",
     )

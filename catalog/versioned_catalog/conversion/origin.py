@@ -1,8 +1,8 @@
 """What a converted table remembers of its source, in two properties.
 
-``source`` names the source, and its version that was followed last. ``source.columns`` holds its schema
-at that time with the IDs of this table. A sync compares three schemas: that one, the source's of now, and
-the table's of now, which may have been altered here.
+``source.table`` names the source, and its version that was followed last. ``source.columns`` holds its
+schema at that time with the IDs of this table. A sync compares three schemas: that one, the source's of
+now, and the table's of now, which may have been altered here.
 """
 
 from __future__ import annotations
@@ -96,8 +96,9 @@ def origin_of(properties: Mapping[str, str], table: str) -> Origin:
         )
     except (CorruptTableError, TypeError, ValueError) as error:
         raise InvalidRequestError(
-            f"{table}: the properties {SOURCE} and {SOURCE_COLUMNS} are not what a conversion wrote ({error}); "
-            "roll the table back to before they were changed, or convert the source under a new name"
+            f"{table}: the properties {SOURCE} and {SOURCE_COLUMNS} are not what a conversion wrote "
+            f"({error}); roll the table back to before they were changed, or convert the source under a "
+            "new name"
         ) from None
 
 

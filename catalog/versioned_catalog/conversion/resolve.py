@@ -79,9 +79,9 @@ class _Resolver:
             return own if self._is_same(self.before.column(own), column) else None
         if self.stable:
             raise InvalidRequestError(
-                f"the source has the column {column.name} (its ID {key}) again, which it had dropped: the "
-                "files that are here already would not show its values. Convert the source under a new "
-                "name",
+                f"the source has the column {column.name} (its ID {key}) again, which it had dropped: "
+                "the files that are here already would not show its values. Convert the source under a "
+                "new name",
                 condition="NOT_SUPPORTED",
             )
         return None

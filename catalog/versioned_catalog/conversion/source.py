@@ -87,8 +87,8 @@ class SourceFile:
 def token_of(path: str, deletes: str = "") -> str:
     """Identity of a file with its deletes: 16 hex digits.
 
-    The digit ``c`` stands where a random UUID has its version, so that a name that begins with a token is
-    never one that was drawn at random.
+    The digit ``c`` stands where a random UUID has its version, so that a name that begins with a token
+    is never one that was drawn at random.
 
     >>> token_of("data/a.parquet")[12]
     'c'
@@ -166,6 +166,6 @@ def optional_import(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise InvalidRequestError(
-            f"reading {extra} tables needs {module.partition('.')[0]}, which can't be imported ({error}); "
-            f"install it: pip install 'pyspark-versioned[{extra}]'"
+            f"reading {extra} tables needs {module.partition('.')[0]}, which can't be imported "
+            f"({error}); install it: pip install 'pyspark-versioned[{extra}]'"
         ) from None

@@ -87,8 +87,8 @@ def difference_by_id(evolution: Evolution, target: Schema) -> list[Step]:
 
     Args:
         evolution: the table.
-        target: the columns, and the partitioning and sort order by their IDs. IDs that the table does not
-            have are of new columns.
+        target: the columns, and the partitioning and sort order by their IDs. IDs that the table does
+            not have are of new columns.
 
     Raises:
         InvalidRequestError: the table can't become that.
