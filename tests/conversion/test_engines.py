@@ -93,12 +93,14 @@ def test_iceberg(iceberg: tuple[OtherSpark, Lake], version: int) -> None:
             "ALTER TABLE {t} DROP COLUMN k",
             "ALTER TABLE {t} ADD COLUMN k STRING",
             "ALTER TABLE {t} ADD PARTITION FIELD hours(ts)",
-           
-           
-           
-            "INSERT INTO {t} (id, d, ts, k) VALUES (100,
-            DATE'2025-01-01', TIMESTAMP'2024-05-05 05:05:05', 'k')", "UPDATE {t} SET s2 = 'u' WHERE id = 4", "DELETE FROM {t} WHERE id = 5", "DELETE FROM {t} WHERE id = 6", "MERGE INTO {t} USING (SELECT 7 AS i) ON id = i WHEN MATCHED THEN UPDATE SET x = 70",
-            f"CALL c.system.rewrite_data_files(table => 'n.v{version}', options => map('rewrite-all','true'))",
+            "INSERT INTO {t} (id, d, ts, k) "
+            "VALUES (100, DATE'2025-01-01', TIMESTAMP'2024-05-05 05:05:05', 'k')",
+            "UPDATE {t} SET s2 = 'u' WHERE id = 4",
+            "DELETE FROM {t} WHERE id = 5",
+            "DELETE FROM {t} WHERE id = 6",
+            "MERGE INTO {t} USING (SELECT 7 AS i) ON id = i WHEN MATCHED THEN UPDATE SET x = 70",
+            f"CALL c.system.rewrite_data_files(table => 'n.v{version}', "
+            "options => map('rewrite-all','true'))",
         ],
     )
 
