@@ -66,7 +66,7 @@ INTERNALS = {
     *("statistics.footers", "statistics.stats", "write", "write.distribution", "write.plan"),
     "write.row_schema",
     # maintenance
-    *("compaction.tasks", "maintenance.retention"),
+    *("compaction.tasks", "conversion.convert", "maintenance.retention"),
     # views
     *("views.columns", "warehouse.state", "warehouse.view"),
     # storage, options and errors

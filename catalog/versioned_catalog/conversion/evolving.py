@@ -18,6 +18,7 @@ from versioned_catalog.evolution.evolution import Evolution
 from versioned_catalog.handle import TableHandle
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import PartitionField, Schema, SortField
+from versioned_catalog.types.paths import parse_path
 from versioned_catalog.types.types import Column, map_columns, walk
 
 
@@ -52,13 +53,30 @@ def _as_in_source(schema: Schema, first: SourceSchema) -> Schema:
     return replace(schema, columns=columns, primary_key=(), time_index=None)
 
 
-def first_schema(source: SourceTable) -> Schema:
-    """The source's first schema, arranged as the source is now if that is its only one."""
+def _within_key(schema: Schema, ours: Schema) -> Schema:
+    """A table with a primary key is partitioned by columns of it only, and sorted by it."""
+    if not ours.is_keyed:
+        return schema
+    kept = tuple(one for one in schema.partitioning if one.source in ours.row_key)
+    return replace(schema, partitioning=kept, sort_by=())
+
+
+def first_schema(source: SourceTable, primary_key: Sequence[str] = ()) -> Schema:
+    """The source's first schema, arranged as the source is now if that is its only one.
+
+    Args:
+        primary_key: the columns of the key; a table with one is partitioned by these only.
+    """
     first = source.schemas[0]
     keys = {key: at for at, key in enumerate(first.keys, 1)}
     arranged = source.partitioning if len(source.schemas) == 1 else ()
     sort_by = source.sort_by if len(source.schemas) == 1 else ()
-    return partitioned(first.columns, arranged, sort_by, keys)
+    found = partitioned(first.columns, arranged, sort_by, keys)
+    if not primary_key:
+        return found
+    ids = {found.get(parse_path(one)).id for one in primary_key}
+    kept = tuple(one for one in found.partitioning if one.source in ids)
+    return replace(found, partitioning=kept, sort_by=())
 
 
 def follow_schemas(handle: TableHandle, source: SourceTable) -> int:
@@ -122,7 +140,8 @@ class _Step:
         columns = tuple(map_columns(one, lambda c: _as_before(c, old)) for one in resolved.columns)
         if self.is_last:
             source = self.source
-            return partitioned(columns, source.partitioning, source.sort_by, resolved.keys)
+            found = partitioned(columns, source.partitioning, source.sort_by, resolved.keys)
+            return _within_key(found, self.handle.state.schema)
         bare = Schema(columns)
         return replace(
             bare,
