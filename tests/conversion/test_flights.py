@@ -1,4 +1,4 @@
-"""A year of real flights, written and evolved by the engines of their owners, adopted and changed here."""
+"""A year of real flights, written and evolved by its owner, is adopted and changed here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def flights() -> pa.Table:
     with zipfile.ZipFile(Path(found.origin).parent / "data" / "flights.csv.zip") as archive:
         text = archive.read("flights.csv").decode()
     rows = list(csv.DictReader(io.StringIO(text)))
-    number = [int(row["dep_delay"]) if row["dep_delay"] else None for row in rows]
+    number = [None if row["dep_delay"] in ("", "NA") else int(row["dep_delay"]) for row in rows]
     return pa.table(
         {
             "id": pa.array(range(len(rows)), pa.int64()),

@@ -107,7 +107,11 @@ class Conversions(abc.ABC):
                 return table, sync(table.handle, request)
             source, root = open_source(request, self._store)
             bare = creation(
-                first_schema(source, how.primary_key), (), properties, comment, primary_key=how.primary_key
+                first_schema(source, how.primary_key),
+                (),
+                properties,
+                comment,
+                primary_key=how.primary_key,
             )
             table = self._create_now(name, how.creation(bare, source, root), "create")
             return table, sync_from(table.handle, source)
