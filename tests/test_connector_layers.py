@@ -69,7 +69,7 @@ INTERNALS = {
     # importing
     *("importing.disagreements", "importing.option_text"),
     # maintenance
-    *("compaction.tasks", "maintenance.retention"),
+    *("compaction.tasks", "conversion.convert", "maintenance.retention"),
     # views
     *("views.columns", "warehouse.state", "warehouse.view"),
     # storage, options and errors

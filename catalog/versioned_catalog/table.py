@@ -9,12 +9,11 @@ from typing import Any, Self
 
 from versioned_catalog import versions
 from versioned_catalog.conflicts.operations import Base, Overwrite
+from versioned_catalog.conversion.convert import Request, Synced, sync
+from versioned_catalog.conversion.origin import Origin, origin_of
 from versioned_catalog.error_context import names_table_in_errors
 from versioned_catalog.handle import TableHandle
-from versioned_catalog.importing.import_files import Imported, run_import
-from versioned_catalog.importing.listing import origin_of
-from versioned_catalog.importing.options import import_options
-from versioned_catalog.importing.planning import plan_import
+from versioned_catalog.importing.import_files import Imported, import_into
 from versioned_catalog.inspection.inspection import Inspection
 from versioned_catalog.log.codec import LoadedState
 from versioned_catalog.log.entry import Batch
@@ -25,6 +24,7 @@ from versioned_catalog.maintenance.maintenance import Maintenance
 from versioned_catalog.progress import Progress, silent
 from versioned_catalog.publishing.after_commit import publish_if_asked
 from versioned_catalog.scan.columns import bind_filters
+from versioned_catalog.schema.maintained import SOURCE
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.store import Store
 from versioned_catalog.table_reading import TableReading
@@ -142,6 +142,12 @@ class Table(TableReading, TableSchema):
     def time_index(self) -> str | None:
         """Path of the time index column; None without one."""
         return self.snapshot().time_index
+
+    @property
+    def source(self) -> Origin | None:
+        """Where a converted table comes from, and the version followed last; None for others."""
+        known = self.state.properties
+        return origin_of(known, self.name) if SOURCE in known else None
 
     @property
     def comment(self) -> str | None:
@@ -305,11 +311,7 @@ class Table(TableReading, TableSchema):
         Raises:
             InvalidRequestError: files can't be read, or do not fit; the error lists them.
         """
-        checked = import_options(**options)
-        origin = origin_of(self.store, source, in_place=not checked.copy)
-        handle = self._handle.refresh()
-        planned = plan_import(self.store, origin, checked, handle, progress)
-        return run_import(handle, planned, progress)
+        return import_into(self._handle.refresh(), source, options, progress)
 
     def remove_external(self, paths: Sequence[str], *, commit_id: str | None = None) -> int:
         """Remove segments from the table unread, such as files that their owner has deleted.
@@ -320,6 +322,23 @@ class Table(TableReading, TableSchema):
             paths: as the metadata column ``_segment`` shows them: ``root:<name>/...``.
         """
         return self.transaction().commit_external((), removed=paths, commit_id=commit_id)
+
+    def sync(self, source: Any = None, *, options: Mapping[str, str] | None = None) -> Synced:
+        """Follow what the source of a converted table has committed since. See ``Catalog.convert``.
+
+        Changes of its schema are commits of their own, and those of its files are one commit. What was
+        changed here stays. Twice in a row, the second sync does nothing.
+
+        Args:
+            source: the source as its library loads it, or its newest metadata file; found by its
+                location if omitted.
+            options: storage options of the library that reads the source's metadata.
+
+        Raises:
+            InvalidRequestError: the table was not converted, or a column or file was changed on both
+                sides.
+        """
+        return sync(self._handle, Request(source, options=dict(options or {})))
 
     def upsert(self, data: Any, *, partial: bool = False, merge_schema: bool | None = None) -> int:
         """Add rows to a table with a primary key, replacing those with the same row key.

@@ -16,7 +16,7 @@ from importing.lake import Lake
 from versioned_catalog import AlreadyExistsError, Catalog, InvalidRequestError
 from versioned_catalog.importing import journal
 from versioned_catalog.importing.import_files import run_import
-from versioned_catalog.importing.listing import origin_of
+from versioned_catalog.importing.listing import file_source
 from versioned_catalog.importing.options import import_options
 from versioned_catalog.importing.planning import plan_import
 from versioned_catalog.progress import silent
@@ -241,7 +241,7 @@ def test_a_file_that_is_in_the_table_is_not_adopted_twice(lake: Lake) -> None:
     """Even if two imports list it at once: the commit refuses the second."""
     lake.write("0.parquet", {"a": [1]})
     handle = lake.load()._handle.pinned(0)
-    origin = origin_of(handle.store, lake.folder, in_place=True)
+    origin = file_source(handle.store, lake.folder, in_place=True)
     planned = plan_import(handle.store, origin, import_options(), handle, silent)
     with pytest.raises(AlreadyExistsError):
         run_import(handle, planned, silent)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from versioned_catalog.catalog import locations
+from versioned_catalog.catalog.converting import Conversions
 from versioned_catalog.catalog.create import TableCreation
 from versioned_catalog.catalog.declaration import Columns, creation
 from versioned_catalog.catalog.namespaces import Namespaces
@@ -20,7 +21,7 @@ from versioned_catalog.conflicts.operations import Create, Replace
 from versioned_catalog.conflicts.schema_pins import check_no_pins_lost
 from versioned_catalog.errors import NotFoundError, naming_table
 from versioned_catalog.importing.import_files import Imported, run_import
-from versioned_catalog.importing.listing import origin_of
+from versioned_catalog.importing.listing import file_source
 from versioned_catalog.importing.options import import_options
 from versioned_catalog.importing.planning import plan_import
 from versioned_catalog.log.codec import LoadedState
@@ -54,7 +55,7 @@ REMEMBERED = 32
 """Number of loaded tables that a catalog caches."""
 
 
-class Catalog(TableCreation, Namespaces, Views):
+class Catalog(TableCreation, Conversions, Namespaces, Views):
     """The namespaces, tables and views of a warehouse.
 
     Names are dotted text, with backticks around parts that hold dots, or tuples of parts.
@@ -243,9 +244,9 @@ class Catalog(TableCreation, Namespaces, Views):
         if self.table_exists(name):
             return self.load_table(name).import_files(source, progress=progress, **options)
         checked = import_options(**options)
-        origin = origin_of(self._store, source, in_place=not checked.copy)
+        files = file_source(self._store, source, in_place=not checked.copy)
         with naming_table(render_path(parse_path(name))):
-            planned = plan_import(self._store, origin, checked, None, progress)
+            planned = plan_import(self._store, files, checked, None, progress)
         ddl = render_columns(planned.columns)
         table = self.create_table(name, ddl, partitioned_by=partitioned_by, properties=properties)
         return run_import(table._handle, planned, progress)

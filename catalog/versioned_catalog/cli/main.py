@@ -6,6 +6,7 @@ import click
 
 from versioned_catalog.cli import (
     alter,
+    conversion,
     importing,
     inspect,
     lineage,
@@ -85,6 +86,7 @@ _MODULES = (
     lineage,
     page,
     importing,
+    conversion,
     alter,
     schemas,
     pins,

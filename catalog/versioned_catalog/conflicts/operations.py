@@ -172,12 +172,14 @@ class Create:
 
     Args:
         table_uuid: UUID of the new table.
-        columns: its columns, without IDs.
+        columns: its columns; their IDs count only if they are kept.
         arrange: adds keys, partitioning and sort order to the schema once it has IDs.
         properties, comment: properties and comment of the table.
         records: segments that the table begins with, written under its first schema.
         first_column_id: the first column ID that the segments were planned with; None without
             segments.
+        keeps_ids: whether the columns keep their IDs, as those of a converted table, unless an earlier
+            table in the same folder has used some of them.
     """
 
     table_uuid: str
@@ -187,6 +189,7 @@ class Create:
     comment: str | None = None
     records: tuple[SegmentRecord, ...] = ()
     first_column_id: int | None = None
+    keeps_ids: bool = False
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,8 @@ class WriteSpec:
         target_bytes: the size of a file at which a new segment begins.
         ops: whether rows have their type of operation after the columns.
         patch: the IDs of the columns that the rows of a partial upsert assign.
+        tag: the first digits of the UUIDs in the names of the files, for writers that must find their
+            files again; up to 16 hex digits, so that the others still make a name unique.
     """
 
     table_uuid: str
@@ -120,6 +122,7 @@ class WriteSpec:
     target_bytes: int = DEFAULT_TARGET_BYTES
     ops: bool = False
     patch: tuple[int, ...] | None = None
+    tag: str = ""
 
 
 class SegmentWriter:
@@ -132,7 +135,8 @@ class SegmentWriter:
         self._partition = partition
         self._kind = kind
         self._layout = _Layout.of(spec.schema, kind)
-        self._path = f"data/{max(spec.base_version, 0)}-{uuid.uuid4().hex}.parquet"
+        unique = spec.tag + uuid.uuid4().hex[len(spec.tag) :]
+        self._path = f"data/{max(spec.base_version, 0)}-{unique}.parquet"
         self._target = file_schema(spec.schema, spec.table_uuid, self._layout.columns)
         self._stats = StatsCollector(self._layout.with_statistics)
         self._sequences: tuple[int, int] | None = None

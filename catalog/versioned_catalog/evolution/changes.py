@@ -190,7 +190,7 @@ def describe(change: Change) -> str:
         case RenameColumn(path, new_name):
             return f"RENAME COLUMN {render_path(path)} TO {quote(new_name)}"
         case SetProperty(key, value):
-            return f"SET TBLPROPERTIES ({_quoted(key)} = {_quoted(value)})"
+            return f"SET TBLPROPERTIES ({_quoted(key)} = {_cut(_quoted(value))})"
         case UnsetProperty(key):
             return f"UNSET TBLPROPERTIES ({_quoted(key)})"
         case SetPartitioning(texts):
@@ -250,6 +250,10 @@ def _value_text(value: object, type_: DataType | None) -> str:
             text = f"X'{value.hex().upper()}'"
         case _:
             text = str(value)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:99]}…"
 
 

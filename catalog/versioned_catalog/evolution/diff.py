@@ -82,6 +82,32 @@ def difference(
     return differ.steps
 
 
+def difference_by_id(evolution: Evolution, target: Schema) -> list[Step]:
+    """The changes from a table to other columns, of which IDs alone say which is which.
+
+    Args:
+        evolution: the table.
+        target: the columns, and the partitioning and sort order by their IDs. IDs that the table does
+            not have are of new columns.
+
+    Raises:
+        InvalidRequestError: the table can't become that.
+    """
+    shown = evolution.schema.visible
+    gone = [
+        column.id
+        for column, above in walk(shown.columns)
+        if column.id not in target.ids and all(one.id in target.ids for one in above)
+    ]
+    matching = Matching({one: one for one in target.ids & shown.ids}, gone)
+    differ = _Differ(evolution, target, matching)
+    differ.release_arrangement()
+    differ.level(None, target.columns)
+    differ.arrange()
+    finish(evolution, differ.current, evolution.schema.version + 1)
+    return differ.steps
+
+
 def _check_same_key(schema: Schema, target: Schema, matching: Matching) -> None:
     stored = tuple(matching.stored.get(one) for one in target.primary_key)
     index = target.time_index

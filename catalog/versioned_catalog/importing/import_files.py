@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,8 +19,10 @@ from versioned_catalog.importing.adopting import Adopter
 from versioned_catalog.importing.conforming import Target, checked
 from versioned_catalog.importing.evolving import changes_to
 from versioned_catalog.importing.journal import Batch
+from versioned_catalog.importing.listing import file_source
+from versioned_catalog.importing.options import import_options
 from versioned_catalog.importing.path_parts import path_parts, value_text
-from versioned_catalog.importing.planning import Planned
+from versioned_catalog.importing.planning import Planned, plan_import
 from versioned_catalog.importing.reading import ParquetReader
 from versioned_catalog.importing.survey import Unreadable, file_path, open_path
 from versioned_catalog.maintenance.parallel import in_parallel
@@ -55,6 +59,19 @@ class Imported:
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+
+
+def import_into(
+    handle: TableHandle,
+    source: str | os.PathLike[str],
+    options: Mapping[str, Any],
+    progress: Progress,
+) -> Imported:
+    """Import files into a table. See ``Table.import_files``."""
+    checked_options = import_options(**options)
+    files = file_source(handle.store, source, in_place=not checked_options.copy)
+    planned = plan_import(handle.store, files, checked_options, handle, progress)
+    return run_import(handle, planned, progress)
 
 
 def run_import(handle: TableHandle, planned: Planned, progress: Progress) -> Imported:
@@ -111,7 +128,7 @@ class _Run:
 
     def adopt(self, files: _Numbered) -> int:
         """Commit files in place, and return the number of their rows."""
-        reader, origin = self.planned.reader, self.planned.origin
+        reader, source = self.planned.reader, self.planned.source
         assert isinstance(reader, ParquetReader), "other formats are copied"
         adopter = Adopter(self.handle.store, self.handle.state.schema, self.target, reader)
 
@@ -119,9 +136,9 @@ class _Run:
             number, file = one
             self._report(number)
             constants = {column.id: text for column, text in self._constants(file)}
-            return adopter.file(origin.identity(file.name), file, constants)
+            return adopter.file(source.identity(file.name), file, constants)
 
-        threads = _REMOTE_THREADS if origin.store.is_remote else _THREADS
+        threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
         found = list(in_parallel(external, files, threads))
         pairs = [(one.path, file) for one, (_, file) in zip(found, files, strict=True)]
         full = [one for one in found if one.rows]
@@ -139,7 +156,7 @@ class _Run:
 
     def copy(self, files: _Numbered) -> int:
         """Commit the rows of files, and return their number."""
-        handle, identity = self.handle, self.planned.origin.identity
+        handle, identity = self.handle, self.planned.source.identity
         plan = plan_now(handle.store, handle.state, handle.name)
         records = plan.write_mixed(self._batches(files), handle.store)
         pairs = [(identity(file.name), file) for _, file in files]
@@ -152,13 +169,13 @@ class _Run:
 
     def _batches(self, files: _Numbered) -> Iterator[pa.RecordBatch]:
         for number, file in files:
-            store, path = open_path(self.handle.store, self.planned.origin, file.name)
+            store, path = open_path(self.handle.store, self.planned.source, file.name)
             constants = {
                 column.name: to_scalar(to_constant(text), column.type)
                 for column, text in self._constants(file)
             }
             batches = self.planned.reader.batches(store, path, self.target, constants)
-            yield from checked(batches, self.planned.origin.identity(file.name))
+            yield from checked(batches, self.planned.source.identity(file.name))
             self._report(number)
 
     def _report(self, number: int) -> None:
@@ -166,7 +183,7 @@ class _Run:
 
     def _constants(self, file: StoredFile) -> Iterator[tuple[Column, str | None]]:
         """The values of the columns that stand in the path of a file, as value texts."""
-        _, below = file_path(self.planned.origin, file)
+        _, below = file_path(self.planned.source, file)
         parts = {name_key(name): text for name, text in path_parts(below).items()}
         for column in self.target.columns:
             key = name_key(column.name)

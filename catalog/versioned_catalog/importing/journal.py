@@ -60,7 +60,7 @@ def _micros(time: datetime) -> int:
 
 
 def known_files(handle: TableHandle) -> dict[str, Seen]:
-    """The files that the table has, by identity (``Origin.identity``)."""
+    """The files that the table has, by identity (``FileSource.identity``)."""
     live = _live(handle)
     found = {path: Seen(size) for path, size in live.items()}
     for entry in _entries(handle):

@@ -29,7 +29,7 @@ _COMPRESSED = ("gz", "bz2", "zst", "lz4")
 
 
 @dataclass(frozen=True)
-class Origin:
+class FileSource:
     """Where files are imported from.
 
     Args:
@@ -60,7 +60,7 @@ class Origin:
         return self.pattern is None or matches(self.pattern, identity.removeprefix(prefix))
 
 
-def origin_of(table: Store, source: str | os.PathLike[str], *, in_place: bool) -> Origin:
+def file_source(table: Store, source: str | os.PathLike[str], *, in_place: bool) -> FileSource:
     """Find the root that a source lies below, or its folder.
 
     Args:
@@ -81,7 +81,7 @@ def origin_of(table: Store, source: str | os.PathLike[str], *, in_place: bool) -
     folder, pattern = _split(path)
     if pattern is None and folder and not _is_folder(store, folder):
         folder, _, pattern = folder.rpartition("/")
-    return Origin(store, root, folder, pattern, shown)
+    return FileSource(store, root, folder, pattern, shown)
 
 
 def _place(table: Store, shown: str) -> RootPath | None:
@@ -146,13 +146,13 @@ def _is_folder(store: Store, folder: str) -> bool:
     return next(iter(store.walk(folder)), None) is not None
 
 
-def listed(origin: Origin) -> Iterator[StoredFile]:
+def listed(source: FileSource) -> Iterator[StoredFile]:
     """The files of a source, sorted, with paths below its store; without hidden and empty ones."""
-    prefix = f"{origin.folder}/" if origin.folder else ""
-    for file in origin.store.walk(origin.folder):
+    prefix = f"{source.folder}/" if source.folder else ""
+    for file in source.store.walk(source.folder):
         if is_hidden(file.name) or not file.bytes:
             continue
-        if origin.pattern is None or matches(origin.pattern, file.name):
+        if source.pattern is None or matches(source.pattern, file.name):
             yield StoredFile(prefix + file.name, file.bytes, file.modified, file.etag)
 
 

@@ -10,7 +10,7 @@ from versioned_catalog.handle import TableHandle
 from versioned_catalog.importing import journal
 from versioned_catalog.importing.disagreements import Report
 from versioned_catalog.importing.journal import Seen
-from versioned_catalog.importing.listing import Origin, common_format, listed
+from versioned_catalog.importing.listing import FileSource, common_format, listed
 from versioned_catalog.importing.merging import Wanted, merge
 from versioned_catalog.importing.named_text import with_named_text
 from versioned_catalog.importing.options import ImportOptions
@@ -56,7 +56,7 @@ class Planned:
         survey: what the new files are.
     """
 
-    origin: Origin
+    source: FileSource
     options: ImportOptions
     reader: Reader
     columns: tuple[Column, ...]
@@ -67,7 +67,7 @@ class Planned:
 
 def plan_import(
     store: Store,
-    origin: Origin,
+    source: FileSource,
     options: ImportOptions,
     handle: TableHandle | None,
     progress: Progress,
@@ -81,18 +81,18 @@ def plan_import(
     Raises:
         InvalidRequestError: files can't be read or brought together, or there are none.
     """
-    files = list(listed(origin))
+    files = list(listed(source))
     if not files and handle is None:
         raise InvalidRequestError(
-            f"there are no files to import in {origin.shown}; files whose names begin with _ or a "
+            f"there are no files to import in {source.shown}; files whose names begin with _ or a "
             "dot, and "
             "empty ones, are left out"
         )
-    compared = _compared(files, origin, handle)
-    reader = _reader(files, origin, options)
-    found = survey(store, origin, compared.new, reader, progress, with_paths=options.path_columns)
+    compared = _compared(files, source, handle)
+    reader = _reader(files, source, options)
+    found = survey(store, source, compared.new, reader, progress, with_paths=options.path_columns)
     if not options.skip_unreadable:
-        found.check(origin.shown)
+        found.check(source.shown)
     wanted = Wanted(
         options.provided,
         options.names,
@@ -101,38 +101,40 @@ def plan_import(
         None if handle is None else handle.state.schema,
         options.evolve,
     )
-    columns = _merged(found, wanted, origin, options, is_csv=isinstance(reader, CsvReader))
+    columns = _merged(found, wanted, source, options, is_csv=isinstance(reader, CsvReader))
     elsewhere = frozenset(name_key(one.name) for one in wanted.paths)
-    return Planned(origin, options, reader, columns, elsewhere, compared, found)
+    return Planned(source, options, reader, columns, elsewhere, compared, found)
 
 
-def _compared(files: Sequence[StoredFile], origin: Origin, handle: TableHandle | None) -> Compared:
+def _compared(
+    files: Sequence[StoredFile], source: FileSource, handle: TableHandle | None
+) -> Compared:
     known: Mapping[str, Seen] = {} if handle is None else journal.known_files(handle)
     new, changed, here = list[StoredFile](), list[str](), set[str]()
     for file in files:
-        identity = origin.identity(file.name)
+        identity = source.identity(file.name)
         here.add(identity)
         seen = known.get(identity)
         if seen is None:
             new.append(file)
         elif not seen.is_same(file):
             changed.append(identity)
-    missing = sorted(one for one in known if one not in here and origin.covers(one))
+    missing = sorted(one for one in known if one not in here and source.covers(one))
     same = len(files) - len(new) - len(changed)
     return Compared(tuple(new), same, tuple(changed), tuple(missing))
 
 
-def _reader(files: Sequence[StoredFile], origin: Origin, options: ImportOptions) -> Reader:
+def _reader(files: Sequence[StoredFile], source: FileSource, options: ImportOptions) -> Reader:
     """The reader of the format of all files.
 
     Raises:
         InvalidRequestError: the format is not known, or can't stay where it is.
     """
     names = (file.name for file in files)
-    format_ = common_format(names, options.format, origin.shown) if files else "parquet"
+    format_ = common_format(names, options.format, source.shown) if files else "parquet"
     if format_ != "parquet" and not options.copy:
         raise InvalidRequestError(
-            f"{origin.shown} is {format_.upper()}, which can't be read in place; copy the rows "
+            f"{source.shown} is {format_.upper()}, which can't be read in place; copy the rows "
             "(copy=True)"
         )
     match format_:
@@ -147,7 +149,7 @@ def _reader(files: Sequence[StoredFile], origin: Origin, options: ImportOptions)
 
 
 def _merged(
-    found: Survey, wanted: Wanted, origin: Origin, options: ImportOptions, *, is_csv: bool
+    found: Survey, wanted: Wanted, source: FileSource, options: ImportOptions, *, is_csv: bool
 ) -> tuple[Column, ...]:
     """The columns of the table afterwards.
 
@@ -159,7 +161,7 @@ def _merged(
         groups = tuple(replace(one, schema=with_named_text(one.schema, wanted)) for one in groups)
     report = Report()
     columns = merge(groups, wanted, report)
-    report.check(origin.shown, len(found.files), options.dialect)
+    report.check(source.shown, len(found.files), options.dialect)
     if not columns:
-        raise InvalidRequestError(f"the files in {origin.shown} have no columns to import")
+        raise InvalidRequestError(f"the files in {source.shown} have no columns to import")
     return columns

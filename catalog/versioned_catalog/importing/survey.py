@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from versioned_catalog.errors import InvalidRequestError, StorageError, VersionedError
 from versioned_catalog.importing.file_schema import FileSchema
-from versioned_catalog.importing.listing import Origin
+from versioned_catalog.importing.listing import FileSource
 from versioned_catalog.importing.path_parts import PathTypes, path_parts
 from versioned_catalog.importing.reading import Reader
 from versioned_catalog.importing.settling import Group
@@ -67,22 +67,22 @@ class Survey:
             )
 
 
-def file_path(origin: Origin, file: StoredFile) -> tuple[str, str]:
+def file_path(source: FileSource, file: StoredFile) -> tuple[str, str]:
     """A file's path in its store, and the path below the folder that was listed."""
-    prefix = f"{origin.folder}/" if origin.folder else ""
+    prefix = f"{source.folder}/" if source.folder else ""
     return file.name, file.name.removeprefix(prefix)
 
 
-def open_path(table: Store, origin: Origin, name: str) -> tuple[Store, str]:
+def open_path(table: Store, source: FileSource, name: str) -> tuple[Store, str]:
     """The store and path by which a file is opened: those of its segment, if it lies below a root."""
-    if origin.root is None:
-        return origin.store, name
-    return table, origin.identity(name)
+    if source.root is None:
+        return source.store, name
+    return table, source.identity(name)
 
 
 def survey(
     table: Store,
-    origin: Origin,
+    source: FileSource,
     files: Sequence[StoredFile],
     reader: Reader,
     progress: Progress,
@@ -100,8 +100,8 @@ def survey(
     counts: dict[FileSchema, _Count] = {}
     by_id: dict[int, _Count] = {}
     readable, unreadable, paths = list[StoredFile](), list[Unreadable](), PathTypes()
-    for done, (file, found) in enumerate(_schemas(table, origin, files, reader), start=1):
-        _, below = file_path(origin, file)
+    for done, (file, found) in enumerate(_schemas(table, source, files, reader), start=1):
+        _, below = file_path(source, file)
         if isinstance(found, str):
             unreadable.append(Unreadable(below, found))
         else:
@@ -121,12 +121,12 @@ def survey(
 
 
 def _schemas(
-    table: Store, origin: Origin, files: Sequence[StoredFile], reader: Reader
+    table: Store, source: FileSource, files: Sequence[StoredFile], reader: Reader
 ) -> Iterator[tuple[StoredFile, list[FileSchema] | str]]:
     """The schemas of each file, or why it can't be read."""
 
     def read(file: StoredFile) -> tuple[StoredFile, list[FileSchema] | str]:
-        store, path = open_path(table, origin, file.name)
+        store, path = open_path(table, source, file.name)
         try:
             return file, reader.schemas(store, path)
         except StorageError:
@@ -134,7 +134,7 @@ def _schemas(
         except VersionedError as error:
             return file, _reason(str(error), file.name)
 
-    threads = _REMOTE_THREADS if origin.store.is_remote else _THREADS
+    threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
     return in_parallel(read, files, threads)
 
 

@@ -54,6 +54,33 @@ def new_schema(columns: Iterable[Column], next_id: int, version: int) -> tuple[S
     return Schema(assigned, version), after
 
 
+def schema_with_ids(columns: Iterable[Column], version: int) -> tuple[Schema, int]:
+    """A first schema whose columns have their IDs already, and the next free ID.
+
+    This is how a converted table keeps the IDs of its source (FORMAT.md, section 2).
+
+    Raises:
+        InvalidRequestError: a name holds control characters.
+    """
+    kept = tuple(columns)
+    used = {name_key(name) for name in INTERNAL_NAMES}
+    schema = Schema(_with_physical_names(kept, used), version)
+    return schema, max(schema.ids) + 1
+
+
+def _with_physical_names(columns: Iterable[Column], used: set[str]) -> tuple[Column, ...]:
+    done, used = list[Column](), set(used)
+    for column in columns:
+        check_new_name(column.name)
+        candidates = _physical_candidates(column.name, column.id)
+        physical = next(name for name in candidates if name_key(name) not in used)
+        inner = _with_physical_names(children(column.type), set())
+        type_ = with_children(column.type, inner)
+        done.append(replace(column, physical_name=physical, type=type_))
+        used.add(name_key(physical))
+    return tuple(done)
+
+
 def rekey_defaults(before: Column, after: Column) -> Column:
     """A column that got other IDs than ``before``, with the IDs in its defaults changed as well."""
 

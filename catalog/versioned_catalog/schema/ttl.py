@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 
 from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.maintained import SOURCE, SOURCE_COLUMNS
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.types.types import Atom, DataType
 
@@ -20,9 +21,13 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+MAINTAINED = frozenset({TTL_FLOOR, SOURCE, SOURCE_COLUMNS})
+"""Properties that users neither see nor set."""
+
+
 def user_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties that users set, without those that the table maintains."""
-    return {key: text for key, text in properties.items() if key != TTL_FLOOR}
+    return {key: text for key, text in properties.items() if key not in MAINTAINED}
 
 
 def parse_ttl(properties: Mapping[str, str]) -> timedelta | None:

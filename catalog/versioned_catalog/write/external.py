@@ -84,9 +84,17 @@ class ExternalFile:
 
 
 def external_records(
-    store: Store, state: TableState, files: Sequence[ExternalFile], table: str
+    store: Store,
+    state: TableState,
+    files: Sequence[ExternalFile],
+    table: str,
+    schema: Schema | None = None,
 ) -> tuple[SegmentRecord, ...]:
     """The records of files to adopt, checked against the table and completed.
+
+    Args:
+        schema: the schema version of the files; the current one if omitted. Another one must have the
+            same columns: it is for files that are partitioned as the table was earlier.
 
     Raises:
         InvalidRequestError: the table has a primary key, or a file does not fit it.
@@ -98,7 +106,7 @@ def external_records(
             "are sorted by the key. Copy their rows with append() instead",
             condition="NOT_SUPPORTED",
         )
-    adoption = _Adoption.of(store, state.schema, table)
+    adoption = _Adoption.of(store, schema or state.schema, table)
     try:
         return tuple(map(adoption.record, files))
     except CorruptTableError as error:

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark_versioned.spark_types import to_spark, to_spark_schema
 from pyspark_versioned.sql import (
     compact_procedure,
+    conversion_procedures,
     import_procedure,
     maintenance_procedures,
     pin_procedures,
@@ -29,6 +30,7 @@ PROCEDURES: dict[str, defined.Procedure] = {
     **compact_procedure.PROCEDURES,
     **import_procedure.PROCEDURES,
     **maintenance_procedures.PROCEDURES,
+    **conversion_procedures.PROCEDURES,
 }
 
 

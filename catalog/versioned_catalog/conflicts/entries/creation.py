@@ -21,10 +21,14 @@ from versioned_catalog.log.features import (
 from versioned_catalog.log.head import Head
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
-from versioned_catalog.schema.column_ids import new_schema, rekey_defaults
+from versioned_catalog.schema.column_ids import (
+    new_schema,
+    rekey_defaults,
+    schema_with_ids,
+)
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.storage.root_paths import PREFIX
-from versioned_catalog.types.types import walk
+from versioned_catalog.types.types import FIRST_INTERNAL_ID, walk
 
 
 def create_entry(attempt: Attempt[Create]) -> Commit:
@@ -80,10 +84,17 @@ def first_schema_version(state: TableState | None) -> int:
     return 0 if state is None else state.schemas.newest.version + 1
 
 
+def _first_schema(operation: Create, first_id: int, version: int) -> tuple[Schema, int]:
+    ids = [column.id for column, _ in walk(operation.columns)]
+    if operation.keeps_ids and first_id <= min(ids) and max(ids) < FIRST_INTERNAL_ID:
+        return schema_with_ids(operation.columns, version)
+    return new_schema(operation.columns, first_id, version)
+
+
 def first_evolution(operation: Create, state: TableState | None) -> Evolution:
     """The schema and properties of a table that is created or replaced after a state."""
     version = first_schema_version(state)
-    bare, next_id = new_schema(operation.columns, first_column_id(state), version)
+    bare, next_id = _first_schema(operation, first_column_id(state), version)
     # Constants of structs name fields by ID, and the IDs are known only now.
     columns = map(rekey_defaults, operation.columns, bare.columns)
     schema = replace(bare, columns=tuple(columns))

@@ -21,6 +21,7 @@ from versioned_catalog.evolution.apply import apply_all
 from versioned_catalog.evolution.changes import describe
 from versioned_catalog.evolution.evolution import BoundChange, Evolution
 from versioned_catalog.log.entry import Commit
+from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
 
 
@@ -75,10 +76,23 @@ def _entry(attempt: Attempt[Write], operation: str) -> Commit:
     return Commit(
         replace(head, features=features),
         attempt.state.next_column_id if evolved is None else evolved.next_column_id,
-        schema=None if evolved is None else evolved.schema,
+        schema=_if_changed(evolved, attempt.state),
+        properties=_changed_properties(evolved, attempt.state),
         added=records,
         details=change_details(changes) | _seen_as(attempt.operation.base),
     )
+
+
+def _if_changed(evolved: Evolution | None, state: TableState) -> Schema | None:
+    if evolved is None or evolved.schema.version == state.schema.version:
+        return None
+    return evolved.schema
+
+
+def _changed_properties(evolved: Evolution | None, state: TableState) -> dict[str, str] | None:
+    if evolved is None or evolved.properties == state.properties:
+        return None
+    return dict(evolved.properties)
 
 
 def _roots(attempt: Attempt[Append] | Attempt[Rewrite]) -> dict[str, str] | None:

@@ -1,0 +1,75 @@
+"""Where the files of a source lie, relative to an external root."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from versioned_catalog.errors import InvalidRequestError
+
+_METADATA = re.compile(r"(?:v|0*)([0-9]+)(?:-[^.]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+
+
+def below(root: str, url: str) -> str:
+    """The path of a file below a root.
+
+    Args:
+        root: URL or path of the root.
+        url: URL or path of the file.
+
+    Raises:
+        InvalidRequestError: it lies elsewhere.
+
+    >>> below("/lake", "file:///lake/t/data/a.parquet")
+    't/data/a.parquet'
+    >>> below("s3://bucket/lake/", "s3a://bucket/lake/a.parquet")
+    'a.parquet'
+    """
+    base, path = plain(root), plain(url)
+    if not path.startswith(f"{base}/"):
+        raise InvalidRequestError(
+            f"the file {url} lies outside of the external root {root}; give a root that holds all files "
+            "of the table, such as the bucket, or rewrite the table in one place",
+            condition="INVALID_OPTION",
+        )
+    return path[len(base) + 1 :]
+
+
+def plain(url: str) -> str:
+    """A URL or path in the form that URLs are compared in, without a slash at the end.
+
+    >>> plain("file:/lake/t/"), plain("s3a://b/t"), plain("/lake/t")
+    ('/lake/t', 's3://b/t', '/lake/t')
+    """
+    text = str(url)
+    for alias in ("s3a://", "s3n://"):
+        if text.startswith(alias):
+            text = "s3://" + text[len(alias) :]
+    if text.startswith("file:"):
+        text = "/" + text[len("file:") :].lstrip("/")
+    elif "://" not in text:
+        text = os.path.abspath(text)
+    return text.rstrip("/")
+
+
+def newest_metadata(names: Iterable[str]) -> str | None:
+    """The newest of the metadata files of an Iceberg table, by the numbers in their names.
+
+    >>> newest_metadata(["v9.metadata.json", "v10.metadata.json", "version-hint.text"])
+    'v10.metadata.json'
+    >>> newest_metadata(["00001-6f.metadata.json", "00000-1a.metadata.json"])
+    '00001-6f.metadata.json'
+    """
+    numbered = {
+        name: int(found[1]) for name in names if (found := _METADATA.fullmatch(name)) is not None
+    }
+    newest = max(numbered.values(), default=None)
+    last = [name for name, number in numbered.items() if number == newest]
+    if len(last) > 1:
+        raise InvalidRequestError(
+            f"{last[0]} and {last[1]} have the same number, so that only the table's catalog knows the "
+            "newest version; name the metadata file, or pass the table as PyIceberg loads it",
+            condition="INVALID_OPTION",
+        )
+    return last[0] if last else None

@@ -1,0 +1,172 @@
+"""Follow the changes of a source's schema in a table that may have been altered here, too.
+
+A three-way merge by column ID, as version control merges files: what the source changed since the last
+sync is changed here; what was changed only here stays. A column that both changed is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from versioned_catalog.errors import InvalidRequestError
+from versioned_catalog.schema.schema import Schema, name_key
+from versioned_catalog.types.paths import render_path
+from versioned_catalog.types.types import (
+    Column,
+    Constant,
+    DataType,
+    WriteDefault,
+    children,
+    is_nested,
+    with_children,
+)
+from versioned_catalog.types.widening import type_name, widens
+from versioned_catalog.values.literals import widen
+
+
+def merge_schemas(ours: Schema, base: Schema, theirs: Schema) -> Schema:
+    """The schema that a table gets.
+
+    Args:
+        ours: the table's visible columns.
+        base: the source's schema at the last sync.
+        theirs: the source's schema now; columns that ``ours`` lacks and ``base`` lacks are new.
+
+    Raises:
+        InvalidRequestError: naming the column that both sides changed.
+    """
+    columns = _level(ours.columns, base.columns, theirs.columns, ())
+    arranged = theirs if theirs.partitioning != base.partitioning else ours
+    sorted_ = theirs if theirs.sort_by != base.sort_by else ours
+    bare = Schema(columns, ours.version)
+    return replace(
+        bare,
+        partitioning=tuple(f for f in arranged.partitioning if f.source in bare.ids),
+        sort_by=tuple(f for f in sorted_.sort_by if f.source in bare.ids),
+    )
+
+
+def _level(
+    ours: Sequence[Column],
+    base: Sequence[Column],
+    theirs: Sequence[Column],
+    above: tuple[str, ...],
+) -> tuple[Column, ...]:
+    """The columns of one level."""
+    own, old = {one.id: one for one in ours}, {one.id: one for one in base}
+    merged: dict[int, Column] = {}
+    for one in theirs:
+        if one.id in own and one.id in old:
+            merged[one.id] = _Pair(own[one.id], old[one.id], one, above).merged()
+        elif one.id not in old:
+            merged[one.id] = one
+    kept = [one.id for one in ours if one.id in merged or one.id not in old]
+    extra = {one.id: one for one in ours if one.id not in old}
+    order = _order(kept, [one.id for one in base], [one.id for one in theirs if one.id in merged])
+    found = tuple(merged.get(one) or extra[one] for one in order)
+    _check_names(found, extra, above)
+    return found
+
+
+def _order(ours: list[int], base: list[int], theirs: list[int]) -> list[int]:
+    """The order of columns: the source's if it changed, else the table's with new columns put in."""
+    both = set(base) & set(theirs)
+    moved = [one for one in base if one in both] != [one for one in theirs if one in both]
+    first, second = (theirs, ours) if moved else (ours, theirs)
+    order = list(first)
+    for at, one in enumerate(second):
+        if one not in order:
+            before = [other for other in second[:at] if other in order]
+            is_last = at == len(second) - 1 or all(o not in first for o in second[at + 1 :])
+            place = len(order) if is_last else (order.index(before[-1]) + 1 if before else 0)
+            order.insert(place, one)
+    return order
+
+
+def _check_names(
+    columns: Sequence[Column], extra: dict[int, Column], above: tuple[str, ...]
+) -> None:
+    names: dict[str, Column] = {}
+    for one in columns:
+        other = names.setdefault(name_key(one.name), one)
+        if other is not one:
+            path = render_path((*above, one.name))
+            whose = (
+                "has a column of its own"
+                if {one.id, other.id} & extra.keys()
+                else "has two columns"
+            )
+            raise InvalidRequestError(
+                f"the source now has a column {path}, and this table {whose} of that name; rename or "
+                f"drop it first: alter().rename_column({path!r}, ...)",
+                condition="COLUMN_ALREADY_EXISTS",
+            )
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A column of the table and its source."""
+
+    ours: Column
+    base: Column
+    theirs: Column
+    above: tuple[str, ...]
+
+    def merged(self) -> Column:
+        """The column that the table gets."""
+        ours, base, theirs = self.ours, self.base, self.theirs
+        return replace(
+            ours,
+            name=self._name(),
+            type=self._type(),
+            nullable=ours.nullable if theirs.nullable == base.nullable else theirs.nullable,
+            write_default=self._default(),
+            comment=ours.comment if theirs.comment == base.comment else theirs.comment,
+        )
+
+    def _name(self) -> str:
+        ours, base, theirs = self.ours.name, self.base.name, self.theirs.name
+        if theirs == base:
+            return ours
+        if ours not in (base, theirs):
+            raise self._conflict(
+                f"renamed from {base} to {theirs} in the source, and to {ours} here",
+                f"rename it here first: alter().rename_column({self._path!r}, {theirs!r})",
+            )
+        return theirs
+
+    def _default(self) -> WriteDefault | None:
+        """The write default; a nested one is never taken over, since it names fields by ID."""
+        if self.theirs.write_default == self.base.write_default or is_nested(self.ours.type):
+            return self.ours.write_default
+        default = self.theirs.write_default
+        if isinstance(default, Constant) and self.ours.type != self.theirs.type:
+            return widen(default, self.theirs.type, self.ours.type)
+        return default
+
+    def _type(self) -> DataType:
+        ours, base, theirs = self.ours.type, self.base.type, self.theirs.type
+        if is_nested(ours) and type(ours) is type(base) is type(theirs):
+            inner = _level(
+                children(ours), children(base), children(theirs), (*self.above, self.ours.name)
+            )
+            return with_children(ours, inner)
+        if theirs == base or widens(theirs, ours):
+            return ours
+        if widens(ours, theirs):
+            return theirs
+        raise self._conflict(
+            f"{type_name(theirs)} in the source now, and {type_name(ours)} here",
+            "widen it here to a type that holds both, or convert the source under a new name",
+        )
+
+    @property
+    def _path(self) -> str:
+        return render_path((*self.above, self.ours.name))
+
+    def _conflict(self, what: str, way_out: str) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"the column {self._path} (ID {self.ours.id}) is {what}; {way_out}",
+            condition="NOT_SUPPORTED",
+        )

@@ -1,0 +1,171 @@
+"""The state of a table of another format, as its reader module reports it.
+
+Columns are in the types of this library. A column has no ID of ours yet: its source names it by a *key*,
+and columns of two schemas with the same key are the same column. Iceberg's keys are its field IDs.
+Delta's are the IDs of its column mapping, or the path of names where it has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from versioned_catalog.types.types import Column, walk
+
+
+@dataclass(frozen=True)
+class SourcePartition:
+    """A field of a source's partitioning.
+
+    Args:
+        key: the key of the column that it is computed from.
+        transform: a transform as ``schema.transforms.render`` writes it.
+    """
+
+    key: str
+    transform: str
+
+
+@dataclass(frozen=True)
+class SourceSchema:
+    """A schema of a source.
+
+    Args:
+        schema_id: its number in the source; later schemas have larger ones.
+        columns: the columns. Their IDs are 1, 2, … in pre-order, and mean nothing beyond this object.
+        keys: the key of each column, in the same order.
+    """
+
+    schema_id: int
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+
+    def keyed(self) -> Iterator[tuple[str, Column]]:
+        """Every column in pre-order, with its key."""
+        pairs = zip(self.keys, walk(self.columns), strict=True)
+        return ((key, column) for key, (column, _) in pairs)
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A data file of a source.
+
+    Args:
+        path: its path below the root, with ``/``.
+        rows: its rows, deleted ones included; None if only the file knows.
+        bytes: its size; None if only the file system knows.
+        constants: value texts of partition columns by key; None for null.
+        overrides: whether the constants count where the file has such columns, too.
+        nans: numbers of NaN values by key, as far as the source knows them.
+        partition: the value texts of ``partitioning``.
+        partitioning: how the file is partitioned.
+        deletes: identity of the deletes that apply to it; empty without any.
+        deleted: loads the positions of its deleted rows.
+    """
+
+    path: str
+    rows: int | None = None
+    bytes: int | None = None
+    constants: Mapping[str, str | None] = field(default_factory=dict)
+    overrides: bool = False
+    nans: Mapping[str, int] = field(default_factory=dict)
+    partition: tuple[str | None, ...] = ()
+    partitioning: tuple[SourcePartition, ...] = ()
+    deletes: str = ""
+    deleted: Callable[[], pa.Array] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def token(self) -> str:
+        """Identity of the file with its deletes; see ``token_of``."""
+        return token_of(self.path, self.deletes)
+
+
+def token_of(path: str, deletes: str = "") -> str:
+    """Identity of a file with its deletes: 16 hex digits.
+
+    The digit ``c`` stands where a random UUID has its version, so that a name that begins with a token
+    is never one that was drawn at random.
+
+    >>> token_of("data/a.parquet")[12]
+    'c'
+    """
+    digits = hashlib.sha256(f"{path}\0{deletes}".encode()).hexdigest()
+    return f"{digits[:12]}c{digits[12:15]}"
+
+
+def digest_of(tokens: Sequence[str] | set[str]) -> str:
+    """Identity of a set of files, by their tokens."""
+    return hashlib.sha256("\0".join(sorted(tokens)).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """A version of a table of another format.
+
+    Args:
+        kind: ``iceberg``, ``delta`` or ``parquet``.
+        uuid: identity of the table.
+        location: URL of its folder.
+        version: its version for people and for ``files_at``: a snapshot ID, a version number.
+        batch: a number that grows with each version; None if the table never had data.
+        schemas: its schemas, oldest first; the last one is current.
+        partitioning: how it partitions new files.
+        sort_by: keys of the columns that it sorts by, each with whether it descends.
+        by_field_id: whether files hold the keys as Parquet field IDs.
+        stable_keys: whether a key is never used for another column.
+        files: loads its data files.
+        files_at: loads the data files of an earlier version; None if that has expired.
+        names: for files without field IDs: the names that a column has had, by key; empty if files
+            are matched by the columns' names.
+        physical: for files that are matched by name: the name of each column in files, by key.
+        dropped: what is not taken over, for people.
+    """
+
+    kind: str
+    uuid: str
+    location: str
+    version: str
+    batch: int | None
+    schemas: tuple[SourceSchema, ...]
+    files: Callable[[], Sequence[SourceFile]]
+    files_at: Callable[[str], Sequence[SourceFile] | None]
+    partitioning: tuple[SourcePartition, ...] = ()
+    sort_by: tuple[tuple[str, bool], ...] = ()
+    by_field_id: bool = False
+    stable_keys: bool = False
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    physical: Mapping[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> SourceSchema:
+        """The current schema."""
+        return self.schemas[-1]
+
+    @property
+    def application(self) -> str:
+        """What its commits are idempotent under: the application of their batches."""
+        return f"convert:{self.kind}:{self.uuid}"
+
+
+def optional_import(module: str, extra: str) -> Any:
+    """Import a module of an extra.
+
+    Raises:
+        InvalidRequestError: it is not installed; the message names the extra.
+    """
+    from importlib import import_module
+
+    from versioned_catalog.errors import InvalidRequestError
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InvalidRequestError(
+            f"reading {extra} tables needs {module.partition('.')[0]}, which can't be imported "
+            f"({error}); install it: pip install 'pyspark-versioned[{extra}]'"
+        ) from None

@@ -1,0 +1,284 @@
+"""A converted table that is changed here, too, follows its source where both changes can be had."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import Field, write_deltalake
+from deltalake.schema import PrimitiveType
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+
+from conversion.sources import Lake, delta_rows, rows_of, sorted_rows
+from versioned_catalog import InvalidRequestError, Table
+from versioned_catalog.conversion.convert import Request, open_source, sync_from
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType()),
+    NestedField(2, "n", IntegerType()),
+    NestedField(3, "s", StringType()),
+)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+@pytest.fixture
+def source(lake: Lake) -> Any:
+    found = lake.iceberg_table(SCHEMA)
+    found.append(rows(found, 1))
+    found.append(rows(found, 2))
+    return found
+
+
+def rows(source: Any, one: int) -> pa.Table:
+    arrow = source.schema().as_arrow()
+    known = {"id": one, "n": one, "s": f"s{one}"}
+    return pa.table({f.name: [known.get(f.name)] for f in arrow}, schema=arrow)
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def test_rows_of_both_sides_stay(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    table.append(pa.table({"id": [100]}))
+    table.delete([("id", "=", 1)])
+    source.append(rows(source, 3))
+    assert table.sync(source).adopted == 1
+    assert ids(table) == [2, 3, 100]
+    table.update({"s": "here"}, [("id", "=", 3)])
+    source.append(rows(source, 4))
+    table.sync(source)
+    assert ids(table) == [2, 3, 4, 100]
+    source.delete("id = 2")
+    assert table.sync(source).removed == 1
+    assert ids(table) == [3, 4, 100]
+
+
+def test_a_file_that_both_sides_changed_is_refused(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    before = table.version
+    table.update({"s": "here"}, [("id", "=", 1)])
+    source.delete("id = 1")
+    with pytest.raises(InvalidRequestError, match=r"removed or rewritten n/t/data/.*\.parquet"):
+        table.sync(source)
+    assert ids(table) == [1, 2]
+    table.rollback(before)
+    assert table.sync(source).removed == 1
+    assert ids(table) == [2]
+
+
+def test_a_table_that_was_rolled_back_follows_again(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    before = table.version
+    source.append(rows(source, 3))
+    table.sync(source)
+    table.rollback(before)
+    assert ids(table) == [1, 2]
+    assert table.sync(source).adopted == 1
+    assert ids(table) == [1, 2, 3]
+
+
+def test_changes_of_the_schema_on_both_sides_are_merged(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    table.alter().rename_column("s", "text").add_column("own", "INT", default=5).move_column(
+        "n", first=True
+    ).commit()
+    with source.update_schema() as update:
+        update.update_column("n", LongType())
+        update.add_column("theirs", StringType())
+        update.rename_column("id", "key")
+    source.append(rows(source, 3))
+    table.sync(source)
+    assert table.schema.names == ["n", "key", "text", "own", "theirs"]
+    found = table.scan().to_arrow().sort_by("n").to_pylist()
+    assert found[0] == {"n": 1, "key": 1, "text": "s1", "own": 5, "theirs": None}
+    assert found[2] == {"n": 3, "key": None, "text": "s3", "own": 5, "theirs": None}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "message"),
+    [
+        (
+            lambda a: a.rename_column("s", "mine"),
+            lambda u: u.rename_column("s", "yours"),
+            "the column mine .* is renamed from s to yours in the source, and to mine here",
+        ),
+        (
+            lambda a: a.change_type("n", "DOUBLE"),
+            lambda u: u.update_column("n", LongType()),
+            "the column n .* is BIGINT in the source now, and DOUBLE here",
+        ),
+        (
+            lambda a: a.add_column("new", "INT"),
+            lambda u: u.add_column("new", StringType()),
+            "the source now has a column new, and this table has a column of its own of that name",
+        ),
+    ],
+)
+def test_a_column_that_both_sides_changed_is_refused(
+    lake: Lake,
+    source: Any,
+    here: Callable[[Any], Any],
+    there: Callable[[Any], None],
+    message: str,
+) -> None:
+    table = lake.catalog.convert("t", source)
+    here(table.alter()).commit()
+    version = table.version
+    with source.update_schema() as update:
+        there(update)
+    with pytest.raises(InvalidRequestError, match=message):
+        table.sync(source)
+    assert table.version == version
+
+
+def test_a_column_that_was_dropped_here_stays_dropped(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    table.alter().drop_column("s").commit()
+    with source.update_schema() as update:
+        update.rename_column("s", "t")
+    source.append(rows(source, 3))
+    table.sync(source)
+    assert table.schema.names == ["id", "n"]
+    assert ids(table) == [1, 2, 3]
+
+
+def test_a_column_dropped_and_added_again_shows_no_old_values(lake: Lake, source: Any) -> None:
+    table = lake.catalog.convert("t", source)
+    with source.update_schema() as update:
+        update.delete_column("s")
+    with source.update_schema() as update:
+        update.add_column("s", StringType())
+    table.sync(source)
+    assert table.scan(["s"]).to_arrow()["s"].to_pylist() == [None, None]
+
+
+def test_a_version_that_expired_in_the_source_is_refused_only_if_it_is_needed(lake: Lake) -> None:
+    lake.write_delta(pa.table({"id": [1, 2]}))
+    table = lake.catalog.convert("t", lake.delta_path)
+    lake.write_delta(pa.table({"id": [3]}), mode="append")
+    drop_log(lake)
+    table.sync()
+    assert ids(table) == [1, 2, 3]
+    table.delete([("id", "=", 1)])
+    lake.write_delta(pa.table({"id": [4]}), mode="append")
+    drop_log(lake)
+    with pytest.raises(InvalidRequestError, match="has expired there"):
+        table.sync()
+    assert ids(table) == [2, 3]
+
+
+def drop_log(lake: Lake) -> None:
+    """Keep only a checkpoint of the newest version, as Delta's clean-up does."""
+    table = lake.delta()
+    table.create_checkpoint()
+    for path in (lake.root / "d/_delta_log").glob("*.json"):
+        if int(path.stem) < table.version():
+            path.unlink()
+    for path in (lake.root / "d/_delta_log").glob("*.checkpoint.parquet"):
+        if int(path.name.partition(".")[0]) < table.version():
+            path.unlink()
+
+
+def test_files_with_deleted_rows_are_copied_without_them(lake: Lake) -> None:
+    """The deletes are given as a reader reports them; Spark writes real ones in the thorough tests."""
+    lake.write_delta(pa.table({"id": list(range(10))}))
+    lake.write_delta(pa.table({"id": [10, 11]}), mode="append")
+    catalog = lake.catalog
+    opened, _ = open_source(Request(lake.delta_path), catalog._store)
+    files = {one.rows: one for one in opened.files()}
+
+    def with_deletes(version: int, **deletes: list[int]) -> Any:
+        def changed() -> list[Any]:
+            marked = []
+            for rows_, one in files.items():
+                positions = pa.array(deletes.get(f"of_{rows_}", []), pa.int64())
+                done = one
+                if len(positions):
+                    done = replace(one, deletes=repr(positions), deleted=lambda p=positions: p)
+                marked.append(done)
+            return marked
+
+        return replace(opened, files=changed, version=str(version), batch=version)
+
+    table = catalog.convert("t", lake.delta_path, version=0)
+    assert sync_from(table.handle, with_deletes(5, of_10=[0, 3, 9])).copied == 1
+    assert ids(table) == [1, 2, 4, 5, 6, 7, 8, 10, 11]
+    table.append(pa.table({"id": [100]}))
+    done = sync_from(table.handle, with_deletes(6, of_10=[0, 1, 3, 9], of_2=[0, 1]))
+    assert (done.copied, done.removed) == (2, 2)
+    assert ids(table) == [2, 4, 5, 6, 7, 8, 100]
+    sync_from(table.handle, with_deletes(7, of_10=[0, 1, 2, 3, 9]))
+    assert ids(table) == [4, 5, 6, 7, 8, 10, 11, 100]
+    table.delete([("id", "=", 4)])
+    with pytest.raises(
+        InvalidRequestError, match=r"source has removed or rewritten|has expired there"
+    ):
+        sync_from(table.handle, with_deletes(8))
+
+
+def test_files_with_deleted_rows_can_be_refused(lake: Lake) -> None:
+    lake.write_delta(pa.table({"id": [1, 2]}))
+    opened, _ = open_source(Request(lake.delta_path), lake.catalog._store)
+    (file,) = opened.files()
+    marked = replace(file, deletes="x", deleted=lambda: pa.array([0], pa.int64()))
+    table = lake.catalog.convert("t", lake.delta_path, deletes="refuse")
+    later = replace(opened, files=lambda: [marked], version="9", batch=9)
+    with pytest.raises(InvalidRequestError, match=r"1 files .* have deleted rows.*REORG TABLE"):
+        sync_from(table.handle, later)
+    assert ids(table) == [1, 2]
+
+
+def test_the_owner_never_notices(lake: Lake) -> None:
+    lake.write_delta(pa.table({"id": list(range(10)), "v": ["x"] * 10}))
+    lake.write_delta(pa.table({"id": list(range(10, 20)), "v": ["y"] * 10}), mode="append")
+    before, rows_before = lake.listing(), delta_rows(lake.delta())
+    table = lake.catalog.convert("t", lake.delta_path)
+    table.alter().add_column("w", "INT", default=1).rename_column("v", "u").commit()
+    table.update({"w": 2}, [("id", "<", 3)])
+    table.delete([("id", ">", 15)])
+    table.maintenance.compact()
+    table.truncate()
+    from datetime import timedelta
+
+    table.maintenance.expire(timedelta(0), dry_run=False, force=True)
+    table.maintenance.vacuum(timedelta(0), dry_run=False, force=True)
+    lake.catalog.drop_table("t")
+    lake.catalog.vacuum_path(lake.folder / "warehouse/t", timedelta(0), dry_run=False, force=True)
+    assert lake.listing() == before
+    assert delta_rows(lake.delta()) == rows_before
+    shutil.rmtree(lake.folder / "warehouse")
+    assert rows_of(lake.catalog.convert("t", lake.delta_path)) == rows_before
+
+
+def test_the_properties_of_the_source_are_no_properties_of_users(lake: Lake) -> None:
+    lake.write_delta(pa.table({"id": [1]}))
+    table = lake.catalog.convert("t", lake.delta_path, properties={"mine": "1"})
+    assert table.properties == {"mine": "1"}
+    assert "source." not in table.ddl()
+    plain = lake.catalog.create_table("plain", "id BIGINT")
+    assert plain.source is None
+    with pytest.raises(InvalidRequestError, match="was not converted from another table"):
+        plain.sync()
+
+
+def test_new_columns_and_rows_come_together(lake: Lake) -> None:
+    lake.write_delta(pa.table({"id": [1]}))
+    table = lake.catalog.convert("t", lake.delta_path)
+    lake.delta().alter.add_columns(Field("x", PrimitiveType("long")))
+    write_deltalake(lake.delta_path, pa.table({"id": [2], "x": [5]}), mode="append")
+    table.sync()
+    assert sorted_rows(table.scan().to_arrow()) == sorted_rows(
+        pa.table({"id": [1, 2], "x": [None, 5]})
+    )
