@@ -681,12 +681,6 @@ def test_unknown_feature_of_readers(bench: Bench, version: int) -> None:
     refused(lambda: reload(bench), UnsupportedFeatureError, str(bench.path(version)))
 
 
-@pytest.mark.parametrize("reserved", ["id-map", "external-roots"])
-def test_reserved_features(bench: Bench, reserved: str) -> None:
-    write_features(bench, 1, [reserved], [reserved])
-    refused(lambda: reload(bench), UnsupportedFeatureError, reserved)
-
-
 def test_unknown_feature_of_writers(bench: Bench) -> None:
     write_features(bench, 0, [], ["time-machine"])
     table = Catalog(bench.folder.parents[1]).load_table("db.t")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from versioned_catalog.schema.id_map import Held, IdMap, id_map_from_text
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.types.forms import Form
 from versioned_catalog.types.types import Atom
+from versioned_catalog.write.external import adopted_paths
 
 ROWS = pa.table({"n": [1, 2]})
 
@@ -79,7 +82,8 @@ def test_a_map_is_parsed_once(catalog: Catalog, lake: Path) -> None:
     one, two = (segment.record.id_map for segment in reader.state.segments.tail)
     assert one is two
     assert one is not None
-    assert id_map_from_text(one.text) is id_map_from_text(one.text)
+    assert id_map_from_text(one.text) is one
+    assert pickle.loads(pickle.dumps(one)) is one  # tasks of Spark hold it
 
 
 def test_records_in_a_manifest(
@@ -134,6 +138,23 @@ def test_a_table_with_a_primary_key_is_refused(catalog: Catalog, lake: Path) -> 
     with pytest.raises(InvalidRequestError, match=r"t has a primary key.*Copy their rows"):
         table.append_external(files(table, lake, "x.parquet"))
     assert table.version == 0
+
+
+def test_a_forged_record_in_a_table_with_a_primary_key_is_corrupt(
+    catalog: Catalog, lake: Path
+) -> None:
+    table = catalog.create_table("t", "n BIGINT NOT NULL")
+    table.append_external(files(table, lake, "x.parquet"))
+    table.log.write_checkpoint(table.state)
+    first = Path(table.location) / f"_versioned/log/{0:020}.json"
+    value = entry(table, 0)
+    value["schema"]["primary_key"] = [1]
+    first.write_text(json.dumps(value))
+    (Path(table.location) / "_versioned/last_checkpoint.json").unlink()
+    for checkpoint in (Path(table.location) / "_versioned/checkpoint").iterdir():
+        checkpoint.unlink()
+    with pytest.raises(CorruptTableError, match="has an ID map, but the table has a primary key"):
+        Catalog.load_path(table.location)
 
 
 def test_a_table_with_a_time_index_alone_takes_files(catalog: Catalog, lake: Path) -> None:
@@ -261,6 +282,47 @@ def test_a_file_is_adopted_once_at_a_time(catalog: Catalog, lake: Path) -> None:
     assert table.scan().to_arrow().num_rows == 0
     table.append_external(found)  # its owner has restored it
     assert table.count() == 2
+
+
+def test_compaction_copies_files_of_others_only_when_asked(catalog: Catalog, lake: Path) -> None:
+    table = catalog.create_table("t", "n BIGINT", properties={"auto_compact": "2"})
+    table.append_external(files(table, lake, "a.parquet", "b.parquet", "c.parquet"))
+    for _ in range(4):
+        table.append(ROWS)
+    table.maintenance.compact()
+    external = [path for path in table.refresh().state.segments.paths if path.startswith("root:")]
+    assert external == ["root:lake/a.parquet", "root:lake/b.parquet", "root:lake/c.parquet"]
+    assert len(table.state.segments.paths) < 7
+    table.maintenance.compact(paths=external[:2])
+    assert [p for p in table.state.segments.paths if p.startswith("root:")] == external[2:]
+    assert table.count() == 14
+
+
+def test_the_files_that_a_table_had_are_known(catalog: Catalog, lake: Path) -> None:
+    table = catalog.create_table("t", "n BIGINT")
+    for name in ("a", "b", "c"):
+        table.append_external(files(table, lake, f"{name}.parquet"))
+    every = {f"root:lake/{name}.parquet" for name in "abc"}
+    table.remove_external(["root:lake/b.parquet"])
+    table.delete([("n", "=", 1)])
+    assert adopted_paths(table.log, table.state) == every
+    table.maintenance.expire(dt.timedelta(0), keep_last=3, dry_run=False, force=True)
+    assert adopted_paths(table.log, table.refresh().state) == every
+    table.maintenance.expire(dt.timedelta(0), dry_run=False, force=True)
+    assert adopted_paths(table.log, table.refresh().state) == frozenset()
+
+
+def test_a_rollback_to_files_whose_entries_are_expired(catalog: Catalog, lake: Path) -> None:
+    table = catalog.create_table("t", "n BIGINT, d INT")
+    table.append_external(files(table, lake, "a.parquet", constants={"d": "3"}))
+    table.append(ROWS)
+    table.overwrite(ROWS.slice(0, 1))
+    table.maintenance.expire(dt.timedelta(0), keep_last=2, dry_run=False, force=True)
+    assert table.refresh().state.floor == 2
+    table.rollback(2)
+    found = Catalog(catalog._store.url, roots={ROOT: lake}).load_table("t").scan().to_arrow()
+    expected = [{"n": n, "d": d} for d in (3, None) for n in (1, 2)]
+    assert sorted(found.to_pylist(), key=str) == sorted(expected, key=str)
 
 
 def test_a_batch_is_committed_once(catalog: Catalog, lake: Path) -> None:

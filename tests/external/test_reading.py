@@ -282,6 +282,7 @@ def test_row_groups_are_pruned_by_what_they_store(
 
     assert count(("n", ">=", 95)) == 5
     assert count(("u", "<", 2**32 - 95)) == 5
+    assert count(("u", ">", 2**32 - 6)) == 5  # negative, if they were signed
     assert count(("t", "=", dt.datetime(1970, 1, 1, 0, 0, 7))) == 1
     assert count(("f", ">", 97.5)) == 2  # NaN is the greatest
     assert count(("n", ">", 100)) == 0

@@ -19,8 +19,10 @@ from versioned_catalog import (
     ExternalFile,
     InvalidRequestError,
     Table,
+    UnsupportedFeatureError,
 )
-from versioned_catalog.log.entry_json import commit_from_bytes
+from versioned_catalog.log import features as features_module
+from versioned_catalog.log.features import KNOWN_FEATURES
 from versioned_catalog.storage.opening import open_store, reopen
 from versioned_catalog.storage.store import Store
 
@@ -246,13 +248,17 @@ def test_the_spy_sees_deletions(tmp_path: Path) -> None:
     assert len(list((Path(table.location) / "data").iterdir())) == 1, found
 
 
-def test_an_old_reader_refuses_the_table(table: Table) -> None:
-    """By the names of the features, which every reader checks before anything else."""
-    value = json.loads(entry(table).read_bytes())
-    assert value["features"] == {name: ["external-roots", "id-map"] for name in ("read", "write")}
-    value["features"]["read"].append("unknown")
-    with pytest.raises(Exception, match="needs the feature unknown"):
-        commit_from_bytes(json.dumps(value).encode(), "entry")
-    table.append(ROWS)
-    later = json.loads(entry(table, 2).read_bytes())
-    assert later["features"]["read"] == ["external-roots", "id-map"]
+def test_an_old_reader_refuses_the_table(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the names of the features, in every later entry and in checkpoints, also of other rows."""
+    names = ["external-roots", "id-map"]
+    table.overwrite(ROWS)
+    table.log.write_checkpoint(table.state)
+    for version in (1, 2):
+        features = json.loads(entry(table, version).read_bytes())["features"]
+        assert features == {"read": names, "write": names}
+    monkeypatch.setattr(features_module, "KNOWN_FEATURES", KNOWN_FEATURES - {*names})
+    with pytest.raises(UnsupportedFeatureError, match="needs the feature external-roots, id-map"):
+        Catalog.load_path(table.location)
+    (Path(table.location) / "_versioned/last_checkpoint.json").unlink()
+    with pytest.raises(UnsupportedFeatureError, match="needs the feature external-roots, id-map"):
+        Catalog.load_path(table.location)

@@ -11,6 +11,7 @@ from versioned_catalog.datafile.writer import target_bytes
 from versioned_catalog.errors import InvalidRequestError
 from versioned_catalog.log.state import TableState
 from versioned_catalog.schema.schema import Schema
+from versioned_catalog.storage.root_paths import PREFIX
 from versioned_catalog.types.arrow_values import scalar_of
 
 Row = dict[str, Any]
@@ -24,11 +25,13 @@ def bins(
 ) -> list[list[Row]]:
     """Pack segments into bins of about ``target`` bytes, each of one partition, keeping their order.
 
-    ``every`` includes large segments, and bins of one segment.
+    ``every`` includes large segments, bins of one segment, and files that were adopted in place: these
+    are copied on demand only, since their owner goes on to have them.
     """
     partitions: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        if every or row["bytes"] < SMALL * target:
+        is_own_and_small = row["bytes"] < SMALL * target and not row["path"].startswith(PREFIX)
+        if every or is_own_and_small:
             key = (schemas[row["schema_version"]].partitioning, *(row["partition"] or ()))
             partitions.setdefault(key, []).append(row)
     packed = (one for same in partitions.values() for one in fill(same, target))
@@ -75,7 +78,8 @@ def is_due(state: TableState) -> bool:
     wanted = threshold(state.properties)
     if wanted is None:
         return False
-    bytes_ = state.segments.core["bytes"]
+    core = state.segments.core
+    bytes_, adopted = core["bytes"], pc.starts_with(core["path"], PREFIX)
     small = pc.less(bytes_, scalar_of(int(SMALL * target_bytes(state.properties)), bytes_.type))
-    count: int = pc.sum(small).as_py() or 0
+    count: int = pc.sum(pc.and_not(small, adopted)).as_py() or 0
     return count >= wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +29,14 @@ from versioned_catalog.types.types import (
     is_opaque,
     is_text,
 )
+
+
+class Leaf(NamedTuple):
+    """A leaf of a file: its place, the type that PyArrow gives the column, and that column."""
+
+    place: int
+    held: Any
+    column: Column
 
 
 @dataclass(frozen=True)
@@ -55,26 +63,12 @@ class ForeignFile:
         Raises:
             CorruptTableError: a value does not fit its type.
         """
-        leaves = self.leaves(needed)
+        leaves = sorted(leaf.place for leaf in self.leaves(needed))
         how = {"row_groups": [group], "column_indices": leaves, "use_threads": False}
         for batch in self.parquet.reader.iter_batches(batch_rows, **how):
             found = (batch.column(column.physical_name) for column in needed)
             own = [own_array(a, c, id_map) for a, c in zip(found, needed, strict=True)]
             yield batch.num_rows, own
-
-    def leaves(self, needed: Sequence[Column]) -> list[int]:
-        """The indices of the leaves below some columns, in the order of the file.
-
-        They are counted, not found by dotted paths: names may hold dots, and lists have many layouts.
-        """
-        schema = self.parquet.schema_arrow
-        starts = _starts([field.type for field in schema])
-        return sorted(
-            leaf
-            for column in needed
-            for at in [self._field(schema, column)]
-            for leaf in self._inside(schema.field(at).type, column, starts[at])
-        )
 
     def check(self, needed: Sequence[Column], id_map: IdMap) -> None:
         """Check that the file still holds columns as its map says.
@@ -82,59 +76,54 @@ class ForeignFile:
         Raises:
             CorruptTableError: it does not.
         """
-        for column in needed:
-            schema = self.parquet.schema_arrow
-            at = self._field(schema, column)
-            start = _starts([field.type for field in schema])[at]
-            self._check(schema.field(at).type, column, id_map, start)
+        schema = self.parquet.metadata.schema
+        for leaf in self.leaves(needed):
+            physical = schema.column(leaf.place).physical_type
+            if not _holds(leaf.held, physical, leaf.column, id_map.columns[leaf.column.id].form):
+                raise self.changed(f"holds {leaf.held} in the column {leaf.column.physical_name}")
 
-    def _check(self, held: pa.DataType, column: Column, id_map: IdMap, start: int) -> None:
+    def leaves(self, needed: Sequence[Column]) -> Iterator[Leaf]:
+        """The leaves of the file below some columns, in the order of the columns.
+
+        They are counted, not found by dotted paths: names may hold dots, and lists have many layouts.
+
+        Raises:
+            CorruptTableError: a column is not in the file.
+        """
+        fields = list(self.parquet.schema_arrow)
+        if sum(_count(field.type) for field in fields) != self.parquet.metadata.num_columns:
+            raise self.changed("has columns that can't be told apart")
+        return self._below(fields, needed, 0)
+
+    def _below(
+        self, fields: Sequence[pa.Field], columns: Sequence[Column], start: int
+    ) -> Iterator[Leaf]:
+        """The leaves below some of the fields of the file or of a struct, which begin at a leaf."""
+        places: dict[str, tuple[int, pa.Field] | None] = {}
+        for field in fields:
+            places[field.name] = None if field.name in places else (start, field)
+            start += _count(field.type)
+        for column in columns:
+            place = places.get(column.physical_name)
+            if place is None:
+                raise self.changed(
+                    f"has not exactly one column {column.physical_name} where the column {column.name} "
+                    f"(ID {column.id}) should be"
+                )
+            yield from self._inside(place[1].type, column, place[0])
+
+    def _inside(self, held: Any, column: Column, start: int) -> Iterator[Leaf]:
         match column.type:
             case Struct(fields):
-                starts = _starts([field.type for field in held]) if pa.types.is_struct(held) else []
-                for field in fields:
-                    at = self._field(held, field)
-                    self._check(held.field(at).type, field, id_map, start + starts[at])
+                yield from self._below(_fields(held), fields, start)
             case Array(element) if _is_list(held):
-                self._check(held.value_type, element, id_map, start)
+                yield from self._inside(held.value_type, element, start)
             case Map(key, value) if pa.types.is_map(held):
-                self._check(held.key_type, key, id_map, start)
-                self._check(held.item_type, value, id_map, start + _count(held.key_type))
-            case _ if is_opaque(column.type) and pa.types.is_struct(held):
-                pass
+                yield from self._inside(held.key_type, key, start)
+                yield from self._inside(held.item_type, value, start + _count(held.key_type))
             case _:
-                physical = self.parquet.metadata.schema.column(start).physical_type
-                if not _holds(held, physical, column, id_map.columns[column.id].form):
-                    raise self.changed(f"holds {held} in the column {column.physical_name}")
-
-    def _field(self, parent: Any, column: Column) -> int:
-        """The place of a column among the fields of a schema or struct."""
-        names = parent.names if isinstance(parent, pa.Schema) else _names(parent)
-        if names.count(column.physical_name) != 1:
-            raise self.changed(
-                f"has not exactly one column {column.physical_name} where the column {column.name} (ID "
-                f"{column.id}) should be"
-            )
-        return int(names.index(column.physical_name))
-
-    def _inside(self, held: Any, column: Column, start: int) -> list[int]:
-        match column.type:
-            case Struct(fields):
-                starts = _starts([field.type for field in held])
-                places = [self._field(held, field) for field in fields]
-                return [
-                    leaf
-                    for field, at in zip(fields, places, strict=True)
-                    for leaf in self._inside(held.field(at).type, field, start + starts[at])
-                ]
-            case Array(element) if _is_list(held):
-                return self._inside(held.value_type, element, start)
-            case Map(key, value) if pa.types.is_map(held):
-                after = start + _count(held.key_type)
-                keys = self._inside(held.key_type, key, start)
-                return keys + self._inside(held.item_type, value, after)
-            case _:
-                return list(range(start, start + _count(held)))
+                for index in range(start, start + _count(held)):
+                    yield Leaf(index, held, column)
 
     def changed(self, problem: str) -> CorruptTableError:
         """The error for a file that is not what its record says."""
@@ -149,23 +138,14 @@ def changed_error(what: str, problem: str) -> CorruptTableError:
     )
 
 
-def _names(held: pa.DataType) -> list[str]:
-    return [field.name for field in held] if pa.types.is_struct(held) else []
+def _fields(held: Any) -> list[pa.Field]:
+    return list(held) if pa.types.is_struct(held) else []
 
 
 def _is_list(held: pa.DataType) -> bool:
     t = pa.types
     kinds = (t.is_list, t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
     return any(is_kind(held) for is_kind in kinds)
-
-
-def _starts(types: Sequence[pa.DataType]) -> list[int]:
-    """The index of the first leaf of each of some siblings; that of the first sibling is 0."""
-    found, at = [], 0
-    for type_ in types:
-        found.append(at)
-        at += _count(type_)
-    return found
 
 
 def _count(held: Any) -> int:
@@ -181,6 +161,8 @@ def _count(held: Any) -> int:
 
 def _holds(held: pa.DataType, physical: str, column: Column, form: Form | None) -> bool:
     """Whether a leaf of a file is stored as a column's type and form say."""
+    if is_opaque(column.type):
+        return bool(pa.types.is_struct(held))
     if form is Form.NULL or pa.types.is_null(held):
         return form is Form.NULL and pa.types.is_null(held)
     try:

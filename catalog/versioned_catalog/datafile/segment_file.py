@@ -98,7 +98,8 @@ class SegmentFile:
     @cached_property
     def _leaves(self) -> list[Path]:
         if self.task.id_map is not None:
-            return self.footer.leaves_at(self._foreign.leaves(self.task.plan.needed))
+            leaves = self._foreign.leaves(self.task.plan.needed)
+            return self.footer.leaves_at(sorted(leaf.place for leaf in leaves))
         return self.footer.leaves(self._paths)
 
 

@@ -30,7 +30,7 @@ from versioned_catalog.log.schemas_json import (
 )
 from versioned_catalog.log.segment_set import SegmentSet
 from versioned_catalog.log.segment_table import CORE, OF_OTHERS, statistic_type
-from versioned_catalog.log.state import TableState, check_pins
+from versioned_catalog.log.state import TableState, check_not_keyed, check_pins
 from versioned_catalog.log.statistic_lists import check_lists
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.schema.wire import Json, member, optional, texts
@@ -220,6 +220,9 @@ def _state_from_json(value: Json, segments: SegmentSet) -> TableState:
         raise CorruptTableError("segments, or the table, have a schema version that is not defined")
     if schemas.highest_id >= state.next_column_id:
         raise CorruptTableError("the next column ID is not above every column ID")
+    foreign = segments.base.filter(pc.is_valid(segments.base["id_map"]))
+    for path in foreign["path"].slice(0, 1).to_pylist():
+        check_not_keyed(path, True, state.schema)
     typed = _with_intervals(segments, state.schema)
     _check_statistics(typed, state.schema)
     return replace(state, segments=typed)

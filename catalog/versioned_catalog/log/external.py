@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from versioned_catalog.errors import CorruptTableError
 from versioned_catalog.log.delta import PLAIN, Delta
-from versioned_catalog.schema.id_map import IdMap, id_map_from_json
+from versioned_catalog.schema.id_map import IdMap, id_map_from_json, id_map_from_text
 from versioned_catalog.schema.wire import Json, optional
 from versioned_catalog.storage.json_text import parse_json
 from versioned_catalog.storage.root_paths import PREFIX
@@ -69,7 +69,8 @@ def id_maps_from_json(values: Sequence[Json]) -> list[IdMap]:
     Raises:
         CorruptTableError: one is not an ID map.
     """
-    return [id_map_from_json(value) for value in values]
+    # One object for each different map, in whatever entries it stands.
+    return [id_map_from_text(id_map_from_json(value).text) for value in values]
 
 
 def id_map_at(value: Json, maps: Sequence[IdMap]) -> IdMap | None:

@@ -177,6 +177,18 @@ def check_pins(state: TableState) -> None:
             )
 
 
+def check_not_keyed(path: str, is_foreign: bool, schema: Schema | None) -> None:
+    """Refuse a segment of somebody else in a table with a primary key: its rows can't be merged.
+
+    Raises:
+        CorruptTableError: naming the segment.
+    """
+    if is_foreign and schema is not None and schema.is_keyed:
+        raise CorruptTableError(
+            f"the segment {path} has an ID map, but the table has a primary key"
+        )
+
+
 def _new_incarnation(state: TableState | None, commit: Commit) -> TableState:
     """An empty table in the incarnation that a commit begins."""
     schema, replaces = commit.schema, commit.head.operation == "replace"
@@ -226,6 +238,7 @@ def _check_follows(state: TableState | None, commit: Commit) -> None:
 
 def _check_records(schemas: Mapping[int, Schema], commit: Commit) -> None:
     for record in commit.added:
+        check_not_keyed(record.path, record.id_map is not None, schemas.get(record.schema_version))
         if record.schema_version not in schemas:
             raise CorruptTableError(
                 f"the segment {record.path} has schema version {record.schema_version}, and the log "

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -67,6 +67,10 @@ class IdMap:
         found = {str(one): _held_to_json(self.columns[one]) for one in sorted(self.columns)}
         text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
         object.__setattr__(self, "text", text)
+
+    def __reduce__(self) -> tuple[Callable[[str], IdMap], tuple[str]]:
+        # In another process, too, a map is parsed once.
+        return id_map_from_text, (self.text,)
 
 
 def _held_to_json(held: Held) -> dict[str, Json]:

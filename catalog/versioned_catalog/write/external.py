@@ -7,7 +7,8 @@ This is what imports and conversions commit through; they decide which file hold
 3. Open each file (``datafile.foreign_file.open_foreign``) and say how it holds the columns: an ``IdMap``
    (``schema.id_map``; the type and form of each leaf come from ``types.forms.seen_as``), constants for
    what stands in its path, and statistics (``statistics.foreign.foreign_stats``).
-4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent.
+4. ``Table.append_external(files)``: one commit for any number of files. ``batch`` makes it idempotent,
+   and ``adopted_paths`` says which files are known already.
 
 What a file lacks, and no constant gives, shows its read default. A table with a primary key can't adopt
 files, since a merge needs rows that are sorted by the key and know their sequence: copy them.
@@ -21,15 +22,17 @@ from dataclasses import dataclass, field
 from versioned_catalog.errors import CommitConflictError, CorruptTableError, InvalidRequestError
 from versioned_catalog.limits import SEGMENT_BYTES, SEGMENT_ROWS
 from versioned_catalog.log.delta import PLAIN
+from versioned_catalog.log.entry import Commit
 from versioned_catalog.log.external import check_external
 from versioned_catalog.log.record import SegmentRecord
 from versioned_catalog.log.state import TableState
+from versioned_catalog.log.table_log import TableLog
 from versioned_catalog.schema.id_map import IdMap
 from versioned_catalog.schema.partition_changes import partition_fields
 from versioned_catalog.schema.schema import Schema
 from versioned_catalog.statistics.stats import ColumnStats
 from versioned_catalog.storage.external import check_apart, root_store
-from versioned_catalog.storage.root_paths import split_root
+from versioned_catalog.storage.root_paths import PREFIX, split_root
 from versioned_catalog.storage.store import Store, safe_path
 from versioned_catalog.types.types import Column, is_nested, is_opaque
 from versioned_catalog.values.value_text import constant_of
@@ -107,6 +110,22 @@ def used_roots(store: Store, records: Sequence[SegmentRecord]) -> dict[str, str]
     known = dict(store.location.roots)
     places = (split_root(record.path) for record in records)
     return {place.root: known[place.root].url for place in places if place is not None}
+
+
+def adopted_paths(log: TableLog, state: TableState) -> frozenset[str]:
+    """The paths of all files of others that a table has or had, for an import that adopts new ones only.
+
+    Files that left the table before its oldest retained version are forgotten.
+
+    Args:
+        log, state: of the table (``Table.log``, ``Table.state``).
+    """
+    found = set(state.segments.paths)
+    first = log.first_kept(max(state.floor, state.created_version))
+    for commit in log.entries(first, state.version) if first <= state.version else ():
+        if isinstance(commit, Commit):
+            found |= {record.path for record in commit.added} | {*commit.removed}
+    return frozenset(path for path in found if path.startswith(PREFIX))
 
 
 @dataclass(frozen=True)
