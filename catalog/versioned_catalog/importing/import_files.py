@@ -133,13 +133,15 @@ class _Run:
         adopter = Adopter(self.handle.store, self.handle.state.schema, self.target, reader)
 
         def external(one: tuple[int, StoredFile]) -> ExternalFile:
-            number, file = one
-            self._report(number)
+            _, file = one
             constants = {column.id: text for column, text in self._constants(file)}
             return adopter.file(source.identity(file.name), file, constants)
 
         threads = _REMOTE_THREADS if source.store.is_remote else _THREADS
-        found = list(in_parallel(external, files, threads))
+        found = []
+        for (number, _), read in zip(files, in_parallel(external, files, threads), strict=True):
+            found.append(read)
+            self._report(number)
         pairs = [(one.path, file) for one, (_, file) in zip(found, files, strict=True)]
         full = [one for one in found if one.rows]
         with_rows = {one.path for one in full}
