@@ -12,6 +12,7 @@ import pytest
 
 from plans import is_identity
 from versioned_catalog import Catalog, InvalidRequestError, Table
+from versioned_catalog.projection.file_layout import FileLayout
 
 INTS = pa.int32()
 NAN = float("nan")
@@ -177,9 +178,9 @@ def test_partition_and_sort_columns_can_not_be_dropped(make: Make, dropped: str)
 
 def test_columns_in_another_order_are_adapted(make: Make) -> None:
     table = make("a INT, b INT")
-    assert is_identity(table.scan(columns=["a", "b"]).plan(0))
-    assert not is_identity(table.scan(columns=["b", "a"]).plan(0))
-    assert not is_identity(table.scan(columns=["b", "_sequence"]).plan(0))
+    assert is_identity(table.scan(columns=["a", "b"]).plan(FileLayout(0)))
+    assert not is_identity(table.scan(columns=["b", "a"]).plan(FileLayout(0)))
+    assert not is_identity(table.scan(columns=["b", "_sequence"]).plan(FileLayout(0)))
 
 
 def test_keys_of_maps_do_not_change(make: Make) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from plans import is_identity, source_needed
 from versioned_catalog import Catalog, Schema, Table
+from versioned_catalog.projection.file_layout import FileLayout
 from versioned_catalog.projection.resolver import Fill, Take
 from versioned_catalog.schema.arrow_schema import schema_from_arrow, schema_to_arrow
 from versioned_catalog.schema.column_ids import new_schema
@@ -97,7 +98,7 @@ def cpu(tmp_path: Path) -> Table:
 
 def test_the_plan_of_the_example_of_greptimedb(cpu: Table) -> None:
     scan = cpu.scan(columns=["ts", "usage_system", "usage_idle"])
-    plan = scan.plan(0)
+    plan = scan.plan(FileLayout(0))
     source = cpu.state.schemas[0].columns
     assert source_needed(plan, source) == (True, False, False, True, False)
     assert plan.indices_in_result == (0, 1, None)
@@ -109,8 +110,8 @@ def test_the_plan_of_the_example_of_greptimedb(cpu: Table) -> None:
 
 def test_same_schema_needs_no_adapter(cpu: Table) -> None:
     cpu.append(cpu.scan().to_arrow())
-    assert is_identity(cpu.scan().plan(1))
-    assert not is_identity(cpu.scan().plan(0))
+    assert is_identity(cpu.scan().plan(FileLayout(1)))
+    assert not is_identity(cpu.scan().plan(FileLayout(0)))
 
 
 def test_round_trip_through_arrow(cpu: Table) -> None:

@@ -117,8 +117,8 @@ def test_merge_schema(sql_spark: SparkSession, t: str, catalog: Catalog, ns: str
 def test_merge_schema_is_off_by_default(sql_spark: SparkSession, t: str, ns: str) -> None:
     sql_spark.sql(f"CREATE TABLE {t} (id INT)")
     frame = two(sql_spark)
-    refused(lambda: frame.writeTo(t).append(), "TOO_MANY_DATA_COLUMNS")
-    refused(lambda: frame.writeTo(t).option("mergeSchema", "false").append(), "TOO_MANY")
+    refused(lambda: frame.writeTo(t).append(), "VERSIONED_COLUMN_NOT_FOUND")
+    refused(lambda: frame.writeTo(t).option("mergeSchema", "false").append(), "NOT_FOUND")
     refused(lambda: frame.writeTo(t).option("mergeSchema", "yes").append(), "true or false")
 
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import versioned.spark.protocol.CommittingRequest;
@@ -111,6 +112,11 @@ public record CatalogRequests(CatalogRef catalog) {
     /** Loads a table to write to. */
     public Table loadToWrite(Identifier ident) throws NoSuchTableException {
         return table(load(ident, null, null, false, true), false);
+    }
+
+    /** Loads a table to write to, in the schema that options choose; see {@link SchemaOptions}. */
+    public Table loadToWrite(Identifier ident, CaseInsensitiveStringMap options) throws NoSuchTableException {
+        return loadSeen(ident, null, null, true, options.get(SchemaOptions.SCHEMA_VERSION), options.get(SchemaOptions.ON_OVERFLOW));
     }
 
     /** Loads a table whose schema one statement may change in the commit of its rows. */

@@ -15,12 +15,14 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.jdk.javaapi.CollectionConverters;
 import versioned.spark.catalog.VersionedTable;
 import versioned.spark.catalog.VersionedTables;
 import versioned.spark.internals.SparkStatements;
 import versioned.spark.protocol.TableMessages.RefuseRows;
 import versioned.spark.python.Python;
+import versioned.spark.python.SchemaOptions;
 
 /**
  * Refuses rows whose names a table lacks by an error that has the ALTER which would let them in. Spark's own error has only
@@ -95,16 +97,18 @@ public final class RefuseUnknownColumns extends PlanRule {
     private Optional<VersionedTable> target(LogicalPlan target) {
         if (target instanceof UnresolvedRelation relation) {
             return VersionedTables.find(session, CollectionConverters.asJava(relation.multipartIdentifier()))
-                .flatMap(RefuseUnknownColumns::load);
+                .flatMap(named -> load(named, relation.options()));
         }
         return target instanceof DataSourceV2Relation relation && relation.table() instanceof VersionedTable table
                 && relation.catalog().nonEmpty() && relation.catalog().get() instanceof VersionedTables
             ? Optional.of(table) : Optional.empty();
     }
 
-    private static Optional<VersionedTable> load(VersionedTables.Named named) {
+    private static Optional<VersionedTable> load(VersionedTables.Named named, CaseInsensitiveStringMap options) {
         try {
-            return named.catalog().loadTable(named.ident()) instanceof VersionedTable table
+            boolean asksForSchema = SchemaOptions.keys().stream().anyMatch(options::containsKey);
+            return (asksForSchema ? named.catalog().requests().loadToWrite(named.ident(), options)
+                : named.catalog().loadTable(named.ident())) instanceof VersionedTable table
                 ? Optional.of(table) : Optional.empty();
         } catch (NoSuchTableException e) {
             return Optional.empty(); // Spark's error has the position in the statement.
